@@ -25,7 +25,7 @@ use crate::cluster::requests;
 use crate::validate::{ProgressSource, ValidatedJob};
 
 pub mod preference;
-pub mod reserved;
+pub mod reserved_keys;
 
 /// Settings of the sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +108,7 @@ fn metadata(
 ) -> ObjectMeta {
     let template = job.template.metadata.clone().unwrap_or_default();
     let mut annotations = template.annotations.unwrap_or_default();
-    reserved::strip(&mut annotations);
+    reserved_keys::strip(&mut annotations);
     if has_index(job) {
         annotations.insert(api::LABEL_INDEX.to_owned(), task.to_string());
     }
@@ -139,7 +139,7 @@ fn labels(
     attempt: &AttemptEntry,
 ) -> BTreeMap<String, String> {
     let mut labels = template.unwrap_or_default();
-    reserved::strip(&mut labels);
+    reserved_keys::strip(&mut labels);
     let short_name = label_value(&job.name);
     let index_label = match has_index(job) {
         true => api::LABEL_INDEX,

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use shed_core::time::{Instant, Span};
 
+mod apiserver_clock;
 mod layer;
-mod learned;
 
+pub use apiserver_clock::{Clock, UNCERTAINTY_MAX};
 pub use layer::ClockLayer;
-pub use learned::{Clock, UNCERTAINTY_MAX};
 
 /// This machine's wall clock, as the core counts it. It may be set at any moment and be wrong, so
 /// that nothing is decided by it: see [`Clock`].

@@ -24,43 +24,43 @@ use tokio::task::JoinSet;
 
 use crate::adopt::{AdoptJobs, Jobs};
 use crate::api::DeadlineJob;
-use crate::api::trimmed::Trimmed;
+use crate::api::managed_fields::Trimmed;
 use crate::clock::Clock;
 use crate::cluster::node::NodeFacts;
 use crate::cluster::pod::PodFacts;
-use crate::validate::handed_on::HandedOnTable;
+use crate::validate::template_extras::TemplateExtrasTable;
 
 mod attempts;
 mod batch;
 mod binds;
 mod changes;
-pub mod ends;
 pub mod failure;
 pub mod identity;
 mod index;
 mod interned_names;
+mod job_watch;
 mod jobs;
 pub mod node;
 mod nodes;
 pub mod pod;
+pub mod pod_end;
 pub mod requests;
 pub mod scheduling;
-mod undecodable;
 mod versions;
-mod watched;
+mod watched_job;
 mod watermark;
 
 use batch::watch_batch;
 pub use changes::{Changes, Inbox};
 use index::PodIndex;
+pub use job_watch::Gap;
+use job_watch::watch_jobs;
 pub use jobs::Departed;
 use jobs::JobTable;
 use nodes::watch_nodes;
-pub use undecodable::Gap;
-use undecodable::watch_jobs;
 use versions::NewestVersions;
 pub use versions::{Versioned, version};
-pub use watched::{Finished, JobObject, Rest, Skeleton, WatchedJob, job_version};
+pub use watched_job::{Finished, JobObject, Rest, Skeleton, WatchedJob, job_version};
 pub use watermark::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
@@ -130,7 +130,7 @@ impl Stores {
         let batch = adopts.then_some(Jobs {
             mode: adopt,
             store: batch,
-            handed_on: HandedOnTable::default(),
+            template_extras: TemplateExtrasTable::default(),
         });
         let stores = Arc::new(Self::new(jobs, batch, clock));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
@@ -458,7 +458,7 @@ impl Stores {
         let (reader, mut writer) = store::<crate::adopt::WatchedBatchJob>();
         let batch = Jobs {
             mode,
-            handed_on: HandedOnTable::default(),
+            template_extras: TemplateExtrasTable::default(),
             store: reader,
         };
         writer.apply_watcher_event(&Event::Init);

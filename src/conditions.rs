@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::time::Instant;
 
-use crate::api::{self, DeadlineJobStatus, reason, renamed};
+use crate::api::{self, DeadlineJobStatus, former_names, reason};
 use crate::clock;
 
-pub mod words;
+pub mod messages;
 
 /// The status of a job whose specification can't be carried out.
 #[must_use]
@@ -46,9 +46,10 @@ impl Conditions {
         let is_final = ledger.is_some_and(|ledger| ledger.finished);
         if !is_final {
             for condition in &mut list {
-                renamed::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
+                former_names::present_type(&condition.type_.clone())
+                    .clone_into(&mut condition.type_);
                 let reason = condition.reason.clone();
-                renamed::present_reason(&condition.type_, &reason)
+                former_names::present_reason(&condition.type_, &reason)
                     .clone_into(&mut condition.reason);
             }
         }
@@ -71,13 +72,13 @@ impl Conditions {
     /// The same, if it has been so since.
     pub(crate) fn say_since(&mut self, type_: &str, reason: &str, detail: &str, since: Instant) {
         // A test checks that every reason has a row. Without one the detail becomes the message.
-        let Some(row) = words::row(type_, reason) else {
+        let Some(row) = messages::row(type_, reason) else {
             return self.put(type_, "True", reason, detail);
         };
         let is_it = |old: &&Condition| {
             old.type_ == type_
                 && old.status == row.status
-                && renamed::present_reason(type_, &old.reason) == reason
+                && former_names::present_reason(type_, &old.reason) == reason
         };
         let before = self.list.iter().find(is_it);
         if self.is_final && before.is_some() {

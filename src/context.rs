@@ -1,65 +1,49 @@
 //! State that reconcilers and the planner share.
 
 pub mod backoff;
-pub mod companion_failures;
 pub mod creation;
 pub mod event_budget;
-pub mod event_queue;
 pub mod feasibility;
+mod observation;
+pub mod pending_tasks;
 pub mod placement;
 mod quarantine;
-mod read;
 pub mod spacing;
-pub mod unanswered;
-pub mod validated;
-pub mod waiting;
-pub mod write_places;
+pub mod unanswered_writes;
+pub mod validation;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
-use kube::Client;
 use shed_core::time::Instant;
 
 use crate::api::{DeadlineJob, LEDGER_FORM};
-use crate::attempt_pod::{AgentSettings, ClonePriority};
+use crate::attempt_pod::AgentSettings;
 use crate::clock::Clock;
 use crate::cluster::{Stores, job_version, version};
 use crate::context::backoff::{Backoff, Blocked};
-use crate::context::companion_failures::Failures;
 use crate::context::creation::Creations;
 use crate::context::event_budget::EventBudget;
-use crate::context::event_queue::EventQueue;
 use crate::context::feasibility::Told;
 use crate::context::placement::Placement;
-use crate::context::spacing::{LastWrite, LedgerRate};
-use crate::context::unanswered::Unanswered;
-use crate::context::validated::Validated;
-use crate::context::write_places::WritePlaces;
-use crate::fair_places::FairPlaces;
-use crate::fence::FenceTable;
+use crate::context::spacing::LastWrite;
+use crate::context::unanswered_writes::UnansweredWrite;
+use crate::context::validation::Validation;
 use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;
-use crate::job::troubled::TroubledNodes;
+use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
-use crate::restore_guard::Doubt;
 use crate::watchdog::Watch;
 
 /// State that reconcilers and the planner share.
 pub struct Context {
-    /// The apiserver.
-    pub client: Client,
     /// The watched world.
     pub stores: Arc<Stores>,
-    /// Whether the memory still agrees with the store.
-    pub doubt: Arc<Doubt>,
     /// Reports of attempts.
     pub progress: Arc<ProgressTable>,
-    /// Attempts that request a commit grant.
-    pub fence: Arc<FenceTable>,
     /// The apiserver's clock, and this process's own.
     pub clock: Arc<Clock>,
     /// Slices of the plan.
@@ -68,22 +52,10 @@ pub struct Context {
     pub watch: Watch,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
-    /// Events for users.
-    pub events: EventQueue,
-    /// Places for writes of pods.
-    pub write_places: WritePlaces,
-    /// Places for passes over jobs.
-    pub passes: Arc<FairPlaces<Arc<str>>>,
-    /// The write rate of all ledgers.
-    pub ledger_rate: LedgerRate,
     /// The sidecar.
     pub agent: AgentSettings,
-    /// Priority of clones.
-    pub clone_priority: Option<ClonePriority>,
     /// This process's memory of each job. shed can lose all of it.
     pub memos: Memos,
-    /// Jobs whose companions cannot be created; shed can lose them, too.
-    pub companion_failures: Failures,
     /// Estimates for running jobs from earlier jobs. shed can lose them, too.
     pub forecasts: ForecastTable,
     /// The recording of the planner's input and decisions, if enabled.
@@ -106,10 +78,8 @@ struct Remembered {
 pub struct Memo {
     /// The job as the last own write left it: newer than the watch for a while.
     pub newest: Option<Arc<DeadlineJob>>,
-    /// The batch/v1 Job that it represents, as the last own write left it.
-    pub newest_batch: Option<Arc<Job>>,
     /// The result of validating its specification.
-    pub validated: Option<Validated>,
+    pub validated: Option<Validation>,
     /// Observations of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched, as attempts could not start.
@@ -118,6 +88,25 @@ pub struct Memo {
     pub creations: Creations,
     /// The nodes on which its attempts can run, as far as known.
     pub placement: Placement,
+    /// When its claims were last checked, and the message about them.
+    pub claims: Option<(Instant, Option<String>)>,
+    /// When its deadline was last evaluated, and the job's generation then.
+    pub weighed: Option<(Instant, i64)>,
+    /// The last published verdict about the deadline.
+    pub told: Option<Told>,
+    /// Nodes where its attempts recently failed to start or were disrupted.
+    pub troubled: TroubledNodes,
+    /// What only its reconciler remembers.
+    pub reconcile: ReconcileMemo,
+    /// Its quarantine, if it is in one or was.
+    pub quarantine: crate::quarantine::Memo,
+}
+
+/// What a job's reconciler remembers and the planner does not read.
+#[derive(Clone, Default)]
+pub struct ReconcileMemo {
+    /// The batch/v1 Job that it represents, as the last own write left it.
+    pub newest_batch: Option<Arc<Job>>,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
     /// When its ledger was last written, and how much that was.
@@ -131,22 +120,12 @@ pub struct Memo {
     /// Whether shed has reported that it does not run the job, because a newer operator has its
     /// ledger.
     pub stands_aside: bool,
-    /// When its claims were last checked, and the message about them.
-    pub claims: Option<(Instant, Option<String>)>,
-    /// When its deadline was last evaluated, and the job's generation then.
-    pub weighed: Option<(Instant, i64)>,
-    /// The last published verdict about the deadline.
-    pub told: Option<Told>,
-    /// Nodes where its attempts recently failed to start or were disrupted.
-    pub troubled: TroubledNodes,
-    /// Its quarantine, if it is in one or was.
-    pub quarantine: crate::quarantine::Memo,
     /// The obstacle of its waiting tasks.
-    pub waiting: waiting::Remembered,
+    pub waiting: pending_tasks::Remembered,
     /// Its remaining budget for events of attempts.
     pub events: EventBudget,
     /// Writes of the ledger whose outcome is unknown.
-    pub unanswered: Vec<Unanswered>,
+    pub unanswered: Vec<UnansweredWrite>,
 }
 
 impl Memo {
@@ -206,7 +185,8 @@ impl Memos {
     #[must_use]
     pub fn is_owed(&self, job: &str) -> bool {
         let memos = self.lock();
-        let is_owed = |memo: &Memo| memo.quarantine.is_unwritten() || !memo.unanswered.is_empty();
+        let is_owed =
+            |memo: &Memo| memo.quarantine.is_unwritten() || !memo.reconcile.unanswered.is_empty();
         memos.jobs.get(job).is_some_and(is_owed)
     }
 

@@ -15,8 +15,8 @@ use shed_core::snapshot::{AttemptKind, KillKind};
 
 use crate::lease::metrics::LeaseMetrics;
 
-pub mod disowned;
-pub mod dropped;
+pub mod disowned_reasons;
+pub mod dropped_reasons;
 mod jobs;
 mod ledger;
 mod planning;
@@ -272,10 +272,10 @@ impl Metrics {
         for reason in REFUSALS.map(RefusalReason::label) {
             let _ = self.clones_refused.get_or_create(&Why { reason });
         }
-        for reason in dropped::ALL {
+        for reason in dropped_reasons::ALL {
             let _ = self.events_dropped.get_or_create(&Why { reason });
         }
-        for reason in disowned::ALL {
+        for reason in disowned_reasons::ALL {
             let _ = self.pods_disowned.get_or_create(&Why { reason });
         }
         for reason in REPORT_FAULTS.map(|fault| fault.label()) {

@@ -26,10 +26,7 @@ use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, ClonePriority};
 use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
-use crate::context::companion_failures::Failures as CompanionFailures;
-use crate::context::event_queue::{self, EventQueue};
 use crate::context::spacing::LedgerRate;
-use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memos};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
@@ -42,13 +39,18 @@ use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::polling::reach::Reach;
 use crate::progress::ProgressTable;
+use crate::reconcile::companion_failures::Failures as CompanionFailures;
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::event_queue::{self, EventQueue};
+use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{self, companions};
+use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{fence, planner, progress, recording, restore_check, server};
 
-mod stuck;
+mod stuck_poll;
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
@@ -142,7 +144,7 @@ fn watched_polls(config: &Config, clock: &Arc<Clock>) -> std::io::Result<Arc<Pol
     let polls = Arc::new(Polls::default());
     let (at_the_end, its_clock) = (config.clone(), Arc::clone(clock));
     watchdog::start(&polls, watchdog::TICK, move |poll| {
-        stuck::end(&at_the_end, &its_clock, &poll)
+        stuck_poll::end(&at_the_end, &its_clock, &poll)
     })?;
     Ok(polls)
 }
@@ -248,14 +250,19 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     let context = context(&setup, client, stores, events, term, &key).await;
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
     poll(&setup, &context, key, &touched, &mut tasks);
-    let planner = planner::run(Arc::clone(&context), setup.policy.clone(), touched);
+    let planner = planner::run(Arc::clone(&context.shared), setup.policy.clone(), touched);
     tasks.spawn(planner.map(|()| "planner"));
     let orphans = reconcile::orphans::run(Arc::clone(&context));
     tasks.spawn(orphans.map(|()| "release of orphans"));
     tell(&context, &mut tasks);
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
-    let restored = restore_check::noticed(Arc::clone(&context));
+    let check = RestoreCheck {
+        client: context.client.clone(),
+        doubt: Arc::clone(&context.doubt),
+        shared: Arc::clone(&context.shared),
+    };
+    let restored = async move { restore_check::noticed(&check).await };
     tasks.spawn(restored.map(|()| "store of the apiserver was restored: the term"));
     tasks.spawn(reconcile(context, touched_jobs).map(|()| "reconciler"));
     tasks
@@ -265,7 +272,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
         .map_err(Into::into)
 }
 
-/// State that planner and reconcilers of a term share.
+/// State that the reconcilers of a term share, with what they share with the planner.
 async fn context(
     setup: &Setup,
     client: Client,
@@ -273,24 +280,17 @@ async fn context(
     events: EventQueue,
     term: Term,
     key: &SigningKey,
-) -> Arc<Context> {
+) -> Arc<ReconcileContext> {
     let args = &setup.args;
     let pull_secret = args.agent_pull_secret.clone();
-    Arc::new(Context {
-        clone_priority: clone_priority(&client, args.clone_priority_class.clone()).await,
-        client,
+    let doubt = Arc::clone(&term.doubt);
+    let shared = Context {
         stores,
-        doubt: Arc::clone(&term.doubt),
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
-        fence: Arc::new(FenceTable::default()),
         clock: Arc::clone(&setup.clock),
         board: Board::default(),
         watch: Watch::new(Arc::clone(&setup.polls), term),
         metrics: Arc::clone(&setup.metrics),
-        events,
-        write_places: WritePlaces::default(),
-        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
-        ledger_rate: LedgerRate::default(),
         agent: AgentSettings {
             image: args.agent_image.clone(),
             pull_policy: args.agent_pull_policy.clone(),
@@ -298,50 +298,67 @@ async fn context(
             operator_key: key.public(),
         },
         memos: Memos::default(),
-        companion_failures: CompanionFailures::default(),
         forecasts: ForecastTable::default(),
         recording: setup.recording.clone(),
+    };
+    Arc::new(ReconcileContext {
+        shared: Arc::new(shared),
+        clone_priority: clone_priority(&client, args.clone_priority_class.clone()).await,
+        client,
+        doubt,
+        fence: Arc::new(FenceTable::default()),
+        events,
+        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
+        write_places: WritePlaces::default(),
+        ledger_rate: LedgerRate::default(),
+        companion_failures: CompanionFailures::default(),
     })
 }
 
 /// Starts the polls for progress, and those for commit requests of jobs with a fence.
 fn poll(
     setup: &Setup,
-    context: &Context,
+    context: &ReconcileContext,
     key: Arc<SigningKey>,
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let reach = Reach::new(Arc::clone(&context.stores), setup.args.poll_loopback);
+    let reach = Reach::new(Arc::clone(&context.shared.stores), setup.args.poll_loopback);
     let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
         reach: reach.clone(),
         doubt: Arc::clone(&context.doubt),
-        metrics: Arc::clone(&context.metrics),
+        metrics: Arc::clone(&context.shared.metrics),
         key: Arc::clone(&key),
-        clock: Arc::clone(&context.clock),
+        clock: Arc::clone(&context.shared.clock),
         touched: touched.clone(),
     });
     let poller = progress::run(
-        Arc::clone(&context.progress),
+        Arc::clone(&context.shared.progress),
         reach,
-        Arc::clone(&context.metrics),
+        Arc::clone(&context.shared.metrics),
         key,
         Arc::clone(&context.doubt),
-        Arc::clone(&context.clock),
+        Arc::clone(&context.shared.clock),
         setup.args.progress_polls_per_second,
     );
     tasks.spawn(commits.map(|()| "fence's poller"));
-    tasks.spawn(poller.map(|()| "progress poller"));
+    let stores = Arc::clone(&context.shared.stores);
+    tasks.spawn(async move {
+        // The deadline of a companion is read with its Job.
+        stores.ready().await;
+        poller.await;
+        "progress poller"
+    });
 }
 
 /// Starts the reporters of jobs and pods that shed does not act on.
-fn tell(context: &Arc<Context>, tasks: &mut JoinSet<&'static str>) {
-    let gaps = reconcile::undecodable::run(Arc::clone(context));
+fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
+    let gaps = reconcile::undecodable_jobs::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
-    let disowned = reconcile::disowned::run(Arc::clone(context));
+    let disowned = reconcile::disowned_pods::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
-    let unadopted = reconcile::unadopted::run(Arc::clone(context));
+    let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
 }
 
@@ -370,11 +387,11 @@ fn identity() -> String {
 }
 
 async fn reconcile(
-    context: Arc<Context>,
+    context: Arc<ReconcileContext>,
     touched: mpsc::UnboundedReceiver<kube::runtime::reflector::ObjectRef<crate::api::DeadlineJob>>,
 ) {
     // Decisions wait until every list is complete; changes until then are queued.
-    context.stores.ready().await;
+    context.shared.stores.ready().await;
     reconcile::run(context, touched).await;
 }
 

@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Resource;
 use kube::api::{Api, ListParams};
 use kube::core::{ObjectList, PartialObjectMeta};
+use kube::{Client, Resource};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::{DeadlineJob, LABEL_JOB_UID};
 use crate::cluster::{Shown, Versioned, version};
 use crate::context::Context;
+use crate::restore_guard::Doubt;
 
 /// Interval of the check while no watch breaks: a call per resource that lists at most one object.
 const PERIOD: Duration = Duration::from_secs(20);
@@ -30,29 +31,39 @@ const PAGE: u32 = 500;
 /// watch starts again within 30 s.
 const MISSING_PATIENCE: Duration = Duration::from_secs(60);
 
+/// What the check reads and changes.
+pub struct RestoreCheck {
+    /// The apiserver.
+    pub client: Client,
+    /// Whether the memory still agrees with the store.
+    pub doubt: Arc<Doubt>,
+    /// The watched world, and the own writes.
+    pub shared: Arc<Context>,
+}
+
 /// Returns once the store was restored; then the process must restart.
-pub async fn noticed(context: Arc<Context>) {
-    context.stores.ready().await;
+pub async fn noticed(check: &RestoreCheck) {
+    check.shared.stores.ready().await;
     let mut next_look = Instant::now() + PERIOD;
     let mut missing = Missing::default();
     loop {
         tokio::select! {
-            doubt = context.doubt.arisen() => {
+            doubt = check.doubt.arisen() => {
                 tracing::info!("a watch broke: nothing is done until a list has been read");
-                match prove(&context).await {
+                match prove(check).await {
                     Compared::Older => return,
                     Compared::Newer { lacks } => missing.add(lacks),
                 }
-                context.doubt.dispel(doubt);
+                check.doubt.dispel(doubt);
             }
             () = missing.due() => {
-                if missing.are_shown(&context) {
+                if missing.are_shown(check) {
                     tracing::warn!("a list lacked what a watch goes on showing");
                     return;
                 }
             }
             () = sleep_until(next_look) => {
-                if counter_went_back(&context).await {
+                if counter_went_back(check).await {
                     return;
                 }
                 next_look = Instant::now() + PERIOD;
@@ -83,9 +94,12 @@ impl Missing {
     }
 
     /// Whether an overdue object is still shown. Objects that are not shown any more are forgotten.
-    fn are_shown(&mut self, context: &Context) -> bool {
+    fn are_shown(&mut self, check: &RestoreCheck) -> bool {
         let now = Instant::now();
-        let (pods, jobs) = (context.stores.shown_pods(), context.stores.shown_jobs());
+        let (pods, jobs) = (
+            check.shared.stores.shown_pods(),
+            check.shared.stores.shown_jobs(),
+        );
         let is_shown = |uid: &String| pods.expected.contains(uid) || jobs.expected.contains(uid);
         let any = self.0.iter().any(|(uid, due)| *due <= now && is_shown(uid));
         self.0.retain(|_, due| *due > now);
@@ -106,10 +120,10 @@ enum Compared {
 }
 
 /// Repeats the comparison until it succeeds, because errors decide nothing.
-async fn prove(context: &Context) -> Compared {
+async fn prove(check: &RestoreCheck) -> Compared {
     let mut wait = RETRY_FIRST;
     loop {
-        match compare(context).await {
+        match compare(check).await {
             Ok(compared) => return compared,
             Err(error) => tracing::info!(%error, "no list yet, nothing is done"),
         }
@@ -121,12 +135,12 @@ async fn prove(context: &Context) -> Compared {
 /// A list is at least as new as its request. So neither it nor any object in it is older than
 /// earlier observations, and it does not contain objects that were seen deleted. The version
 /// counter alone may have caught up since the restore.
-async fn compare(context: &Context) -> Result<Compared, kube::Error> {
-    let newest = |of| context.stores.newest_version(of);
+async fn compare(check: &RestoreCheck) -> Result<Compared, kube::Error> {
+    let newest = |of| check.shared.stores.newest_version(of);
     let (seen_jobs, seen_pods) = (newest(Versioned::DeadlineJobs), newest(Versioned::Pods));
-    let (pods, jobs) = (context.stores.shown_pods(), known_jobs(context));
-    let all_jobs: Api<DeadlineJob> = Api::all(context.client.clone());
-    let all_pods: Api<Pod> = Api::all(context.client.clone());
+    let (pods, jobs) = (check.shared.stores.shown_pods(), known_jobs(check));
+    let all_jobs: Api<DeadlineJob> = Api::all(check.client.clone());
+    let all_pods: Api<Pod> = Api::all(check.client.clone());
     let Some(mut lacks) = lacking(&all_jobs, ListParams::default(), seen_jobs, jobs).await? else {
         return Ok(Compared::Older);
     };
@@ -134,7 +148,8 @@ async fn compare(context: &Context) -> Result<Compared, kube::Error> {
     let Some(of_pods) = lacking(&all_pods, attempts, seen_pods, pods).await? else {
         return Ok(Compared::Older);
     };
-    if context.stores.batch().is_some() && is_counter_older::<Job>(context, Versioned::Jobs).await?
+    if check.shared.stores.batch().is_some()
+        && is_counter_older::<Job>(check, Versioned::Jobs).await?
     {
         return Ok(Compared::Older);
     }
@@ -143,9 +158,9 @@ async fn compare(context: &Context) -> Result<Compared, kube::Error> {
 }
 
 /// Own writes are known before the watch shows them.
-fn known_jobs(context: &Context) -> Shown {
-    let mut shown = context.stores.shown_jobs();
-    for (uid, own) in context.memos.own_versions() {
+fn known_jobs(check: &RestoreCheck) -> Shown {
+    let mut shown = check.shared.stores.shown_jobs();
+    for (uid, own) in check.shared.memos.own_versions() {
         if let Some(known) = shown.versions.get_mut(&*uid) {
             *known = own.max(*known);
         }
@@ -199,11 +214,11 @@ where
 }
 
 /// Checks only the counters: each resource's own, because each may be in an etcd of its own.
-async fn counter_went_back(context: &Context) -> bool {
-    let jobs = is_counter_older::<DeadlineJob>(context, Versioned::DeadlineJobs).await;
-    let pods = is_counter_older::<Pod>(context, Versioned::Pods).await;
-    let batch = match context.stores.batch() {
-        Some(_) => is_counter_older::<Job>(context, Versioned::Jobs).await,
+async fn counter_went_back(check: &RestoreCheck) -> bool {
+    let jobs = is_counter_older::<DeadlineJob>(check, Versioned::DeadlineJobs).await;
+    let pods = is_counter_older::<Pod>(check, Versioned::Pods).await;
+    let batch = match check.shared.stores.batch() {
+        Some(_) => is_counter_older::<Job>(check, Versioned::Jobs).await,
         None => Ok(false),
     };
     // Without an answer nothing is known.
@@ -211,12 +226,12 @@ async fn counter_went_back(context: &Context) -> bool {
 }
 
 /// Whether a fresh list of at most one object is older than the observations of the resource.
-async fn is_counter_older<K>(context: &Context, of: Versioned) -> Result<bool, kube::Error>
+async fn is_counter_older<K>(check: &RestoreCheck, of: Versioned) -> Result<bool, kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
-    let seen = context.stores.newest_version(of);
-    let all: Api<K> = Api::all(context.client.clone());
+    let seen = check.shared.stores.newest_version(of);
+    let all: Api<K> = Api::all(check.client.clone());
     let page = all.list_metadata(&ListParams::default().limit(1)).await?;
     Ok(is_older(&page, seen, &Shown::default()))
 }

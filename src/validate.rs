@@ -16,13 +16,13 @@ use crate::api::{
 use crate::clock;
 use crate::size;
 
-mod adopted;
+mod adopted_job;
 mod batch;
 mod error;
-pub mod handed_on;
 mod progress;
+pub mod template_extras;
 
-pub use adopted::Adopted;
+pub use adopted_job::Adopted;
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};
@@ -139,7 +139,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .as_ref()
             .map(clock::instant)
             .ok_or(missing("creationTimestamp"))?,
-        deadline: deadline(spec)?,
+        deadline: deadline_rule(spec)?,
         retries: RetryRule::PROMPT,
         skipped: batch::skipped(spec, rules.completions)?,
         failure_rules: batch::failure_rules(spec)?.into(),
@@ -180,7 +180,11 @@ pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     (!label.is_empty()).then(|| format!("{namespace}/{label}").into())
 }
 
-fn deadline(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
+/// When a specification wants the job complete.
+///
+/// # Errors
+/// [`InvalidSpec`], naming the field.
+pub fn deadline_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
     let Some(deadline) = &spec.deadline else {
         let needed = !spec.is_companion();
         return if needed {

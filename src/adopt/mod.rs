@@ -16,9 +16,9 @@ use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use crate::api::trimmed::{essentials, stands_for};
+use crate::api::managed_fields::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
-use crate::validate::handed_on::HandedOnTable;
+use crate::validate::template_extras::TemplateExtrasTable;
 
 /// Controller of a Job without `spec.managedBy`.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
@@ -95,7 +95,7 @@ pub struct Jobs {
     /// All there are.
     pub store: Store<WatchedBatchJob>,
     /// Labels and annotations that their pods get unchanged.
-    pub handed_on: HandedOnTable,
+    pub template_extras: TemplateExtrasTable,
 }
 
 impl Jobs {
@@ -133,7 +133,7 @@ impl Jobs {
         let jobs = self.store.state();
         let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
         let uids: BTreeSet<&str> = uids.collect();
-        self.handed_on.retain(|uid| uids.contains(uid));
+        self.template_extras.retain(|uid| uids.contains(uid));
     }
 
     /// The Job whose companion this is, even if another controller runs it by now. None unless it
@@ -211,7 +211,7 @@ mod tests {
             let jobs = Jobs {
                 mode,
                 store: reader,
-                handed_on: HandedOnTable::default(),
+                template_extras: TemplateExtrasTable::default(),
             };
             writer.apply_watcher_event(&Event::Apply(jobs.kept(job.clone())));
             jobs

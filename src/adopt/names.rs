@@ -169,7 +169,7 @@ mod tests {
             replaces_deleted: true,
             says_idempotency: false,
             selector: kube::core::Selector::default(),
-            handed_on: std::sync::Arc::default(),
+            template_extras: std::sync::Arc::default(),
         }
     }
 

@@ -222,7 +222,7 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
             && wishes.resume == Resume::None,
         says_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
         selector,
-        handed_on: Arc::default(),
+        template_extras: Arc::default(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! Condition types and reasons: the only ones that shed writes.
 
+use crate::api::DeadlineJobStatus;
+
 /// batch/v1: the outcome is known to be success; pods may still be terminating.
 pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
 /// batch/v1: every task has a winner and no pod is running.
@@ -32,6 +34,15 @@ pub const CHECKPOINTS_NOT_DURABLE: &str = "CheckpointsNotDurable";
 pub const QUARANTINED: &str = "Quarantined";
 /// On a batch/v1 Job: shed cannot run it as its annotations require.
 pub const ADOPTION_REFUSED: &str = "AdoptionRefused";
+
+impl DeadlineJobStatus {
+    /// Whether a condition is true.
+    #[must_use]
+    pub fn is_true(&self, type_: &str) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
+    }
+}
 
 /// Reasons, grouped by the condition that carries them.
 pub mod reason {

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub use shed_core::snapshot::{Idempotency, OnMiss, Preemption, SpeculationMode};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
-use super::bounded;
 use super::ledger::Ledger;
 use super::pocd::{self, Pocd};
+use super::rule_schemas;
+use super::template_bounds;
 use super::unknown_fields::Unknown;
-use super::words;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the deadline
 /// (PoCD), clones stragglers where clones pay, and keeps the fastest attempt of each task.
@@ -120,7 +120,7 @@ pub struct DeadlineJobSpec {
     /// Whether two live copies of a task do harm: Safe (they do not), Fenced (both may run, but only the
     /// attempt with the commit grant may publish, see `$SHED_BIN agent commit -- CMD`) or None (two must
     /// never run, so the job gets no clones). Required, because a wrong guess publishes twice.
-    #[schemars(schema_with = "words::idempotency")]
+    #[schemars(schema_with = "rule_schemas::idempotency")]
     pub idempotency: Idempotency,
     /// How attempts report progress. Absent: they do not report, and shed estimates from elapsed time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +134,7 @@ pub struct DeadlineJobSpec {
     /// Never, or WhenCheckpointed (shed stops an attempt that has a checkpoint and resumes the task from
     /// there when a slot is free). Only the policy shed-prime preempts.
     #[serde(default)]
-    #[schemars(schema_with = "words::preemption")]
+    #[schemars(schema_with = "rule_schemas::preemption")]
     pub preemption: Preemption,
     /// The PoCD at which shed stops starting clones, above 0 and at most 1, e.g. 0.95. `DeadlineFeasible`
     /// reports whether the job can reach it. Absent: 0.9 for `DeadlineFeasible`, and the policy alone limits
@@ -152,7 +152,7 @@ pub struct DeadlineJobSpec {
     /// Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
     /// records the miss and the attempts continue).
     #[serde(default)]
-    #[schemars(schema_with = "words::on_miss")]
+    #[schemars(schema_with = "rule_schemas::on_miss")]
     pub on_miss: OnMiss,
     /// Failures that a task may have before it fails for good. Attempts that shed stopped, evictions, and
     /// failures of clones while a sibling lives do not count.
@@ -201,7 +201,7 @@ pub struct DeadlineJobSpec {
     #[serde(default)]
     pub suspend: bool,
     /// The pod to run for each attempt. restartPolicy is Never (default) or OnFailure.
-    #[schemars(schema_with = "bounded::template")]
+    #[schemars(schema_with = "template_bounds::template")]
     pub template: PodTemplateSpec,
 }
 
@@ -359,7 +359,7 @@ fn default_metrics_path() -> String {
 pub struct Speculation {
     /// Enabled, Observe (decide and report, but launch no clones) or Disabled.
     #[serde(default)]
-    #[schemars(schema_with = "words::speculation_mode")]
+    #[schemars(schema_with = "rule_schemas::speculation_mode")]
     pub mode: SpeculationMode,
     /// Maximum number of live clones of one task, not counting its first attempt.
     #[serde(default = "default_max_clones")]

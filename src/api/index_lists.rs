@@ -109,7 +109,7 @@ mod tests {
     fn a_list_that_is_none_is_not_taken_for_an_empty_one() {
         let value = json!({"completedIndexes": "3,1", "ledger": {"done": "1"}});
         let error = serde_json::from_value::<DeadlineJobStatus>(value).unwrap_err();
-        assert!(error.to_string().contains("`1` is no index"), "{error}");
+        assert!(error.to_string().contains("`1` is not an index"), "{error}");
     }
 
     proptest! {

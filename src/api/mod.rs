@@ -1,18 +1,18 @@
 //! The Kubernetes API of shed: what users write, what they read, and the ledger.
 
 mod batch;
-mod bounded;
 mod conditions;
 mod deadline_job;
-pub mod decode;
+pub mod decoding;
+pub mod former_names;
 mod index_lists;
 pub mod ledger;
+pub mod managed_fields;
 mod names;
 mod pocd;
-pub mod renamed;
-pub mod trimmed;
+mod rule_schemas;
+mod template_bounds;
 pub mod unknown_fields;
-mod words;
 
 pub use batch::*;
 pub use conditions::*;

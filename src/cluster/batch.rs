@@ -16,16 +16,16 @@ use serde_json::Value;
 
 use crate::adopt::{WatchedBatchJob, translate};
 use crate::api::LABEL_CLASS;
-use crate::api::trimmed::{Parts, essentials, stands_for};
+use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::cluster::{Stores, Touched, Versioned, pages};
-use crate::validate::handed_on::{self, HandedOn};
+use crate::validate::template_extras::{self, TemplateExtras};
 
 /// A Job in a list or a watch event.
 #[derive(Clone, Debug)]
 pub(super) struct BatchObject {
     metadata: ObjectMeta,
     /// The Job and the fields it hands on to its pods, or the undecodable field and the error.
-    read: Result<(Arc<Job>, HandedOn), String>,
+    read: Result<(Arc<Job>, TemplateExtras), String>,
 }
 
 impl<'de> Deserialize<'de> for BatchObject {
@@ -35,10 +35,10 @@ impl<'de> Deserialize<'de> for BatchObject {
         let spec = parts.spec.unwrap_or_default();
         let status = parts.status.unwrap_or_default();
         let identity = essentials(&metadata, LABEL_CLASS);
-        let read = handed_on::read(metadata, &spec, &status);
+        let read = template_extras::read(metadata, &spec, &status);
         Ok(Self {
             metadata: identity,
-            read: read.map(|(job, handed_on)| (Arc::new(job), handed_on)),
+            read: read.map(|(job, template_extras)| (Arc::new(job), template_extras)),
         })
     }
 }
@@ -120,7 +120,7 @@ impl Stores {
                     return vec![];
                 };
                 let uid = object.metadata.uid.as_deref().unwrap_or_default();
-                batch.handed_on.forget(uid);
+                batch.template_extras.forget(uid);
                 let known = batch.known(&object.metadata);
                 if let Some(known) = &known {
                     writer.apply_watcher_event(&Event::Delete((**known).clone()));
@@ -145,11 +145,13 @@ impl Stores {
             return vec![];
         };
         let job = match object.read {
-            Ok((job, handed_on)) => {
+            Ok((job, template_extras)) => {
                 let job = batch.kept(Arc::unwrap_or_clone(job));
                 // The pods of another controller's get nothing from shed.
-                let handed_on = job.whole().map_or_else(HandedOn::default, |_| handed_on);
-                batch.handed_on.note(job.meta(), handed_on);
+                let template_extras = job
+                    .whole()
+                    .map_or_else(TemplateExtras::default, |_| template_extras);
+                batch.template_extras.note(job.meta(), template_extras);
                 job
             }
             Err(problem) => {
@@ -177,14 +179,14 @@ mod tests {
     use crate::adopt::{AdoptJobs, Jobs};
     use crate::clock::Clock;
     use crate::fixtures;
-    use crate::validate::handed_on::HandedOnTable;
+    use crate::validate::template_extras::TemplateExtrasTable;
 
     fn stores() -> (Stores, Writer<WatchedBatchJob>) {
         let (reader, writer) = store();
         let jobs = Jobs {
             mode: AdoptJobs::All,
             store: reader,
-            handed_on: HandedOnTable::default(),
+            template_extras: TemplateExtrasTable::default(),
         };
         (
             Stores::new(store().0, Some(jobs), Clock::for_tests()),
@@ -204,15 +206,15 @@ mod tests {
     }
 
     /// Number of fields that only the Job hands on to its pods.
-    fn handed_on(stores: &Stores, job: &WatchedBatchJob) -> usize {
+    fn template_extras(stores: &Stores, job: &WatchedBatchJob) -> usize {
         let job = job.whole().unwrap();
         let uid = job.metadata.uid.as_deref().unwrap();
-        let handed_on = stores.batch().unwrap().handed_on.of(uid);
+        let template_extras = stores.batch().unwrap().template_extras.of(uid);
         let pod = Pod {
             spec: job.spec.as_ref().unwrap().template.spec.clone(),
             ..Pod::default()
         };
-        let whole = handed_on.on(&pod).unwrap();
+        let whole = template_extras.on(&pod).unwrap();
         usize::from(whole.data["spec"].get("hardened").is_some())
     }
 
@@ -224,13 +226,13 @@ mod tests {
         apply(Event::Init);
         apply(Event::InitApply(hardened.clone()));
         let job = apply(Event::InitDone).remove(0);
-        assert_eq!(handed_on(&stores, &job), 1);
+        assert_eq!(template_extras(&stores, &job), 1);
         apply(Event::Apply(object(|_| {})));
-        assert_eq!(handed_on(&stores, &job), 0);
+        assert_eq!(template_extras(&stores, &job), 0);
         apply(Event::Apply(hardened.clone()));
-        assert_eq!(handed_on(&stores, &job), 1);
+        assert_eq!(template_extras(&stores, &job), 1);
         apply(Event::Delete(hardened));
-        assert_eq!(handed_on(&stores, &job), 0);
+        assert_eq!(template_extras(&stores, &job), 0);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use kube::api::ObjectMeta;
 use crate::cluster::Stores;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::{AttemptId, PodFacts};
-use crate::cluster::watched::WatchedJob;
+use crate::cluster::watched_job::WatchedJob;
 
 /// Changes that are kept apart. Beyond this everything counts as changed, so that memory is bounded.
 const CHANGES_MAX: usize = 16_384;

@@ -169,7 +169,7 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
 }
 
 /// The attempt of the job that a pod is, if any. A pod without a controller belongs to a batch/v1
-/// Job if its labels and name match. The Job may adopt it (`adopt::claims`).
+/// Job if its labels and name match. The Job may adopt it (`job::claims`).
 #[must_use]
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;

@@ -8,8 +8,8 @@ use kube::api::ObjectMeta;
 
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
-use crate::cluster::undecodable::Gap;
-use crate::cluster::watched::{JobObject, Skeleton, WatchedJob};
+use crate::cluster::job_watch::Gap;
+use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob};
 use crate::cluster::{Shown, Stores, version};
 
 /// Namespace and name of a job.

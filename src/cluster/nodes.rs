@@ -9,7 +9,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Event, watcher};
 use kube::{Api, Client};
 
-use crate::api::trimmed::Trimmed;
+use crate::api::managed_fields::Trimmed;
 use crate::cluster::node::NodeFacts;
 use crate::cluster::{Stores, config, untrimmed};
 

@@ -14,9 +14,9 @@ use crate::api::{
     LABEL_JOB_UID, LABEL_SEGMENT, LABEL_TASK,
 };
 use crate::clock;
-use crate::cluster::ends::{self, EndFacts};
 use crate::cluster::failure::Failure;
 use crate::cluster::identity::Identity;
+use crate::cluster::pod_end::{self, EndFacts};
 use crate::cluster::scheduling::Scheduling;
 use crate::cluster::{requests, version};
 
@@ -247,7 +247,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
     };
     let stage = stage(pod, seen);
     let failed = matches!(stage, Stage::Failed { .. });
-    let finished = ends::finished(&stage);
+    let finished = pod_end::finished(&stage);
     Some(AttemptFacts {
         task,
         number,
@@ -257,7 +257,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         due: pod.metadata.deletion_timestamp.as_ref().map(clock::instant),
         ip: address(pod),
         stage,
-        started: started(pod).map(|at| ends::as_bounded(at, last_end(pod), finished)),
+        started: started(pod).map(|at| pod_end::as_bounded(at, last_end(pod), finished)),
         begun: main_statuses(pod)
             .chain(init_statuses(pod))
             .any(terminal::has_started),
@@ -355,7 +355,7 @@ fn last_end(pod: &Pod) -> Option<Instant> {
 fn stage(pod: &Pod, seen: Instant) -> Stage {
     let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
     let ends: Vec<_> = main_statuses(pod).filter_map(terminated).collect();
-    let finished = ends::bounded(pod, last_end(pod).unwrap_or(seen), seen);
+    let finished = pod_end::bounded(pod, last_end(pod).unwrap_or(seen), seen);
     let all_ended = containers > 0 && ends.len() == containers;
     let all_zero = ends.iter().all(|end| end.exit_code == 0);
     match phase(pod) {

@@ -17,6 +17,7 @@ use shed_core::time::{Instant, Span};
 use tokio::sync::{Notify, mpsc};
 
 pub use self::key::load as load_key;
+use crate::adopt::Jobs;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
@@ -76,7 +77,7 @@ impl Rules for FenceRules {
     // A stopped attempt publishes nothing.
     const OUTLASTS: bool = false;
 
-    fn job(job: &Arc<DeadlineJob>) -> Option<Self::Job> {
+    fn job(job: &Arc<DeadlineJob>, _: Option<&Jobs>) -> Option<Self::Job> {
         let is_fenced = job.spec.idempotency == Idempotency::Fenced;
         is_fenced.then(|| ObjectRef::from_obj(job.as_ref()))
     }

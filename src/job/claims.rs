@@ -17,7 +17,7 @@ pub struct Claims {
     pub release: Vec<PodRef>,
 }
 
-/// Sorts the attempts of a Job (see `observe::identity`) and the pods that it only controls.
+/// Sorts the attempts of a Job (see `cluster::identity`) and the pods that it only controls.
 /// Returns its own attempts.
 #[must_use]
 pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (JobPods, Claims) {

@@ -13,11 +13,11 @@ use shed_core::snapshot::{
 use shed_core::time::{Instant, Span};
 
 use crate::api::{AttemptEntry, GrantEntry, Ledger, PodFailureRule, TaskEntry};
-use crate::cluster::ends::count_from_launch;
 use crate::cluster::failure::Match;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
+use crate::cluster::pod_end::count_from_launch;
 use crate::job::view::JobView;
-use crate::job::{adopted, ends, range, reach, termination_proof};
+use crate::job::{adopted_job, attempt_outcome, range, reach, termination_proof};
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Maximum delay of a view behind the creation of a pod. A pod that no view has shown after this
@@ -108,9 +108,9 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         DeadlineRule::FromStart(_) => ledger.first_pass.unwrap_or(view.now),
         DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
     };
-    let rules = adopted::rules(job, ledger);
+    let rules = adopted_job::rules(job, ledger);
     let tasks = tasks(view);
-    let held_off = adopted::launch_not_before(job, ledger, &tasks, view.now);
+    let held_off = adopted_job::launch_not_before(job, ledger, &tasks, view.now);
     JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
@@ -129,7 +129,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         ended_runs: ledger.ended_runs.clone(),
         launch_not_before: view.launch_not_before.max(held_off),
         obstacles: Obstacles::default(),
-        failures: adopted::failures(job, ledger, &view.pods),
+        failures: adopted_job::failures(job, ledger, &view.pods),
         time_limit: time_limit(job, ledger, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
@@ -141,7 +141,7 @@ fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
     let is_range = view.job.rules.resume == Resume::Range;
     let facts = |entry: &TaskEntry| {
         let mut task = task(entry, view);
-        ends::judge(&mut task, view.ledger.segment(entry.index), view);
+        attempt_outcome::judge(&mut task, view.ledger.segment(entry.index), view);
         if is_range {
             range::as_a_part(&mut task, view.ledger.segment(entry.index), view);
         }
@@ -156,7 +156,7 @@ fn done(job: &ValidatedJob, ledger: &Ledger, indexes: u32) -> IndexSet {
     if let Some(skipped) = &job.skipped {
         done = done.union(skipped);
     }
-    adopted::close_work_queue(job, ledger, indexes, &mut done);
+    adopted_job::close_work_queue(job, ledger, indexes, &mut done);
     done
 }
 
@@ -219,9 +219,9 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
             AttemptState::Lost
         } else {
             let state = state(id, entry, view);
-            let state = adopted::count_deleted(job, entry, pod.map(AsRef::as_ref), state);
+            let state = adopted_job::count_deleted(job, entry, pod.map(AsRef::as_ref), state);
             let by_rules = by_rules(state, matched.as_ref());
-            adopted::count_disruption(job, by_rules, matched.as_ref())
+            adopted_job::count_disruption(job, by_rules, matched.as_ref())
         },
         kill: entry.kill,
         killed_at: entry.killed_at,

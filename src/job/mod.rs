@@ -1,15 +1,16 @@
 //! One job as a pass reads it: from ledger, pods and reports to the core's facts. No client, no decision.
 
-mod adopted;
+mod adopted_job;
+pub(crate) mod attempt_outcome;
 pub mod claims;
-pub(crate) mod ends;
 pub mod facts;
-pub mod leftover;
+pub mod leftover_pods;
 pub mod misfit;
 pub mod notice;
 mod range;
 pub mod reach;
 pub mod termination_proof;
-pub mod troubled;
-pub mod unconfirmed;
+pub mod troubled_nodes;
+pub mod unconfirmed_termination;
+pub mod verdict;
 pub mod view;

@@ -8,12 +8,14 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::NodeIndex;
 use shed_core::time::Instant;
 
-use crate::api::Ledger;
+use crate::adopt::Jobs;
+use crate::api::{DeadlineJob, Ledger};
+use crate::clock;
 use crate::cluster::pod::{AttemptId, JobPods};
 use crate::job::claims::Claims;
 use crate::job::facts::{self, Reported, Traces};
-use crate::job::troubled::TroubledNodes;
-use crate::validate::ValidatedJob;
+use crate::job::troubled_nodes::TroubledNodes;
+use crate::validate::{self, ValidatedJob};
 
 /// One job: its specification, its ledger, and the observations of its attempts.
 #[derive(Debug, Clone)]
@@ -72,6 +74,21 @@ impl JobView {
             ticks,
         }
     }
+}
+
+/// The deadline of a job as its view has it, without the rest of the view. A companion's clock
+/// starts with its Job.
+#[must_use]
+pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
+    let rule = validate::deadline_rule(&job.spec).ok()?;
+    let created = match job.spec.is_companion() {
+        true => batch?.of(job)?.metadata.creation_timestamp.clone(),
+        false => job.metadata.creation_timestamp.clone(),
+    };
+    let status = job.status.as_ref();
+    let ledger = status.and_then(|status| status.ledger.as_ref());
+    let first_pass = ledger.and_then(|ledger| ledger.first_pass);
+    rule.instant(clock::instant(&created?), first_pass)
 }
 
 /// A job's pods as a pass sees them.
@@ -159,5 +176,36 @@ impl Places {
     ) -> Vec<NodeIndex> {
         let numbered = names.into_iter().filter_map(|name| self.position(name));
         numbered.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use crate::validate::validate;
+
+    #[test]
+    fn a_poller_reads_the_deadline_of_the_view() {
+        for change in [
+            "",
+            "deadline: {within: 5m, clockStart: Start}",
+            "deadline: {at: '1970-01-01T00:07:00Z'}",
+        ] {
+            let mut job = fixtures::job(change);
+            for first_pass in [None, Some(Instant(30_000))] {
+                let ledger = Ledger {
+                    first_pass,
+                    ..Ledger::default()
+                };
+                job.status = Some(crate::api::DeadlineJobStatus {
+                    ledger: Some(ledger.clone()),
+                    ..Default::default()
+                });
+                let validated = Arc::new(validate(&job).unwrap());
+                let view = JobView::new(validated, ledger, Instant(0), Instant(0));
+                assert_eq!(deadline(&job, None), view.deadline, "{change}");
+            }
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! One planner for the whole cluster: observe → decide → check → publish. λ·m is a bound of the
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
-mod departing;
-mod ending;
+mod departing_jobs;
+mod ending_job;
 mod known_jobs;
 mod nodes;
-pub mod observe;
+pub mod observation;
 pub mod obstacles;
-mod quarantined;
+mod quarantined_jobs;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
 use self::known_jobs::KnownJobs;
-use self::quarantined::Apart;
+use self::quarantined_jobs::Apart;
 
 /// Shortest time between two passes: a burst of events makes one plan.
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
@@ -58,7 +58,7 @@ pub async fn run(
     let mut known = KnownJobs::following(&context.stores);
     loop {
         // observe (no client required)
-        let view = observe::view_after(&context, &mut known);
+        let view = observation::view_after(&context, &mut known);
         let poll = context.watch.begin(None);
         // decide (no client required)
         let before = context.recording.is_some().then(|| memory.clone());
@@ -194,7 +194,7 @@ fn keep_sound_slices(
 
 fn publish(
     context: &Context,
-    view: &observe::ClusterView,
+    view: &observation::ClusterView,
     plan: Plan,
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
@@ -227,7 +227,7 @@ fn publish(
 /// Stores with each job the verdict about its deadline, and returns the jobs whose verdict changed.
 fn tell_feasibility(
     context: &Context,
-    view: &observe::ClusterView,
+    view: &observation::ClusterView,
     report: &PlanReport,
 ) -> Vec<JobUid> {
     let (now, ticks) = (view.snapshot.now, context.clock.ticks());
@@ -256,7 +256,7 @@ fn tell_feasibility(
 /// a pass was under way was exported once more after everybody else had forgotten it.
 fn keep_series(
     metrics: &Metrics,
-    view: &observe::ClusterView,
+    view: &observation::ClusterView,
     before: HashSet<JobLabels>,
 ) -> HashSet<JobLabels> {
     let now: HashSet<JobLabels> = view.references.values().map(labels).collect();
@@ -273,7 +273,7 @@ fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
     }
 }
 
-fn export(context: &Context, view: &observe::ClusterView, report: &PlanReport) {
+fn export(context: &Context, view: &observation::ClusterView, report: &PlanReport) {
     let metrics = &context.metrics;
     let capacity = &report.capacity;
     for (gauge, amounts) in [

@@ -8,12 +8,12 @@ use shed_core::memory::{Memory, PastJob};
 
 use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::{Rest, Skeleton};
-use crate::context::{Context, validated};
+use crate::context::{Context, validation};
 use crate::validate::ValidatedJob;
 
 /// A job and its ledger, if both can be read.
 pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJob>, Ledger)> {
-    let job = validated::read(&context.memos, watched, context.stores.batch()).ok()?;
+    let job = validation::read(&context.memos, watched, context.stores.batch()).ok()?;
     Some((job, Ledger::from_status(watched.status.as_ref()).ok()?))
 }
 

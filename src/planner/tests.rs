@@ -46,7 +46,7 @@ fn cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
 
 /// The number of moves that a pass plans for the cluster.
 fn planned(process: &Process) -> usize {
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context.shared);
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
     plan.actions.len()
 }
@@ -55,10 +55,10 @@ fn planned(process: &Process) -> usize {
 async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_wrote() {
     let (api, process) = cluster(|_| {});
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
+    let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     let first = timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     assert_eq!(first.unwrap().name, "count");
-    process.context.stores.changed.notify_one();
+    process.context.shared.stores.changed.notify_one();
     sleep(A_WHILE).await;
     assert!(jobs.try_recv().is_err(), "the slice is not carried out yet");
     // The watch never shows the write or the pods. A planner that relied on the watch would use the
@@ -66,7 +66,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
     process.reconcile(api.job()).await.unwrap();
     let said = api.said();
     assert_eq!(said, ["PUT job status", "POST pod 0-0", "POST pod 1-0"]);
-    process.context.stores.changed.notify_one();
+    process.context.shared.stores.changed.notify_one();
     sleep(A_WHILE).await;
     assert!(jobs.try_recv().is_err(), "there is no room left");
     planner.abort();
@@ -76,7 +76,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
 async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     let (api, process) = cluster(|_| {});
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
+    let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     process.reconcile(api.job()).await.unwrap();
     let status = api.job().status.clone().unwrap_or_default();
@@ -89,7 +89,7 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     );
     assert_eq!(told.observed_generation, Some(1));
     // It was weighed just now.
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context.shared);
     assert!(!view.snapshot.jobs[0].asks_feasibility);
     planner.abort();
 }
@@ -101,26 +101,26 @@ async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
     let mut gone = fixtures::job("");
     gone.metadata.uid = Some("gone".to_owned());
     let pod = |phase: &str| fixtures::attempt_pod(&gone, (0, 0), "node-1", phase);
-    process.context.stores.show(vec![pod("Running")]);
+    process.context.shared.stores.show(vec![pod("Running")]);
     assert_eq!(planned(&process), 1);
-    process.context.stores.show(vec![pod("Failed")]);
+    process.context.shared.stores.show(vec![pod("Failed")]);
     assert_eq!(planned(&process), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_next() {
     let (_api, process) = cluster(|_| {});
-    let metrics = &process.context.metrics;
-    let view = observe::view(&process.context);
+    let metrics = &process.context.shared.metrics;
+    let view = observation::view(&process.context.shared);
     let shown = keep_series(metrics, &view, HashSet::new());
     let series = shown.iter().next().expect("the job");
     metrics.jobs.pocd.get_or_create(series).set(0.5);
-    let of_pass = |view: &observe::ClusterView| {
+    let of_pass = |view: &observation::ClusterView| {
         keep_series(metrics, view, shown.clone());
         metrics.page().unwrap().contains(r#"job_name="count""#)
     };
     assert!(of_pass(&view));
-    let without_job = observe::ClusterView {
+    let without_job = observation::ClusterView {
         references: HashMap::new(),
         ..view
     };
@@ -130,8 +130,8 @@ async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_ne
 #[tokio::test(start_paused = true)]
 async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
-    let context = &process.context;
-    let view = observe::view(context);
+    let context = &process.context.shared;
+    let view = observation::view(context);
     let plan = decide_guarded(&view.snapshot, Memory::default(), &policy()).plan;
     let (touched, mut jobs) = mpsc::unbounded_channel();
     publish(context, &view, plan, &touched);
@@ -150,14 +150,16 @@ async fn what_is_recorded_is_decided_again_alike() {
     let (api, mut process) = cluster(|_| {});
     let on_fault = |fault: Fault| panic!("{fault:?}");
     let recorder = Recorder::start(&folder, 1 << 20, &policy(), Instant(0), on_fault).unwrap();
-    Arc::get_mut(&mut process.context).unwrap().recording = Some(recorder.into());
+    let reconcilers = Arc::get_mut(&mut process.context).unwrap();
+    let shared = Arc::get_mut(&mut reconcilers.shared).unwrap();
+    shared.recording = Some(recorder.into());
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
+    let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     process.reconcile(api.job()).await.unwrap();
     sleep(PASS_PERIOD_MAX * 3).await;
     planner.abort();
-    process.context.recording.as_ref().unwrap().finish();
+    process.context.shared.recording.as_ref().unwrap().finish();
     let mut reader = Reader::open(&folder).unwrap();
     let (mut memory, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
     while let Some(item) = reader.next_item().unwrap() {
@@ -199,7 +201,7 @@ async fn a_job_that_the_apiserver_refused_is_planned_again_when_its_wait_is_over
             reason: "QuotaExceeded",
             message: String::new(),
         };
-        process.context.memos.with(&uid, |memo| {
+        process.context.shared.memos.with(&uid, |memo| {
             memo.backoff = Some(Backoff {
                 blocked,
                 count: 1,
@@ -226,7 +228,12 @@ async fn jobs_that_are_going_or_cannot_be_carried_out_are_not_planned() {
     ];
     for change in changes {
         let (_api, process) = cluster(change);
-        assert!(observe::view(&process.context).snapshot.jobs.is_empty());
+        assert!(
+            observation::view(&process.context.shared)
+                .snapshot
+                .jobs
+                .is_empty()
+        );
     }
 }
 
@@ -359,8 +366,8 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
 #[tokio::test(start_paused = true)]
 async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     let (_api, process) = cluster(|_| {});
-    let context = &process.context;
-    let mut view = observe::view(context);
+    let context = &process.context.shared;
+    let mut view = observation::view(context);
     let job = &mut view.snapshot.jobs[0];
     job.deadline = Some(view.snapshot.now.plus(Span::from_seconds(100)));
     let uid = Arc::clone(&job.key.0);
@@ -379,7 +386,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     }
     export(context, &view, &report);
     let shown = |process: &Process| {
-        let page = process.context.metrics.page().unwrap();
+        let page = process.context.shared.metrics.page().unwrap();
         let mut lines = page.lines();
         let line = lines.find(|line| line.starts_with("shed_job_pocd_calibrated{"));
         line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
@@ -395,11 +402,11 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
     let (api, process) = cluster(|_| {});
-    let context = &process.context;
+    let context = &process.context.shared;
     process.plan(&api.job(), crate::reconcile::mock::originals(1));
     let _under_way = context.board.take(&uid(&api));
     assert_eq!(planned(&process), 1, "of two slots one is given");
-    let view = observe::view(context);
+    let view = observation::view(context);
     assert!(view.held.contains(&uid(&api)));
     assert_eq!(view.snapshot.jobs[0].tasks.len(), 1);
     let (touched, _jobs) = mpsc::unbounded_channel();

@@ -1,7 +1,7 @@
 //! The attempts that a poller polls, and the times of the polls. Entries come and go with changes
 //! that the watches report. A tick without changes and without a due poll visits no entry.
 
-mod follow;
+mod follower;
 pub mod reach;
 mod schedule;
 
@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use shed_core::time::Instant;
 
-pub(crate) use self::follow::{Follower, lock};
+pub(crate) use self::follower::{Follower, lock};
 use self::schedule::Schedule;
+use crate::adopt::Jobs;
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::{AttemptFacts, AttemptId, PodFacts};
@@ -25,8 +26,8 @@ pub(crate) trait Rules {
     /// Whether that is wanted after the attempt has stopped, until its pod is gone.
     const OUTLASTS: bool;
 
-    /// How the job's attempts are polled; absent if they are not.
-    fn job(job: &Arc<DeadlineJob>) -> Option<Self::Job>;
+    /// How the job's attempts are polled; absent if they are not. `batch` holds the Jobs of companions.
+    fn job(job: &Arc<DeadlineJob>, batch: Option<&Jobs>) -> Option<Self::Job>;
 
     /// Whether this change of a job may move the polls of its attempts.
     fn moves(before: &Self::Job, after: &Self::Job) -> bool;

@@ -7,7 +7,7 @@ use kube::runtime::watcher::Event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::follow::Visits;
+use super::follower::Visits;
 use super::*;
 use crate::cluster::{JobObject, Stores, WatchedJob};
 use crate::fixtures;
@@ -21,7 +21,7 @@ impl Rules for Everything {
     type Attempt = AttemptId;
     const OUTLASTS: bool = true;
 
-    fn job(job: &Arc<DeadlineJob>) -> Option<usize> {
+    fn job(job: &Arc<DeadlineJob>, _: Option<&Jobs>) -> Option<usize> {
         let ledger = job
             .status
             .as_ref()

@@ -7,7 +7,7 @@ mod launches;
 #[cfg(test)]
 mod load_test;
 mod period;
-mod poll;
+mod poller;
 mod request;
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,11 +21,11 @@ use crate::job::facts::Reported;
 use crate::metrics::{Metrics, Why};
 use crate::polling::{self, Key, Table};
 use launches::Launches;
-use poll::ProgressRules;
-pub use poll::run;
+use poller::ProgressRules;
+pub use poller::run;
 pub(crate) use request::HEAD_BYTES_MAX;
 
-/// Unanswered polls in a row after which an attempt counts as unreachable.
+/// UnansweredWrite polls in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
 /// Reports of attempts, by job and by pod uid.
 pub struct ProgressTable {
@@ -258,7 +258,7 @@ impl ProgressTable {
 
     fn seed(&self, attempt: &Key, entry: Entry) {
         let job = crate::fixtures::job("progress: {file: {}}");
-        let rule = poll::AskedJob::of(&job).expect("it is polled");
+        let rule = poller::AskedJob::of(&job, None).expect("it is polled");
         self.lock().seed(attempt, rule, entry);
     }
 }

@@ -10,9 +10,10 @@ use shed_core::snapshot::KillKind;
 
 use crate::cluster::node::Constraints;
 use crate::cluster::pod::AttemptId;
+use crate::context::Memo;
 use crate::context::backoff::Backoff;
-use crate::context::{Context, Memo};
 use crate::job::notice::Notice;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
 use crate::reconcile::record::{any_runs, blocked_by_kubelet};
 use crate::reconcile::step::Step;
@@ -21,10 +22,10 @@ use crate::reconcile::step::Step;
 /// task and on other nodes. The whole job waits only if none of its attempts runs, and if more than
 /// one node, or every node it may use, cannot start them. When an attempt runs, the next failure
 /// starts from the first wait again.
-pub(super) fn note(context: &Context, pass: &Pass, step: &Step) {
+pub(super) fn note(context: &ReconcileContext, pass: &Pass, step: &Step) {
     let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
     let running = any_runs(&pass.view.pods);
-    context.memos.with(&pass.view.job.uid, |memo| {
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
         note_nodes(memo, pass, step, &replaced);
         let before = memo.backoff.as_ref();
         let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
@@ -74,11 +75,11 @@ fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId])
 
 /// Whether it is no single node's fault that attempts can't start: several nodes can't start them, or
 /// all that the job may use.
-fn starts_nowhere(context: &Context, pass: &Pass, memo: &Memo) -> bool {
+fn starts_nowhere(context: &ReconcileContext, pass: &Pass, memo: &Memo) -> bool {
     let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.view.ticks).into_iter().collect();
     let none = PodSpec::default();
     let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
-    let nodes = context.stores.nodes().into_values();
+    let nodes = context.shared.stores.nodes().into_values();
     let mut eligible = nodes.filter(|node| node.admits(&Constraints::of(spec)));
     stuck.len() >= 2 || eligible.all(|node| stuck.contains(&node.name))
 }

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::adopt::translate;
 use crate::api;
-use crate::context::Context;
 use crate::job::claims::Claims;
-use crate::reconcile::apply;
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::pod_writer;
 use crate::validate::Adopted;
 
 /// Takes pods in and lets them go.
@@ -17,7 +17,7 @@ use crate::validate::Adopted;
 /// # Errors
 /// The first failure that is worth another try.
 pub async fn carry_out(
-    context: &Context,
+    context: &ReconcileContext,
     job: &Adopted,
     namespace: &str,
     claims: &Claims,
@@ -49,7 +49,7 @@ pub async fn carry_out(
 
 /// A Job that is being deleted must not adopt pods, because its deletion may have orphaned them.
 async fn still_there(
-    context: &Context,
+    context: &ReconcileContext,
     job: &Adopted,
     namespace: &str,
 ) -> Result<bool, kube::Error> {
@@ -63,12 +63,12 @@ async fn still_there(
 
 /// A pod that is gone or replaced by now does not belong to the Job.
 async fn write(
-    context: &Context,
+    context: &ReconcileContext,
     pods: &Api<Pod>,
     name: &str,
     patch: serde_json::Value,
 ) -> Result<(), kube::Error> {
-    apply::count(&context.metrics, "claim_pod");
+    pod_writer::count(&context.shared.metrics, "claim_pod");
     let patch = Patch::Strategic(patch);
     match pods.patch(name, &PatchParams::default(), &patch).await {
         Ok(_) => Ok(()),

@@ -17,9 +17,9 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::adopt::{WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
-use crate::context::Context;
 use crate::metrics::Why;
-use crate::reconcile::{apply, job_status};
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::{job_status, pod_writer};
 use crate::watchdog::isolation;
 
 /// Wait after a failed write.
@@ -34,9 +34,9 @@ const FAILURES_TOLD: u32 = 2;
 const CONCURRENCY: u16 = 8;
 
 /// Handles every Job that `touched` names, without end.
-pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
-    context.stores.ready().await;
-    let Some(jobs) = context.stores.batch() else {
+pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
+    context.shared.stores.ready().await;
+    let Some(jobs) = context.shared.stores.batch() else {
         return std::future::pending().await;
     };
     let store = jobs.store.clone();
@@ -60,7 +60,10 @@ pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectR
 }
 
 /// Looks at a Job that is shed's; of the others nothing is known.
-async fn look_at(job: Arc<WatchedBatchJob>, context: Arc<Context>) -> Result<Action, kube::Error> {
+async fn look_at(
+    job: Arc<WatchedBatchJob>,
+    context: Arc<ReconcileContext>,
+) -> Result<Action, kube::Error> {
     match job.whole() {
         Some(job) => look_apart(Arc::clone(job), context).await,
         None => Ok(Action::await_change()),
@@ -69,19 +72,19 @@ async fn look_at(job: Arc<WatchedBatchJob>, context: Arc<Context>) -> Result<Act
 
 /// Handles a Job in a task of its own, so that a failure affects only this Job. There may be no
 /// ledger yet that could hold a quarantine.
-async fn look_apart(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
+async fn look_apart(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, kube::Error> {
     let look = look(Arc::clone(&job), Arc::clone(&context));
-    let crash = match isolation::run(&context.watch, None, look).await {
+    let crash = match isolation::run(&context.shared.watch, None, look).await {
         Ok(looked) => return looked,
         Err(crash) => crash,
     };
-    context.count_crash(crash.failure);
+    context.shared.count_crash(crash.failure);
     let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
     tracing::error!(?namespace, job = ?name, "companion of a Job: {crash}");
     Ok(Action::requeue(CRASH_WAIT))
 }
 
-async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Error> {
+async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, kube::Error> {
     let is_leaving = job.metadata.deletion_timestamp.is_some();
     if is_leaving || job_status::is_finished(&job) {
         return Ok(Action::await_change());
@@ -94,7 +97,12 @@ async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Erro
         }
     };
     let reference = ObjectRef::from_obj(&wanted);
-    match context.stores.jobs.get(&WatchedJob::reference(&reference)) {
+    match context
+        .shared
+        .stores
+        .jobs
+        .get(&WatchedJob::reference(&reference))
+    {
         Some(found) => match found.live() {
             Some(found) => change(&context, &job, found, wanted).await,
             // It has ended and does not change any more.
@@ -106,7 +114,7 @@ async fn look(job: Arc<Job>, context: Arc<Context>) -> Result<Action, kube::Erro
 
 /// Annotations that changed change the companion, as far as a `DeadlineJob` can be changed.
 async fn change(
-    context: &Context,
+    context: &ReconcileContext,
     job: &Job,
     found: &DeadlineJob,
     mut wanted: DeadlineJob,
@@ -150,14 +158,18 @@ fn reference_name(companion: &DeadlineJob) -> String {
     companion.metadata.name.clone().unwrap_or_default()
 }
 
-fn companions(context: &Context, job: &Job) -> Api<DeadlineJob> {
+fn companions(context: &ReconcileContext, job: &Job) -> Api<DeadlineJob> {
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
     Api::namespaced(context.client.clone(), namespace)
 }
 
 /// Creates a companion only if a live read shows the Job. The garbage collector deletes a companion
 /// with its Job, and no other companion may start in its place.
-async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Action, kube::Error> {
+async fn create(
+    context: &ReconcileContext,
+    job: &Job,
+    wanted: &DeadlineJob,
+) -> Result<Action, kube::Error> {
     let Some(live) = jobs(context, job).get_opt(&name(job)).await? else {
         return Ok(Action::await_change());
     };
@@ -165,7 +177,7 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
     if !is_same || live.metadata.deletion_timestamp.is_some() || job_status::is_finished(&live) {
         return Ok(Action::await_change());
     }
-    apply::count(&context.metrics, "companion");
+    pod_writer::count(&context.shared.metrics, "companion");
     let api = companions(context, job);
     if has_begun(&live) {
         // The watch may be behind. A companion that does not exist has lost its ledger.
@@ -190,7 +202,7 @@ async fn create(context: &Context, job: &Job, wanted: &DeadlineJob) -> Result<Ac
 /// A quota or a policy may refuse a companion, or a webhook may be unavailable. The Job's
 /// conditions report that from the second failure on.
 async fn not_created(
-    context: &Context,
+    context: &ReconcileContext,
     job: &Job,
     wanted: &DeadlineJob,
     error: &kube::Error,
@@ -213,9 +225,9 @@ async fn not_created(
     Ok(Action::requeue(wait.min(CREATION_WAIT_MAX)))
 }
 
-fn count_error(context: &Context, error: &kube::Error) {
+fn count_error(context: &ReconcileContext, error: &kube::Error) {
     let reason = "companion";
-    let errors = &context.metrics.reconciles.errors;
+    let errors = &context.shared.metrics.reconciles.errors;
     errors.get_or_create(&Why { reason }).inc();
     tracing::warn!(%error, "companion of a Job, trying again");
 }
@@ -231,7 +243,7 @@ fn name(job: &Job) -> String {
     job.metadata.name.clone().unwrap_or_default()
 }
 
-fn jobs(context: &Context, job: &Job) -> Api<Job> {
+fn jobs(context: &ReconcileContext, job: &Job) -> Api<Job> {
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
     Api::namespaced(context.client.clone(), namespace)
 }
@@ -241,12 +253,12 @@ fn jobs(context: &Context, job: &Job) -> Api<Job> {
 /// # Errors
 /// If the Job can't be written.
 pub async fn refuse(
-    context: &Context,
+    context: &ReconcileContext,
     job: &Job,
     reason: &str,
     message: &str,
 ) -> Result<Action, kube::Error> {
-    let Some(status) = job_status::refused(job, reason, message, context.clock.now()) else {
+    let Some(status) = job_status::refused(job, reason, message, context.shared.clock.now()) else {
         return Ok(Action::await_change());
     };
     match write(context, job, status).await {
@@ -272,8 +284,12 @@ pub async fn refuse(
 ///
 /// # Errors
 /// The apiserver's.
-pub async fn write(context: &Context, job: &Job, status: JobStatus) -> Result<Job, kube::Error> {
-    apply::count(&context.metrics, "batch_job_status");
+pub async fn write(
+    context: &ReconcileContext,
+    job: &Job,
+    status: JobStatus,
+) -> Result<Job, kube::Error> {
+    pod_writer::count(&context.shared.metrics, "batch_job_status");
     let changed = Job {
         status: Some(status),
         ..job.clone()

@@ -57,7 +57,9 @@ impl<'a> Case<'a> {
         let is_open = self.ledger.ending.is_none()
             && match self.job.rules.on_miss {
                 OnMiss::Fail => true,
-                OnMiss::Continue => !status.is_some_and(is_missed),
+                OnMiss::Continue => {
+                    !status.is_some_and(|status| status.is_true(api::DEADLINE_MISSED))
+                }
             };
         let deadline = self.deadline.filter(|_| is_open)?;
         Some(deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
@@ -99,11 +101,6 @@ impl<'a> Case<'a> {
         let held = self.is_held_back(clock, now).then_some(soon);
         judged.into_iter().chain(held).min()
     }
-}
-
-fn is_missed(status: &DeadlineJobStatus) -> bool {
-    let mut conditions = status.conditions.iter();
-    conditions.any(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True")
 }
 
 /// The instant up to which a live read that began at `ticks` contains every end. Later answers may

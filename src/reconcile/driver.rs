@@ -17,17 +17,18 @@ use crate::adopt;
 use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
 use crate::bounds::Bounds;
 use crate::cluster::pod::AttemptId;
-use crate::context::Context;
-use crate::context::validated::{self, Unfit};
+use crate::context::validation::{self, Unfit};
 use crate::job::facts;
 use crate::job::notice::Notice;
-use crate::job::unconfirmed::{self, Unconfirmed};
+use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
 use crate::job::view::{JobView, Sighting};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::record::{record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{
-    Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered, volumes, wake,
+    Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered_writes,
+    volumes, wake,
 };
 use crate::validate::{self, ValidatedJob};
 use crate::watchdog::isolation;
@@ -50,7 +51,7 @@ pub(super) struct Pass {
     /// Nodes of attempts that the ledger does not contain yet.
     pub(super) placements: BTreeMap<AttemptId, NodeEntry>,
     /// The attempt that others wait for, because its termination is unproven.
-    pub(super) awaited: Option<Unconfirmed>,
+    pub(super) awaited: Option<UnconfirmedTermination>,
     /// The message about the claims that attempts mount.
     pub(super) unshared: Option<String>,
     /// How much its object may hold.
@@ -60,15 +61,15 @@ pub(super) struct Pass {
 /// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
 pub async fn reconcile_by<F>(
     watched: Arc<DeadlineJob>,
-    context: Arc<Context>,
-    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+    context: Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
 ) -> Result<Wake, Error>
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     // A job that is being deleted launches nothing; its pods are let go as orphans.
     let is_leaving = watched.metadata.deletion_timestamp.is_some();
-    if is_leaving || !watched.spec.is_ours() || !context.stores.is_ready() {
+    if is_leaving || !watched.spec.is_ours() || !context.shared.stores.is_ready() {
         return Ok(Wake::await_change());
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
@@ -78,9 +79,9 @@ where
     if let Some(wake) = quarantine::hold(&context, &watched).await? {
         return Ok(wake);
     }
-    let owner = context.memos.newest(&watched);
+    let owner = context.shared.memos.newest(&watched);
     let work = work(Arc::clone(&watched), Arc::clone(&context));
-    match isolation::run(&context.watch, Some(Arc::clone(&owner)), work).await {
+    match isolation::run(&context.shared.watch, Some(Arc::clone(&owner)), work).await {
         Ok(result) => {
             let wake = result?;
             quarantine::lift(&context, &watched).await?;
@@ -91,27 +92,34 @@ where
 }
 
 /// Reconciles one job with its slice of the plan, if there is one.
-pub async fn work(watched: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
+pub async fn work(
+    watched: Arc<DeadlineJob>,
+    context: Arc<ReconcileContext>,
+) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
-    let is_on_trial = crate::quarantine::entry(&context.memos.newest(&watched)).is_some();
-    let slice = context.board.take(&uid);
+    let is_on_trial = crate::quarantine::entry(&context.shared.memos.newest(&watched)).is_some();
+    let slice = context.shared.board.take(&uid);
     let result = pass(Arc::clone(&watched), &context, &slice).await;
-    context.board.finish(&uid);
+    context.shared.board.finish(&uid);
     if is_on_trial {
         // The planner reads the job too: that must go well before the quarantine ends.
-        planner::observe::try_out(&context, &watched);
+        planner::observation::try_out(&context.shared, &watched);
     }
     result
 }
 
-async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> Result<Wake, Error> {
-    let owner = context.memos.newest(&watched);
+async fn pass(
+    watched: Arc<DeadlineJob>,
+    context: &ReconcileContext,
+    slice: &[Move],
+) -> Result<Wake, Error> {
+    let owner = context.shared.memos.newest(&watched);
     // validate (no client required)
     let (job, ledger) = match read(context, &owner).await? {
         ControlFlow::Continue(read) => read,
         ControlFlow::Break(wake) => return Ok(wake),
     };
-    unanswered::announce(context, &owner, &job, &ledger);
+    unanswered_writes::announce(context, &owner, &job, &ledger);
     // observe (client required at the deadline and for claims only)
     let pass = observe(context, owner, job, ledger).await?;
     // step (no client required)
@@ -120,13 +128,13 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
     // record (client required)
     let recorded = match record(context, &pass, &step).await {
         Err(Error::Deferred(until)) => {
-            context.board.put_back(&pass.view.job.uid);
+            context.shared.board.put_back(&pass.view.job.uid);
             return Ok(wake::at(context, until));
         }
         recorded => recorded?,
     };
     // From here on the ledger holds the capacity, so the next steps may take time.
-    context.board.finish(&pass.view.job.uid);
+    context.shared.board.finish(&pass.view.job.uid);
     fence::answer(context, &pass, &step.ledger);
     let mirrored = mirror::mirror(context, &pass, &step.ledger, &recorded).await;
     announce(context, &pass, &step, &recorded);
@@ -135,14 +143,14 @@ async fn pass(watched: Arc<DeadlineJob>, context: &Context, slice: &[Move]) -> R
     // wake (no client required)
     expire(context, &pass, &step.ledger).await?;
     if is_cut_short {
-        return Ok(wake::at(context, context.clock.ticks()));
+        return Ok(wake::at(context, context.shared.clock.ticks()));
     }
     Ok(wake::after(context, &pass, &step, &recorded))
 }
 
 /// The job's specification and ledger, or its next wake if nothing can be done for it.
 async fn read(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &Arc<DeadlineJob>,
 ) -> Result<ControlFlow<Wake, (Arc<ValidatedJob>, Ledger)>, Error> {
     let mut ledger = match Ledger::from_status(owner.status.as_ref()) {
@@ -151,7 +159,7 @@ async fn read(
             return Ok(ControlFlow::Break(stand_aside(context, owner, form)));
         }
     };
-    let job = match validated::read(&context.memos, owner, context.stores.batch()) {
+    let job = match validation::read(&context.shared.memos, owner, context.shared.stores.batch()) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, owner).await.map(ControlFlow::Break),
         Err(Unfit::Invalid(invalid)) => {
@@ -160,14 +168,15 @@ async fn read(
         }
     };
     // The policy's state must survive a failover.
-    let policy_state = context.board.policy_state(&job.uid);
+    let policy_state = context.shared.board.policy_state(&job.uid);
     ledger.policy_state = policy_state.or(ledger.policy_state);
     Ok(ControlFlow::Continue((job, ledger)))
 }
 
 /// The step for facts and slice, as far as the apiserver and the object's size allow it.
-fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
+fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
     let creations = context
+        .shared
         .memos
         .with(&pass.view.job.uid, |memo| memo.creations.clone());
     let slice = creations.first(slice);
@@ -185,15 +194,15 @@ fn decide(context: &Context, pass: &Pass, slice: &[Move]) -> Step {
 }
 
 /// Records and announces the results of a step, once it is durable.
-fn announce(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
-    recording::record_ends(context, &pass.facts, &step.notices);
+fn announce(context: &ReconcileContext, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
+    recording::record_ends(&context.shared, &pass.facts, &step.notices);
     let (job, notices) = (&pass.view.job, &step.notices);
     events::announce(context, recorded, job, &step.ledger, notices);
 }
 
 /// A companion whose Job does not exist. The garbage collector deletes it with the Job. If a client
 /// orphaned it on purpose, shed must delete it.
-async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
+async fn let_go(context: &ReconcileContext, owner: &DeadlineJob) -> Result<Wake, Error> {
     let has_begun = owner.status.is_some();
     if has_begun && adopt::owner(owner).is_none() {
         delete_job(context, &owner.metadata).await?;
@@ -202,35 +211,35 @@ async fn let_go(context: &Context, owner: &DeadlineJob) -> Result<Wake, Error> {
 }
 
 async fn observe(
-    context: &Context,
+    context: &ReconcileContext,
     owner: Arc<DeadlineJob>,
     job: Arc<ValidatedJob>,
     ledger: Ledger,
 ) -> Result<Pass, Error> {
-    let ticks = context.clock.ticks();
-    let read = JobView::new(job, ledger, context.clock.at(ticks), ticks);
+    let ticks = context.shared.clock.ticks();
+    let read = JobView::new(job, ledger, context.shared.clock.at(ticks), ticks);
     let sighting = sight(context, &owner, &read).await?;
-    let mut view = context.see(read, sighting);
+    let mut view = context.shared.see(read, sighting);
     let put_right = range::put_right(&mut view);
     let mut facts = facts::facts(&view);
-    deadline::hold_limit(&context.clock, &mut facts);
-    context.memos.with(&view.job.uid, |memo| {
+    deadline::hold_limit(&context.shared.clock, &mut facts);
+    context.shared.memos.with(&view.job.uid, |memo| {
         memo.placement.mark(&mut facts, &view.pods);
-        planner::obstacles::limit(memo, &view, &mut facts, &context.clock);
+        planner::obstacles::limit(memo, &view, &mut facts, &context.shared.clock);
     });
     let asking = fence::asking(context, &view);
     Ok(Pass {
-        report: context.board.report(&view.job.uid),
+        report: context.shared.board.report(&view.job.uid),
         put_right,
         placements: fence::placements(context, &view, &asking),
         asking,
-        awaited: unconfirmed::unconfirmed(&view, &context.stores),
+        awaited: unconfirmed_termination::unconfirmed(&view, &context.shared.stores),
         unshared: volumes::unshared(context, &view).await,
         bounds: Bounds::of(
             &owner,
             &view.job,
-            context.stores.node_bytes(),
-            context.stores.skipped_bytes(&owner),
+            context.shared.stores.node_bytes(),
+            context.shared.stores.skipped_bytes(&owner),
         ),
         owner,
         view,
@@ -240,31 +249,36 @@ async fn observe(
 
 /// The job's pods as the watch shows them, or by a live read: a cached view never reaches beyond the
 /// deadline, however fresh it looks.
-async fn sight(context: &Context, owner: &DeadlineJob, read: &JobView) -> Result<Sighting, Error> {
-    let watched = context.stores.pods_of(&read.job);
+async fn sight(
+    context: &ReconcileContext,
+    owner: &DeadlineJob,
+    read: &JobView,
+) -> Result<Sighting, Error> {
+    let watched = context.shared.stores.pods_of(&read.job);
     let is_unlisted = context
+        .shared
         .memos
         .with(&read.job.uid, |memo| memo.quarantine.is_unlisted);
-    let clock = &context.clock;
+    let clock = &context.shared.clock;
     if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
         return Ok(Sighting::watched(watched).with_newest_ledger());
     }
     let pods = live_read::pods(context, &read.job, &watched).await?;
     let facts_as_of = deadline::facts_as_of(clock, read.ticks);
-    context.memos.with(&read.job.uid, |memo| {
+    context.shared.memos.with(&read.job.uid, |memo| {
         memo.quarantine.is_unlisted = false;
     });
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }
 
-async fn expire(context: &Context, pass: &Pass, ledger: &Ledger) -> Result<(), Error> {
+async fn expire(context: &ReconcileContext, pass: &Pass, ledger: &Ledger) -> Result<(), Error> {
     if validate::expiry(&pass.view.job, ledger).is_none_or(|expiry| pass.view.now < expiry) {
         return Ok(());
     }
     delete_job(context, &pass.owner.metadata).await
 }
 
-pub(super) async fn delete_job(context: &Context, job: &ObjectMeta) -> Result<(), Error> {
+pub(super) async fn delete_job(context: &ReconcileContext, job: &ObjectMeta) -> Result<(), Error> {
     let namespace = job.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let parameters = DeleteParams {

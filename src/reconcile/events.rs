@@ -9,14 +9,14 @@ use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 use crate::adopt::{self, names};
 use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::pod::AttemptId;
-use crate::context::Context;
 use crate::job::notice::Notice;
 use crate::metrics::{Ended, Kind, WON, Why};
+use crate::reconcile::context::ReconcileContext;
 use crate::validate::ValidatedJob;
 
 /// Announces the results of a recorded step. A lost event does not repeat a step.
 pub fn announce(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &DeadlineJob,
     job: &ValidatedJob,
     ledger: &Ledger,
@@ -33,8 +33,10 @@ pub fn announce(
         let (action, attempt) = about(notice, task, pod);
         let note = match notice {
             Notice::Finished(_) => Some(note),
-            _ => context.memos.with(&job.uid, |memo| {
-                memo.events.admit(note, context.clock.ticks())
+            _ => context.shared.memos.with(&job.uid, |memo| {
+                memo.reconcile
+                    .events
+                    .admit(note, context.shared.clock.ticks())
             }),
         };
         let Some(note) = note else { continue };
@@ -77,7 +79,7 @@ fn reference_to(pod: String, namespace: &str) -> ObjectReference {
 
 /// Publishes one event about a job.
 pub fn publish(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &DeadlineJob,
     type_: EventType,
     reason: &str,
@@ -88,7 +90,7 @@ pub fn publish(
 
 /// Publishes one event about any object.
 pub fn publish_about(
-    context: &Context,
+    context: &ReconcileContext,
     object: &ObjectReference,
     type_: EventType,
     reason: &str,
@@ -104,7 +106,7 @@ pub fn publish_about(
     publish_event(context, object, event);
 }
 
-fn publish_event(context: &Context, object: &ObjectReference, event: Event) {
+fn publish_event(context: &ReconcileContext, object: &ObjectReference, event: Event) {
     let note = event.note.map(|note| note.chars().take(1000).collect());
     context.events.push(Event { note, ..event }, object.clone());
 }
@@ -125,8 +127,8 @@ fn subject(owner: &DeadlineJob) -> ObjectReference {
     }
 }
 
-fn measure(context: &Context, notice: &Notice) {
-    let metrics = &context.metrics;
+fn measure(context: &ReconcileContext, notice: &Notice) {
+    let metrics = &context.shared.metrics;
     match notice {
         Notice::Launched { launch, .. } => {
             let kind = launch.kind.label();

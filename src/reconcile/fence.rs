@@ -8,13 +8,13 @@ use shed_core::time::Instant;
 
 use crate::api::{Ledger, NodeEntry};
 use crate::cluster::pod::AttemptId;
-use crate::context::Context;
 use crate::job::termination_proof;
 use crate::job::view::JobView;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
 
 /// The job's attempts that request a commit grant, and since when.
-pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, Instant> {
+pub(super) fn asking(context: &ReconcileContext, view: &JobView) -> BTreeMap<AttemptId, Instant> {
     let job = &view.job;
     if job.rules.idempotency != Idempotency::Fenced {
         return BTreeMap::new();
@@ -27,7 +27,7 @@ pub(super) fn asking(context: &Context, view: &JobView) -> BTreeMap<AttemptId, I
 
 /// Nodes of attempts whose end may have to be proven later.
 pub(super) fn placements(
-    context: &Context,
+    context: &ReconcileContext,
     view: &JobView,
     asking: &BTreeMap<AttemptId, Instant>,
 ) -> BTreeMap<AttemptId, NodeEntry> {
@@ -37,11 +37,11 @@ pub(super) fn placements(
         Idempotency::None => true,
     };
     let pods = view.pods.iter().filter(|&(&id, _)| of_interest(id));
-    termination_proof::placements(&view.ledger, pods, &context.stores)
+    termination_proof::placements(&view.ledger, pods, &context.shared.stores)
 }
 
 /// Answers the commit requests from the ledger, now that it is durable.
-pub(super) fn answer(context: &Context, pass: &Pass, recorded: &Ledger) {
+pub(super) fn answer(context: &ReconcileContext, pass: &Pass, recorded: &Ledger) {
     for (&(task, number), pod) in pass
         .asking
         .keys()

@@ -7,10 +7,10 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
-use crate::api::{self, DeadlineJobStatus, Ledger, reason, renamed};
+use crate::api::{self, DeadlineJobStatus, Ledger, former_names, reason};
 use crate::clock;
 use crate::cluster::pod::{JobPods, PodFacts, Stage};
-use crate::job::leftover::leftover;
+use crate::job::leftover_pods::leftover;
 use crate::validate::Adopted;
 
 /// Pods of a Job by how far they are.
@@ -205,9 +205,9 @@ fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition
 
 /// Gives a condition its present names.
 fn rename(condition: &mut JobCondition) {
-    renamed::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
+    former_names::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
     if let Some(reason) = &mut condition.reason {
-        renamed::present_reason(&condition.type_, &reason.clone()).clone_into(reason);
+        former_names::present_reason(&condition.type_, &reason.clone()).clone_into(reason);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::api::DeadlineJob;
 use crate::clock;
 use crate::cluster::identity::Owner;
 use crate::cluster::{Rest, Skeleton, WatchedJob};
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::{Error, driver, job_status};
 
 /// Until a place for an object that may be large is looked for again.
@@ -21,8 +21,8 @@ const PLACE_WAIT: Duration = Duration::from_millis(250);
 /// Reconciles a job by `work`, if it has something to do.
 pub(super) async fn reconcile_by<F>(
     watched: Arc<WatchedJob>,
-    context: Arc<Context>,
-    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+    context: Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
 ) -> Result<Wake, Error>
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
@@ -35,15 +35,15 @@ where
 
 async fn visit<F>(
     skeleton: &Skeleton,
-    context: Arc<Context>,
-    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+    context: Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
 ) -> Result<Wake, Error>
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     let metadata = &skeleton.metadata;
     let is_leaving = metadata.deletion_timestamp.is_some();
-    if is_leaving || skeleton.rest == Rest::Foreign || !context.stores.is_ready() {
+    if is_leaving || skeleton.rest == Rest::Foreign || !context.shared.stores.is_ready() {
         return Ok(Wake::await_change());
     }
     // The memory may be of a future that was undone.
@@ -51,10 +51,10 @@ where
     if has_work(&context, skeleton) {
         return wake_up(skeleton, context, work).await;
     }
-    context.memos.settle(uid(skeleton), skeleton.version);
+    context.shared.memos.settle(uid(skeleton), skeleton.version);
     // A slice from before the job's rest would delay the next pass.
-    context.board.abandon(uid(skeleton));
-    let now = context.clock.now();
+    context.shared.board.abandon(uid(skeleton));
+    let now = context.shared.clock.now();
     let next = match &skeleton.rest {
         Rest::Finished(finished) => finished.expiry,
         Rest::Suspended { due } => *due,
@@ -76,17 +76,17 @@ fn uid(skeleton: &Skeleton) -> &str {
 }
 
 /// Whether a job must be reconciled as a whole.
-fn has_work(context: &Context, skeleton: &Skeleton) -> bool {
+fn has_work(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
     let has_open_pods = || {
         let owner = Owner::of(&skeleton.metadata);
-        context.stores.has_open_pods(&owner, uid(skeleton))
+        context.shared.stores.has_open_pods(&owner, uid(skeleton))
     };
-    let is_owed = || context.memos.is_owed(uid(skeleton));
+    let is_owed = || context.shared.memos.is_owed(uid(skeleton));
     match &skeleton.rest {
         Rest::Foreign => false,
         Rest::Finished(_) => is_owed() || has_open_pods() || is_unmirrored(context, skeleton),
         Rest::Suspended { due } => {
-            let now = context.clock.now();
+            let now = context.shared.clock.now();
             is_owed() || has_open_pods() || due.is_some_and(|due| due <= now)
         }
         Rest::Oversized { is_refused } => !is_refused,
@@ -95,11 +95,11 @@ fn has_work(context: &Context, skeleton: &Skeleton) -> bool {
 
 /// Whether the batch/v1 Job that a job represents does not have its final status yet, or no longer
 /// owns it.
-fn is_unmirrored(context: &Context, skeleton: &Skeleton) -> bool {
+fn is_unmirrored(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
     if !skeleton.is_companion {
         return false;
     }
-    let jobs = context.stores.batch();
+    let jobs = context.shared.stores.batch();
     let owner = jobs.and_then(|jobs| jobs.owner(&skeleton.metadata));
     match owner {
         Some(job) => !job_status::is_finished(&job),
@@ -110,14 +110,14 @@ fn is_unmirrored(context: &Context, skeleton: &Skeleton) -> bool {
 /// Reads the job and reconciles it.
 async fn wake_up<F>(
     skeleton: &Skeleton,
-    context: Arc<Context>,
-    work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+    context: Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
 ) -> Result<Wake, Error>
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     let is_large = matches!(skeleton.rest, Rest::Oversized { .. });
-    let place = context.stores.whole_place().filter(|_| is_large);
+    let place = context.shared.stores.whole_place().filter(|_| is_large);
     if is_large && place.is_none() {
         return Ok(Wake::requeue(PLACE_WAIT));
     }
@@ -131,7 +131,7 @@ where
         return Ok(Wake::await_change());
     };
     let wake = driver::reconcile_by(Arc::new(job), Arc::clone(&context), work).await?;
-    context.memos.settle(uid(skeleton), skeleton.version);
+    context.shared.memos.settle(uid(skeleton), skeleton.version);
     Ok(wake)
 }
 

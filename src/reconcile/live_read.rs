@@ -10,8 +10,8 @@ use kube::api::{Api, ListParams};
 use crate::adopt::names;
 use crate::cluster::identity;
 use crate::cluster::pod::{JobPods, PodFacts};
-use crate::context::Context;
 use crate::reconcile::Error;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
 use crate::validate::ValidatedJob;
 
@@ -26,7 +26,7 @@ const PAGE: u32 = 200;
 /// # Errors
 /// If a read fails.
 pub(super) async fn pods(
-    context: &Context,
+    context: &ReconcileContext,
     job: &ValidatedJob,
     known: &JobPods,
 ) -> Result<JobPods, Error> {
@@ -37,7 +37,7 @@ pub(super) async fn pods(
     let mut pods = JobPods::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut take = |pod: &Pod| {
-        let facts = PodFacts::from_pod(pod, context.clock.now());
+        let facts = PodFacts::from_pod(pod, context.shared.clock.now());
         if let Some(id) = identity::attempt_of(job, &facts) {
             // Earlier observations of its end by the watch stay valid.
             let facts = match known.get(&id) {

@@ -8,14 +8,14 @@ use kube::Resource;
 use kube::api::Api;
 
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
-use crate::reconcile::{Error, apply, companions, job_status};
+use crate::reconcile::{Error, companions, job_status, pod_writer};
 use crate::validate::Adopted;
 
 /// Writes the status of the Job that a companion represents, if it should change.
 pub(super) async fn mirror(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     ledger: &Ledger,
     recorded: &DeadlineJob,
@@ -27,15 +27,15 @@ pub(super) async fn mirror(
         return Ok(());
     };
     let recorded = recorded.status.clone().unwrap_or_default();
-    for _ in 0..apply::TRIES_MAX {
+    for _ in 0..pod_writer::TRIES_MAX {
         let status = render(pass, ledger, adopted, &recorded, &job);
         if job.status.as_ref() == Some(&status) {
             return Ok(());
         }
         match companions::write(context, &job, status).await {
             Ok(written) => {
-                context.memos.with(&pass.view.job.uid, |memo| {
-                    memo.newest_batch = Some(Arc::new(written));
+                context.shared.memos.with(&pass.view.job.uid, |memo| {
+                    memo.reconcile.newest_batch = Some(Arc::new(written));
                 });
                 return Ok(());
             }
@@ -68,21 +68,25 @@ fn render(
 }
 
 /// The Job as the last own write left it, until the watch shows something newer.
-fn newest(context: &Context, pass: &Pass) -> Option<Arc<Job>> {
-    let watched = context.stores.batch()?.of(&pass.owner)?;
+fn newest(context: &ReconcileContext, pass: &Pass) -> Option<Arc<Job>> {
+    let watched = context.shared.stores.batch()?.of(&pass.owner)?;
     let version = |job: &Job| -> Option<u64> {
         let version = job.metadata.resource_version.as_deref()?;
         version.parse().ok()
     };
-    context.memos.with(&pass.view.job.uid, |memo| {
-        let own = memo.newest_batch.clone();
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
+        let own = memo.reconcile.newest_batch.clone();
         let own = own.filter(|own| version(own) > version(&watched));
-        memo.newest_batch.clone_from(&own);
+        memo.reconcile.newest_batch.clone_from(&own);
         Some(own.unwrap_or(watched))
     })
 }
 
-async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<Job>, Error> {
+async fn live(
+    context: &ReconcileContext,
+    pass: &Pass,
+    adopted: &Adopted,
+) -> Result<Arc<Job>, Error> {
     let api: Api<Job> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
     let live = api.get_opt(&adopted.name).await.map_err(Error::Mirror)?;
     let is_it = |job: &Job| job.metadata.uid.as_deref() == Some(adopted.uid.as_ref());
@@ -91,8 +95,13 @@ async fn live(context: &Context, pass: &Pass, adopted: &Adopted) -> Result<Arc<J
 
 /// Copies a condition of a companion to the Job that it represents. Only users read it there, so a
 /// failure is logged and not repeated.
-pub(super) async fn show(context: &Context, companion: &DeadlineJob, condition: &Condition) {
+pub(super) async fn show(
+    context: &ReconcileContext,
+    companion: &DeadlineJob,
+    condition: &Condition,
+) {
     let jobs = context
+        .shared
         .stores
         .batch()
         .filter(|_| companion.spec.is_companion());

@@ -1,13 +1,15 @@
 //! One job at a time: validate → observe → step → record → announce → carry out → wake. The
 //! driver reads as its steps; only those marked (client) talk to the apiserver.
 
-pub mod apply;
 mod backoff;
 mod claims;
+pub mod companion_failures;
 pub mod companions;
+pub mod context;
 mod deadline;
-pub mod disowned;
+pub mod disowned_pods;
 mod driver;
+pub mod event_queue;
 pub mod events;
 mod fence;
 pub mod job_status;
@@ -18,18 +20,20 @@ mod mirror;
 pub(crate) mod mock;
 pub mod orphans;
 pub mod overload;
+pub mod pod_writer;
 pub mod quarantine;
 mod range;
 mod record;
-mod refused;
-mod reserved;
+mod refused_writes;
+mod reserved_keys;
 pub mod status;
 pub mod step;
-pub mod unadopted;
-pub mod unanswered;
-pub mod undecodable;
+pub mod unadopted_jobs;
+pub mod unanswered_writes;
+pub mod undecodable_jobs;
 mod volumes;
 mod wake;
+pub mod write_places;
 
 use std::sync::Arc;
 
@@ -42,27 +46,30 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::api::DeadlineJob;
 use crate::cluster::WatchedJob;
-use crate::context::Context;
 use crate::metrics::Why;
+use crate::reconcile::context::ReconcileContext;
 
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
 pub const PASSES_AT_ONCE: usize = 64;
 
 /// Reconciles every job that `touched` names, without end.
-pub async fn run(context: Arc<Context>, touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
+pub async fn run(
+    context: Arc<ReconcileContext>,
+    touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>,
+) {
     run_by(context, touched, driver::work).await;
 }
 
 async fn run_by<F>(
-    context: Arc<Context>,
+    context: Arc<ReconcileContext>,
     touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>,
-    work: impl Fn(Arc<DeadlineJob>, Arc<Context>) -> F + Copy,
+    work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F + Copy,
 ) where
     F: Future<Output = Result<Action, Error>> + Send + 'static,
 {
     let queue = UnboundedReceiverStream::new(touched)
         .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
-    let jobs = context.stores.jobs.clone();
+    let jobs = context.shared.stores.jobs.clone();
     applier(
         |job, context| Box::pin(jobs_at_rest::reconcile_by(job, context, work)),
         wake::after_error,
@@ -150,11 +157,17 @@ impl Error {
     }
 }
 
-fn count_error(context: &Context, error: &Error) {
+fn count_error(context: &ReconcileContext, error: &Error) {
     let why = Why {
         reason: error.label(),
     };
-    context.metrics.reconciles.errors.get_or_create(&why).inc();
+    context
+        .shared
+        .metrics
+        .reconciles
+        .errors
+        .get_or_create(&why)
+        .inc();
 }
 
 #[cfg(test)]

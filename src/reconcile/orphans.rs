@@ -14,9 +14,9 @@ use kube::Api;
 use crate::cluster::Stores;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::pod::{PodFacts, PodRef};
-use crate::context::Context;
 use crate::metrics::JobLabels;
-use crate::reconcile::apply::PodWriter;
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::pod_writer::PodWriter;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -30,8 +30,8 @@ const NAMESPACES_AT_ONCE: usize = 4;
 type Seen = (u64, u64, u64);
 
 /// Checks without end.
-pub async fn run(context: Arc<Context>) {
-    context.stores.ready().await;
+pub async fn run(context: Arc<ReconcileContext>) {
+    context.shared.stores.ready().await;
     let mut seen = None;
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -42,8 +42,8 @@ pub async fn run(context: Arc<Context>) {
 }
 
 /// Looks, unless nothing has changed since a look that had nothing to do.
-async fn look(context: &Context, seen: &mut Option<Seen>) {
-    let stores = &context.stores;
+async fn look(context: &ReconcileContext, seen: &mut Option<Seen>) {
+    let stores = &context.shared.stores;
     let now = (
         stores.pods_version(),
         stores.staying_version(),
@@ -61,19 +61,19 @@ async fn look(context: &Context, seen: &mut Option<Seen>) {
 
 /// Drops the metrics of deleted jobs. A job that is created again under the same name writes its
 /// own series.
-fn forget(context: &Context) {
-    let stores = &context.stores;
+fn forget(context: &ReconcileContext) {
+    let stores = &context.shared.stores;
     for departed in stores.take_departed() {
         if !stores.stays_by_name(&departed) {
-            context.metrics.forget_job(&JobLabels {
+            context.shared.metrics.forget_job(&JobLabels {
                 job_namespace: departed.namespace,
                 job_name: departed.name,
             });
         }
     }
     let is_there = |uid: &str| stores.staying(uid).is_some();
-    context.memos.retain(is_there);
-    context.forecasts.retain(is_there);
+    context.shared.memos.retain(is_there);
+    context.shared.forecasts.retain(is_there);
 }
 
 /// Pods with a finalizer that no controller uses any more.
@@ -128,7 +128,7 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
 
 /// Releases a bounded number per namespace at a time, so that a namespace with many pods does not
 /// delay the others.
-async fn release(context: &Context, orphans: Vec<Arc<PodFacts>>) {
+async fn release(context: &ReconcileContext, orphans: Vec<Arc<PodFacts>>) {
     let mut by_namespace: BTreeMap<Arc<str>, Vec<PodRef>> = BTreeMap::new();
     for pod in orphans {
         let of_namespace = by_namespace.entry(Arc::clone(&pod.namespace)).or_default();

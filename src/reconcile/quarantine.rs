@@ -13,27 +13,27 @@ use shed_core::time::Span;
 use crate::api::{self, DeadlineJob, reason};
 use crate::clock;
 use crate::cluster::Versioned;
-use crate::context::Context;
 use crate::quarantine::{Crash, Failure, Subject, WAIT_LAST, entry, note, uid, wait};
-use crate::reconcile::{Error, apply, events, mirror, record};
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::{Error, events, mirror, pod_writer, record};
 
 /// The next wake of a quarantined job, which is not reconciled before. None if the job may be
 /// reconciled.
 pub(super) async fn hold(
-    context: &Context,
+    context: &ReconcileContext,
     watched: &Arc<DeadlineJob>,
 ) -> Result<Option<Wake>, Error> {
-    let owner = context.memos.newest(watched);
-    let (uid, now) = (uid(&owner), context.clock.now());
-    let ticks = context.clock.ticks();
-    let unwritten = context.memos.with(&uid, |memo| {
+    let owner = context.shared.memos.newest(watched);
+    let (uid, now) = (uid(&owner), context.shared.clock.now());
+    let ticks = context.shared.clock.ticks();
+    let unwritten = context.shared.memos.with(&uid, |memo| {
         // A quarantine that could not be written by then is like a crash without a record.
         let unwritten = &mut memo.quarantine.unwritten;
         unwritten.take_if(|(_, _, until)| *until <= ticks);
         unwritten.clone()
     });
     if let Some((job, crash, _)) = unwritten {
-        context.board.abandon(&uid);
+        context.shared.board.abandon(&uid);
         return write(context, &job, &crash).await.map(Some);
     }
     let Some(entry) = entry(&owner) else {
@@ -41,7 +41,7 @@ pub(super) async fn hold(
     };
     // The process that found this one out has ended.
     if entry.reason == reason::RECONCILE_STUCK && announce(context, &owner).await {
-        context.count_crash(Failure::Stuck);
+        context.shared.count_crash(Failure::Stuck);
     }
     let left = entry.until.since(now);
     // A clock that was far ahead when that was noted must not hold the job for days.
@@ -49,27 +49,30 @@ pub(super) async fn hold(
     if left.0 <= 0 || left > longest {
         return Ok(None);
     }
-    context.board.abandon(&uid);
+    context.shared.board.abandon(&uid);
     Ok(Some(Wake::requeue(clock::duration(left))))
 }
 
 /// Quarantines a job for its failed reconcile.
 pub(super) async fn impose(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &DeadlineJob,
     crash: &Crash,
 ) -> Result<Wake, Error> {
-    context.accuse(owner, crash);
+    context.shared.accuse(owner, crash);
     write(context, &Subject::of(owner), crash).await
 }
 
-async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
-    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
-    apply::count(&context.metrics, "job_status");
-    let written = note::put(&context.client, job, crash, context.clock.now()).await;
+async fn write(context: &ReconcileContext, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
+    let seen = context
+        .shared
+        .stores
+        .newest_version(Versioned::DeadlineJobs);
+    pod_writer::count(&context.shared.metrics, "job_status");
+    let written = note::put(&context.client, job, crash, context.shared.clock.now()).await;
     let Some(written) = written.map_err(Error::Quarantine)? else {
         // The job is gone, or a newer operator has its ledger.
-        context.memos.forget(&job.uid);
+        context.shared.memos.forget(&job.uid);
         return Ok(Wake::await_change());
     };
     let written = take_in(context, seen, written);
@@ -79,15 +82,21 @@ async fn write(context: &Context, job: &Subject, crash: &Crash) -> Result<Wake, 
 }
 
 /// Ends the quarantine of a job after a successful reconcile.
-pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Result<(), Error> {
-    let owner = context.memos.newest(watched);
+pub(super) async fn lift(
+    context: &ReconcileContext,
+    watched: &Arc<DeadlineJob>,
+) -> Result<(), Error> {
+    let owner = context.shared.memos.newest(watched);
     if entry(&owner).is_none() {
         return Ok(());
     }
     let job = Subject::of(&owner);
-    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
-    apply::count(&context.metrics, "job_status");
-    let written = note::lift(&context.client, &job, context.clock.now()).await;
+    let seen = context
+        .shared
+        .stores
+        .newest_version(Versioned::DeadlineJobs);
+    pod_writer::count(&context.shared.metrics, "job_status");
+    let written = note::lift(&context.client, &job, context.shared.clock.now()).await;
     if let Some(written) = written.map_err(Error::Quarantine)? {
         take_in(context, seen, written);
         let (namespace, name) = (&job.namespace, &job.name);
@@ -97,24 +106,24 @@ pub(super) async fn lift(context: &Context, watched: &Arc<DeadlineJob>) -> Resul
 }
 
 /// Takes note of an own write.
-fn take_in(context: &Context, seen: u64, written: DeadlineJob) -> Arc<DeadlineJob> {
+fn take_in(context: &ReconcileContext, seen: u64, written: DeadlineJob) -> Arc<DeadlineJob> {
     record::note_answer(context, seen, &written.metadata);
     let written = Arc::new(written);
-    context.memos.with(&uid(&written), |memo| {
+    context.shared.memos.with(&uid(&written), |memo| {
         memo.quarantine.unwritten = None;
         memo.newest = Some(Arc::clone(&written));
     });
-    context.stores.changed.notify_one();
+    context.shared.stores.changed.notify_one();
     written
 }
 
 /// Announces a quarantine by an event and on the batch/v1 Job that the job represents. False if
 /// this process has announced it before.
-async fn announce(context: &Context, job: &DeadlineJob) -> bool {
+async fn announce(context: &ReconcileContext, job: &DeadlineJob) -> bool {
     let Some((entry, condition)) = entry(job).zip(condition(job)) else {
         return false;
     };
-    let before = context.memos.with(&uid(job), |memo| {
+    let before = context.shared.memos.with(&uid(job), |memo| {
         std::mem::replace(&mut memo.quarantine.announced, entry.count)
     });
     if before == entry.count {

@@ -19,10 +19,12 @@ use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
-use crate::context::unanswered::Unanswered;
-use crate::context::waiting::Waiting;
-use crate::context::{Context, Memo, spacing};
+use crate::context::pending_tasks::PendingTasks;
+use crate::context::unanswered_writes::UnansweredWrite;
+use crate::context::{Memo, spacing};
+use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::{JobLabels, Why};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
 use crate::reconcile::step::Step;
@@ -60,17 +62,17 @@ pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocke
 /// Makes the ledger durable before shed acts on it. The write carries the resourceVersion that the
 /// decision was based on.
 pub(super) async fn record(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
-    let (mut status, blocked) = render(context, pass, step, &old);
+    let (mut status, blocked, verdict) = render(context, pass, step, &old);
     if status == old {
         return Ok(Arc::clone(&pass.owner));
     }
     if let Some(until) = wait(context, pass, step, &old, &status) {
-        context.metrics.ledger.deferred.inc();
+        context.shared.metrics.ledger.deferred.inc();
         return Err(Error::Deferred(until));
     }
     if let Some(ledger) = &mut status.ledger {
@@ -79,43 +81,44 @@ pub(super) async fn record(
     let written = match write_status(context, &pass.owner, &status).await {
         Ok(written) => written,
         Err(error) => {
-            let write = Unanswered::new(&old, &status, blocked.as_ref(), &step.notices);
-            let remember = |memo: &mut Memo| write.remember(&mut memo.unanswered);
-            context.memos.with(&pass.view.job.uid, remember);
+            let found = (blocked.as_ref(), verdict);
+            let write = UnansweredWrite::new(&old, &status, found, &step.notices);
+            let remember = |memo: &mut Memo| write.remember(&mut memo.reconcile.unanswered);
+            context.shared.memos.with(&pass.view.job.uid, remember);
             return Err(error);
         }
     };
     let last_write = write::last_write(context, &status);
-    context.memos.with(&pass.view.job.uid, |memo| {
-        memo.too_large_told = false;
-        memo.last_write = Some(last_write);
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
+        memo.reconcile.too_large_told = false;
+        memo.reconcile.last_write = Some(last_write);
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
         if new.map(figures) != Some(figures(&old)) {
-            memo.pocd_written = Some(pass.view.ticks);
+            memo.reconcile.pocd_written = Some(pass.view.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
-        memo.unanswered.clear();
+        memo.reconcile.unanswered.clear();
     });
-    announce(context, &written, &old, blocked.as_ref());
-    context.stores.changed.notify_one();
+    announce(context, &written, &old, blocked.as_ref(), verdict);
+    context.shared.stores.changed.notify_one();
     Ok(written)
 }
 
-/// The status after a step, and the obstacle to starting attempts.
+/// The status after a step, the obstacle to starting attempts, and the verdict on the deadline.
 fn render(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
     old: &DeadlineJobStatus,
-) -> (DeadlineJobStatus, Option<Blocked>) {
-    let clock = &context.clock;
+) -> (DeadlineJobStatus, Option<Blocked>, Option<DeadlineVerdict>) {
+    let clock = &context.shared.clock;
     let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
     let blocked = stuck.or(memo.blocked);
     let told_ledger = told_ledger(pass, old, &step.ledger);
-    let mut status = status::render(status::Input {
+    let input = status::Input {
         job: &pass.view.job,
         ledger: &told_ledger,
         deadline: step.deadline,
@@ -126,7 +129,7 @@ fn render(
         running: any_runs(&pass.view.pods),
         placed: pass.view.pods.values().any(|pod| pod.node.is_some()),
         ready: i32::try_from(ready(&pass.view.pods)).unwrap_or(i32::MAX),
-        unreachable: context.progress.unreachable(&pass.view.job.uid),
+        unreachable: context.shared.progress.unreachable(&pass.view.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
         undurable: step.undurable,
@@ -136,21 +139,22 @@ fn render(
         told: memo.told.as_ref(),
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
         now: pass.view.now,
-    });
+    };
+    let (mut status, verdict) = (status::render(input), input.verdict());
     status.ledger = Some(step.ledger.clone());
-    (status, blocked)
+    (status, blocked, verdict)
 }
 
 /// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
-fn remembered(context: &Context, pass: &Pass, step: &Step) -> (Remembered, Waiting) {
-    context.memos.with(&pass.view.job.uid, |memo| {
-        let waiting = Waiting::of(
+fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
+        let waiting = PendingTasks::of(
             &step.ledger,
             &pass.facts,
             pass.report.as_ref(),
             &pass.bounds,
-            &mut memo.waiting,
-            &context.clock,
+            &mut memo.reconcile.waiting,
+            &context.shared.clock,
             pass.view.ticks,
         );
         (Remembered::of(memo), waiting)
@@ -170,7 +174,7 @@ impl Remembered {
         Self {
             blocked: memo.blocked(),
             placeable: memo.placement.is_clear(),
-            pocd_written: memo.pocd_written,
+            pocd_written: memo.reconcile.pocd_written,
             told: memo.told.clone(),
         }
     }
@@ -180,7 +184,7 @@ impl Remembered {
 /// briefly, and so do writes with a condition that turned. Only this wait limits how often such a
 /// job is written.
 fn wait(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
     old: &DeadlineJobStatus,
@@ -188,9 +192,10 @@ fn wait(
 ) -> Option<Instant> {
     let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
     let last = context
+        .shared
         .memos
-        .with(&pass.view.job.uid, |memo| memo.last_write);
-    let ticks = context.clock.ticks();
+        .with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
+    let ticks = context.shared.clock.ticks();
     let own = last.map(|last| last.next(is_urgent));
     let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
     let all = (!is_urgent).then(all).flatten();
@@ -216,7 +221,7 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
 /// The ledger as users see it, without a fate that may turn. (An earlier operator may have reported
 /// it already.)
 fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> Cow<'a, Ledger> {
-    let is_told = is_true(old, api::FAILURE_TARGET);
+    let is_told = old.is_true(api::FAILURE_TARGET);
     if is_told || !deadline::may_turn(ledger, &pass.facts, &pass.view.pods, pass.view.now) {
         return Cow::Borrowed(ledger);
     }
@@ -228,17 +233,25 @@ fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> 
 
 /// Announces the conditions that turned since `old`, and counts a new fate.
 pub(super) fn announce(
-    context: &Context,
+    context: &ReconcileContext,
     written: &DeadlineJob,
     old: &DeadlineJobStatus,
     blocked: Option<&Blocked>,
+    verdict: Option<DeadlineVerdict>,
 ) {
-    announce_conditions(context, written, old, blocked);
-    measure_end(context, written, old);
-}
-
-fn is_true(status: &DeadlineJobStatus, type_: &str) -> bool {
-    message_if_true(status, type_).is_some()
+    let Some(new) = &written.status else { return };
+    announce_conditions(context, written, (new, old), blocked);
+    let fresh = verdict.filter(|verdict| is_news(*verdict, new, old));
+    if let Some(verdict) = fresh {
+        announce_verdict(context, written, new, verdict);
+    }
+    let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
+    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
+        context.shared.metrics.forget_job(&JobLabels {
+            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            job_name: written.metadata.name.clone().unwrap_or_default(),
+        });
+    }
 }
 
 fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
@@ -252,13 +265,12 @@ fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Optio
 }
 
 fn announce_conditions(
-    context: &Context,
+    context: &ReconcileContext,
     written: &DeadlineJob,
-    old: &DeadlineJobStatus,
+    (new, old): (&DeadlineJobStatus, &DeadlineJobStatus),
     blocked: Option<&Blocked>,
 ) {
-    let Some(new) = &written.status else { return };
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+    let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
     let warn = |reason, note| {
         events::publish(context, written, EventType::Warning, reason, note);
     };
@@ -281,54 +293,53 @@ fn announce_conditions(
     {
         warn(events::DEADLINE_INFEASIBLE, why.to_owned());
     }
-    let missed = message_if_true(new, api::DEADLINE_MISSED);
-    if let Some(why) = missed.filter(|_| turned_true(api::DEADLINE_MISSED)) {
-        warn(api::DEADLINE_MISSED, why.to_owned());
-    }
 }
 
-/// The verdict on the job's deadline that is new in this write: met or missed. A job without a
-/// deadline has neither.
-fn verdict(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> Option<bool> {
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
-    let is_missed = is_true(new, api::DEADLINE_MISSED);
-    if turned_true(api::DEADLINE_MISSED) {
-        return Some(false);
-    }
-    let is_met = new.deadline.is_some() && !is_missed && turned_true(api::COMPLETE);
-    is_met.then_some(true)
+/// Whether this write is the first that reports the verdict: a miss with its own condition, a met
+/// deadline with the job's end. So each is announced and counted once per job.
+fn is_news(verdict: DeadlineVerdict, new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> bool {
+    let type_ = match verdict {
+        DeadlineVerdict::Met => api::COMPLETE,
+        DeadlineVerdict::Missed => api::DEADLINE_MISSED,
+    };
+    new.is_true(type_) && !old.is_true(type_)
 }
 
-/// Met and missed are counted with the write that records them, so once per job.
-fn measure_end(context: &Context, written: &DeadlineJob, old: &DeadlineJobStatus) {
-    let Some(new) = &written.status else { return };
-    let turned_true = |type_| is_true(new, type_) && !is_true(old, type_);
+fn announce_verdict(
+    context: &ReconcileContext,
+    written: &DeadlineJob,
+    new: &DeadlineJobStatus,
+    verdict: DeadlineVerdict,
+) {
+    if verdict == DeadlineVerdict::Missed {
+        let reason = api::DEADLINE_MISSED;
+        let note = message_if_true(new, reason).unwrap_or_default().to_owned();
+        events::publish(context, written, EventType::Warning, reason, note);
+    }
+    let counter = match verdict {
+        DeadlineVerdict::Met => &context.shared.metrics.deadlines_met,
+        DeadlineVerdict::Missed => &context.shared.metrics.deadlines_missed,
+    };
+    counter.inc();
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
-    if let Some(met) = verdict(new, old) {
-        let counter = match met {
-            true => &context.metrics.deadlines_met,
-            false => &context.metrics.deadlines_missed,
-        };
-        counter.inc();
-        context.forecasts.learn(&uid, met);
-    }
-    if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
-        context.metrics.forget_job(&JobLabels {
-            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
-            job_name: written.metadata.name.clone().unwrap_or_default(),
-        });
-    }
+    let met = verdict == DeadlineVerdict::Met;
+    context.shared.forecasts.learn(&uid, met);
 }
 
 /// A specification that can't be carried out fails the job at once, without a pod.
 pub(super) async fn refuse_spec(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &Arc<DeadlineJob>,
     message: String,
 ) -> Result<Wake, Error> {
     if owner.spec.is_companion() {
         // A Job's fate cannot turn again, so a fault that a user may correct does not fail it.
-        let Some(job) = context.stores.batch().and_then(|jobs| jobs.of(owner)) else {
+        let Some(job) = context
+            .shared
+            .stores
+            .batch()
+            .and_then(|jobs| jobs.of(owner))
+        else {
             return Ok(Wake::await_change());
         };
         let reason = reason::INVALID_SPEC;
@@ -340,7 +351,7 @@ pub(super) async fn refuse_spec(
         &old,
         owner.metadata.generation,
         &message,
-        context.clock.now(),
+        context.shared.clock.now(),
     );
     if status != old {
         write_status(context, owner, &status).await?;
@@ -357,14 +368,14 @@ pub(super) async fn refuse_spec(
 
 /// A newer operator has the job's ledger. A write would lose fields that only that operator knows,
 /// so shed writes nothing. It also does nothing that this ledger may not allow.
-pub(super) fn stand_aside(context: &Context, owner: &DeadlineJob, form: u32) -> Wake {
+pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
-    let said = context
-        .memos
-        .with(&uid, |memo| std::mem::replace(&mut memo.stands_aside, true));
+    let said = context.shared.memos.with(&uid, |memo| {
+        std::mem::replace(&mut memo.reconcile.stands_aside, true)
+    });
     if !said {
         let reason = "ledger_too_new";
-        let errors = &context.metrics.reconciles.errors;
+        let errors = &context.shared.metrics.reconciles.errors;
         errors.get_or_create(&Why { reason }).inc();
         let note = format!(
             "status.ledger.form is {form}, but version {} of the operator supports forms up to \
@@ -386,7 +397,7 @@ mod tests {
     use super::*;
     use crate::clock;
 
-    fn status(deadline: bool, conditions: &[&str]) -> DeadlineJobStatus {
+    fn status(conditions: &[&str]) -> DeadlineJobStatus {
         let condition = |type_: &&str| Condition {
             type_: (*type_).to_owned(),
             status: "True".to_owned(),
@@ -396,23 +407,22 @@ mod tests {
             last_transition_time: clock::time(Instant(0)),
         };
         DeadlineJobStatus {
-            deadline: deadline.then(|| clock::time(Instant(600_000))),
             conditions: conditions.iter().map(condition).collect(),
             ..DeadlineJobStatus::default()
         }
     }
 
     #[test]
-    fn a_deadline_is_met_or_missed_once_and_only_where_there_is_one() {
-        let none = status(true, &[]);
-        let (complete, missed) = (api::COMPLETE, api::DEADLINE_MISSED);
-        assert_eq!(verdict(&status(true, &[complete]), &none), Some(true));
-        assert_eq!(verdict(&status(true, &[missed]), &none), Some(false));
-        let late = status(true, &[missed, complete]);
-        assert_eq!(verdict(&late, &none), Some(false));
-        assert_eq!(verdict(&late, &status(true, &[missed])), None);
-        assert_eq!(verdict(&late, &late), None);
-        assert_eq!(verdict(&status(false, &[complete]), &none), None);
-        assert_eq!(verdict(&status(true, &[api::FAILED]), &none), None);
+    fn a_verdict_is_news_in_one_write() {
+        let (met, missed) = (DeadlineVerdict::Met, DeadlineVerdict::Missed);
+        let none = status(&[]);
+        let complete = status(&[api::COMPLETE]);
+        assert!(is_news(met, &complete, &none));
+        assert!(!is_news(met, &complete, &complete));
+        assert!(!is_news(met, &none, &none), "pods are terminating");
+        let late = status(&[api::DEADLINE_MISSED]);
+        assert!(is_news(missed, &late, &none));
+        let complete_late = status(&[api::DEADLINE_MISSED, api::COMPLETE]);
+        assert!(!is_news(missed, &complete_late, &late));
     }
 }

@@ -4,17 +4,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
-use shed_core::settle::DEADLINE_GRACE;
-use shed_core::snapshot::{AttemptKind, Conclusion, OnMiss};
+use shed_core::snapshot::{AttemptKind, Conclusion};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{self, DeadlineJobStatus, Ledger, Pocd, reason};
 use crate::clock;
-use crate::conditions::{Conditions, words};
+use crate::conditions::{Conditions, messages};
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
-use crate::context::waiting::Waiting;
-use crate::job::unconfirmed::Unconfirmed;
+use crate::context::pending_tasks::PendingTasks;
+use crate::job::unconfirmed_termination::UnconfirmedTermination;
+use crate::job::verdict::DeadlineVerdict;
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Below this PoCD a job is at risk.
@@ -54,7 +54,7 @@ pub struct Input<'a> {
     /// The number of running attempts that do not answer, and the number of polled attempts.
     pub unreachable: (usize, usize),
     /// The attempt that others wait for, because its termination is unproven.
-    pub awaited: Option<&'a Unconfirmed>,
+    pub awaited: Option<&'a UnconfirmedTermination>,
     /// The message about the claims that attempts mount.
     pub unshared: Option<&'a str>,
     /// Number of tasks whose checkpoint does not fit and is not durable. Absent if the number has
@@ -65,13 +65,21 @@ pub struct Input<'a> {
     /// Whether the job would be ended now if the apiserver's time were certain.
     pub held_back: bool,
     /// The obstacle of tasks without an attempt.
-    pub waiting: &'a Waiting,
+    pub waiting: &'a PendingTasks,
     /// The verdict on whether the deadline can be kept.
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
     pub pocd_written: Option<Instant>,
     /// When.
     pub now: Instant,
+}
+
+impl Input<'_> {
+    /// The verdict on the deadline, once there is one.
+    #[must_use]
+    pub fn verdict(&self) -> Option<DeadlineVerdict> {
+        DeadlineVerdict::of(self.job, self.ledger, self.deadline, self.facts_as_of)
+    }
 }
 
 /// The status that should be there, without the ledger's revision raised.
@@ -155,9 +163,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             pocd: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
-        Some(conclusion) if conclusion.is_success() && met(input.ledger, input.deadline) => {
-            settled(Pocd::MET)
-        }
+        Some(_) if input.verdict() == Some(DeadlineVerdict::Met) => settled(Pocd::MET),
         Some(_) => settled(Pocd::MISSED),
         None => FreshPocd {
             pocd: input
@@ -168,14 +174,6 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
     }
-}
-
-/// Whether the job was complete in time, by its latest winner's own clock. Container times
-/// have whole seconds, so the deadline's second still counts.
-#[must_use]
-pub fn met(ledger: &Ledger, deadline: Option<Instant>) -> bool {
-    let complete = ledger.ending.is_some_and(Conclusion::is_success);
-    complete && deadline.is_some_and(|deadline| ledger.last_win <= Some(deadline))
 }
 
 impl DeadlineJobStatus {
@@ -256,12 +254,12 @@ fn obstacle_conditions(list: &mut Conditions, input: Input<'_>) {
         _ => {}
     }
     match input.waiting {
-        Waiting::Told {
+        PendingTasks::Told {
             reason,
             detail,
             since,
         } if is_open => list.say_since(api::TASKS_PENDING, reason, detail, *since),
-        Waiting::Yet if is_open => {}
+        PendingTasks::Yet if is_open => {}
         _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
 }
@@ -356,7 +354,7 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     let done = input.ledger.done_tasks(total).len();
     let asked = total - input.job.skipped.as_ref().map_or(0, IndexSet::len);
     let share = || format!("{done} of {asked}");
-    let failed = || words::some_of(&input.ledger.failed_tasks(total));
+    let failed = || messages::some_of(&input.ledger.failed_tasks(total));
     match conclusion {
         Conclusion::Complete => (reason::COMPLETIONS_REACHED, asked.to_string()),
         Conclusion::SuccessPolicy => (reason::SUCCESS_POLICY, share()),
@@ -382,16 +380,7 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(deadline) = input.deadline else {
         return;
     };
-    let missed = match input.ledger.ending {
-        Some(conclusion) if conclusion.is_success() => !met(input.ledger, input.deadline),
-        Some(_) => true,
-        // Not while an end of the last task, in time, may still be unreported.
-        None => {
-            input.job.rules.on_miss == OnMiss::Continue
-                && input.facts_as_of >= deadline.plus(DEADLINE_GRACE)
-        }
-    };
-    if missed {
+    if input.verdict() == Some(DeadlineVerdict::Missed) {
         let failed_before = input.ledger.ended.unwrap_or(input.now) < deadline;
         let reason = match failed_before {
             true => reason::FAILED_BEFORE_DEADLINE,

@@ -7,16 +7,16 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::cluster::Stores;
-use crate::context::Context;
 use crate::fixtures;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::mock::{Apiserver, Process};
 
 const A_WHILE: Duration = Duration::from_secs(5);
 
 /// Panics over one job, and counts the others.
-async fn work(job: Arc<DeadlineJob>, context: Arc<Context>) -> Result<Wake, Error> {
+async fn work(job: Arc<DeadlineJob>, context: Arc<ReconcileContext>) -> Result<Wake, Error> {
     assert_ne!(job.metadata.name.as_deref(), Some("count"), "on purpose");
-    context.metrics.grants.inc();
+    context.shared.metrics.grants.inc();
     Ok(Wake::await_change())
 }
 
@@ -37,7 +37,7 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
             touched.send(ObjectRef::from_obj(job)).unwrap();
         }
         tokio::time::sleep(A_WHILE).await;
-        assert_eq!(process.context.metrics.grants.get(), round);
+        assert_eq!(process.context.shared.metrics.grants.get(), round);
     }
     process.send_events().await;
     let noted = ["GET job", "PUT job status", "POST event ReconcilePanicked"];

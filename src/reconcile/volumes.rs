@@ -6,8 +6,8 @@ use kube::Api;
 use shed_core::snapshot::{Idempotency, Resume, SpeculationMode};
 use shed_core::time::Span;
 
-use crate::context::Context;
 use crate::job::view::JobView;
+use crate::reconcile::context::ReconcileContext;
 use crate::validate::ValidatedJob;
 
 /// How often shed checks a job's claims. A claim may be created, or replaced, after the job.
@@ -22,7 +22,7 @@ struct Mounted<'a> {
 }
 
 /// The message about the job's claims, if there is one. A claim that cannot be decoded is ignored.
-pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String> {
+pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Option<String> {
     let (job, ticks) = (&*view.job, view.ticks);
     if !matters(job) || view.ledger.ending.is_some() {
         return None;
@@ -31,7 +31,10 @@ pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String
     if claims.is_empty() {
         return None;
     }
-    let known = context.memos.with(&job.uid, |memo| memo.claims.clone());
+    let known = context
+        .shared
+        .memos
+        .with(&job.uid, |memo| memo.claims.clone());
     if let Some((looked, said)) = known
         && ticks.since(looked) < LOOK_AGAIN
     {
@@ -49,7 +52,10 @@ pub(super) async fn unshared(context: &Context, view: &JobView) -> Option<String
         }
     }
     let looked = Some((ticks, said.clone()));
-    context.memos.with(&job.uid, |memo| memo.claims = looked);
+    context
+        .shared
+        .memos
+        .with(&job.uid, |memo| memo.claims = looked);
     said
 }
 

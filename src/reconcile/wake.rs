@@ -11,7 +11,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
 use crate::clock;
-use crate::context::Context;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::Case;
 use crate::reconcile::driver::{Pass, creations_wait};
 use crate::reconcile::step::Step;
@@ -33,7 +33,12 @@ const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.
 #[must_use]
-pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &DeadlineJob) -> Action {
+pub(super) fn after(
+    context: &ReconcileContext,
+    pass: &Pass,
+    step: &Step,
+    recorded: &DeadlineJob,
+) -> Action {
     let (job, ledger, now) = (&pass.view.job, &step.ledger, pass.view.now);
     let next = if ledger.finished {
         validate::expiry(job, ledger)
@@ -43,10 +48,13 @@ pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &Dead
             false => PARTS_PERIOD,
         };
         let status = (!ledger.tasks.is_empty()).then(|| now.plus(period));
-        let (clock, shown) = (&context.clock, recorded.status.as_ref());
+        let (clock, shown) = (&context.shared.clock, recorded.status.as_ref());
         let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
         let settled = settle_wake(now, &pass.facts);
-        let waits = context.memos.with(&job.uid, |memo| memo.waiting.look_at);
+        let waits = context
+            .shared
+            .memos
+            .with(&job.uid, |memo| memo.reconcile.waiting.look_at);
         let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
         let all = settled.into_iter().chain(status).chain(deadline);
         let creations = creations_wait(context, &job.uid).filter(|_| !step.creates.is_empty());
@@ -59,12 +67,12 @@ pub(super) fn after(context: &Context, pass: &Pass, step: &Step, recorded: &Dead
 }
 
 /// At an instant of the process's own clock.
-pub(super) fn at(context: &Context, until: Instant) -> Action {
-    Action::requeue(clock::duration(until.since(context.clock.ticks())).max(WAIT_MIN))
+pub(super) fn at(context: &ReconcileContext, until: Instant) -> Action {
+    Action::requeue(clock::duration(until.since(context.shared.clock.ticks())).max(WAIT_MIN))
 }
 
 /// After a reconcile that failed.
-pub fn after_error<K>(job: Arc<K>, error: &Error, context: Arc<Context>) -> Action
+pub fn after_error<K>(job: Arc<K>, error: &Error, context: Arc<ReconcileContext>) -> Action
 where
     K: Resource<DynamicType = ()>,
 {
@@ -80,7 +88,8 @@ where
             tracing::warn!(%error, namespace, job = name, "a pod can't be created, trying again");
             let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
             let until = creations_wait(&context, &uid);
-            let wait = until.map(|until| clock::duration(until.since(context.clock.ticks())));
+            let wait =
+                until.map(|until| clock::duration(until.since(context.shared.clock.ticks())));
             Action::requeue(wait.unwrap_or(ERROR_WAIT))
         }
         Error::TooLarge(_) => {

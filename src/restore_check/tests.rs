@@ -16,7 +16,7 @@ async fn begun() -> (Apiserver, Process) {
     let process = Process::start(&api);
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     api.said();
     (api, process)
 }
@@ -29,9 +29,9 @@ async fn the_counter_that_goes_back_is_noticed() {
     for (seen, expected) in [("102", false), ("104", false), ("107", true)] {
         let mut pod = Pod::default();
         pod.metadata.resource_version = Some(seen.to_owned());
-        process.context.stores.show(vec![pod]);
+        process.context.shared.stores.show(vec![pod]);
         assert_eq!(
-            counter_went_back(&process.context).await,
+            counter_went_back(&check(&process)).await,
             expected,
             "{seen}"
         );
@@ -51,20 +51,35 @@ async fn versions_of_two_resources_are_not_compared() {
     process.look(&api).await.unwrap();
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
-    assert!(process.context.stores.newest_version(Versioned::Pods) > 1_000_000);
+    assert!(
+        process
+            .context
+            .shared
+            .stores
+            .newest_version(Versioned::Pods)
+            > 1_000_000
+    );
     let no_doubt = process.context.doubt.settled();
     timeout(Duration::from_millis(20), no_doubt).await.unwrap();
-    assert!(!counter_went_back(&process.context).await);
+    assert!(!counter_went_back(&check(&process)).await);
     assert!(!went_back(&process).await);
     // Of the pods alone it is noticed, too.
     api.world().pods_apart = 999_000;
-    assert!(counter_went_back(&process.context).await);
+    assert!(counter_went_back(&check(&process)).await);
     assert!(went_back(&process).await);
+}
+
+fn check(process: &Process) -> RestoreCheck {
+    RestoreCheck {
+        client: process.context.client.clone(),
+        doubt: Arc::clone(&process.context.doubt),
+        shared: Arc::clone(&process.context.shared),
+    }
 }
 
 /// Whether lists show that the store was put back.
 async fn went_back(process: &Process) -> bool {
-    compare(&process.context).await.unwrap() == Compared::Older
+    compare(&check(process)).await.unwrap() == Compared::Older
 }
 
 #[tokio::test]
@@ -77,7 +92,7 @@ async fn versions_that_went_forward_are_no_restore() {
 #[tokio::test]
 async fn what_was_seen_to_go_and_is_back_is_a_restore_though_the_counter_has_caught_up() {
     let (api, process) = begun().await;
-    process.context.stores.show(vec![]);
+    process.context.shared.stores.show(vec![]);
     assert!(went_back(&process).await);
 
     // A pod that no watch has shown yet.
@@ -92,13 +107,14 @@ async fn what_was_seen_to_go_and_is_back_is_a_restore_though_the_counter_has_cau
 async fn what_lists_lack_must_go_from_view_or_the_store_was_put_back() {
     for goes in [true, false] {
         let (api, process) = begun().await;
-        let noticed = tokio::spawn(noticed(Arc::clone(&process.context)));
+        let check = check(&process);
+        let noticed = tokio::spawn(async move { noticed(&check).await });
         let pods = std::mem::take(&mut api.world().pods);
         process.context.doubt.raise();
         process.context.doubt.settled().await;
         assert_eq!(pods.len(), 1);
         if goes {
-            process.context.stores.show(vec![]);
+            process.context.shared.stores.show(vec![]);
         }
         tokio::time::sleep(MISSING_PATIENCE - Duration::from_secs(1)).await;
         assert!(!noticed.is_finished(), "a watch may begin again late");
@@ -134,7 +150,8 @@ async fn an_own_write_counts_for_the_counter() {
 #[tokio::test(start_paused = true)]
 async fn after_a_watch_broke_nothing_is_done_until_lists_were_read() {
     let (api, process) = begun().await;
-    let noticed = tokio::spawn(noticed(Arc::clone(&process.context)));
+    let check = check(&process);
+    let noticed = tokio::spawn(async move { noticed(&check).await });
     api.script(|_| Fate::LostBefore);
     process.context.doubt.raise();
     let pass = process.reconcile(api.job());
@@ -148,7 +165,8 @@ async fn after_a_watch_broke_nothing_is_done_until_lists_were_read() {
 #[tokio::test(start_paused = true)]
 async fn after_a_restore_nothing_is_done_any_more() {
     let (api, process) = begun().await;
-    let noticed = tokio::spawn(noticed(Arc::clone(&process.context)));
+    let check = check(&process);
+    let noticed = tokio::spawn(async move { noticed(&check).await });
     api.world().version = 50;
     process.context.doubt.raise();
     let pass = process.reconcile(api.job());
@@ -163,7 +181,7 @@ async fn an_answer_from_the_past_raises_doubt() {
     let process = Process::start(&api);
     let mut newer = (*api.job()).clone();
     newer.metadata.resource_version = Some("5000".to_owned());
-    let stores = &process.context.stores;
+    let stores = &process.context.shared.stores;
     stores.note_version(Versioned::DeadlineJobs, &newer.metadata);
     process.reconcile(api.job()).await.unwrap();
     assert_eq!(process.context.doubt.arisen().await, 1);

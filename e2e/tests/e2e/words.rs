@@ -1,5 +1,5 @@
 //! The conditions of a job in the states that occur on any cluster, each in the words of the table
-//! (`shed::conditions::words`).
+//! (`shed::conditions::messages`).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, reason};
-use shed::conditions::words::{self, NAMED, Says};
+use shed::conditions::messages::{self, NAMED, Says};
 use shed_e2e::jobs::{Job, SOON, condition, shell_or_fake, summary};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
@@ -18,7 +18,7 @@ use crate::preemption::large;
 
 /// Waits for a state, and checks that it is told in the words of its row.
 pub async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJob> {
-    let row = words::row(type_, reason).context("no such row")?;
+    let row = messages::row(type_, reason).context("no such row")?;
     let is_so = |job: &DeadlineJob| {
         let found = condition(job, type_);
         found.is_some_and(|found| found.reason == reason && found.status == row.status)

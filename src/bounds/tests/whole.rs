@@ -5,10 +5,10 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::Progress;
 
 use super::*;
-use crate::cluster::ends::EndFacts;
 use crate::cluster::pod::{AttemptFacts, AttemptId, JobPods, PodFacts, Stage};
+use crate::cluster::pod_end::EndFacts;
 use crate::context::backoff::Blocked;
-use crate::context::waiting::Waiting;
+use crate::context::pending_tasks::PendingTasks;
 use crate::job::facts::{self, Reported, Trace, Traces};
 use crate::job::view::JobView;
 use crate::reconcile::status;
@@ -102,7 +102,7 @@ impl Driven {
             undurable,
             facts_as_of: self.facts_as_of,
             held_back: false,
-            waiting: &Waiting::No,
+            waiting: &PendingTasks::No,
             told: None,
             pocd_written: None,
             now: self.now,

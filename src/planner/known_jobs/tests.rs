@@ -14,7 +14,7 @@ use crate::clock;
 use crate::cluster::{JobObject, WatchedJob};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::fixtures;
-use crate::planner::observe::{ClusterView, view, view_after};
+use crate::planner::observation::{ClusterView, view, view_after};
 use crate::reconcile::mock::{Apiserver, Process};
 
 const TASKS: u32 = 3;
@@ -137,7 +137,7 @@ impl World {
 
     /// As the planner does at the end of a pass.
     fn judge_deadlines(&self) {
-        let context = &self.process.context;
+        let context = &self.process.context.shared;
         let ticks = context.clock.ticks();
         for uid in &self.uids {
             context
@@ -148,14 +148,14 @@ impl World {
 
     /// A pass, and how many jobs it looked at.
     fn pass(&mut self) -> (ClusterView, usize) {
-        let view = view_after(&self.process.context, &mut self.known);
+        let view = view_after(&self.process.context.shared, &mut self.known);
         (view, self.known.looks)
     }
 
     /// The jobs that a pass looks at. Its facts are those of a pass that looks at all.
     fn looks(&mut self) -> usize {
         let (kept, looks) = self.pass();
-        let whole = view(&self.process.context);
+        let whole = view(&self.process.context.shared);
         for (kept, whole) in facts(&kept).iter().zip(&facts(&whole)) {
             assert_eq!(kept, whole);
         }
@@ -168,7 +168,7 @@ impl World {
     }
 
     fn stores(&self) -> &Stores {
-        &self.process.context.stores
+        &self.process.context.shared.stores
     }
 
     fn see_job(&mut self, number: u32, change: Change) {
@@ -178,14 +178,14 @@ impl World {
             ..change
         };
         let event = Event::Apply(watched(number, &change));
-        let stores = Arc::clone(&self.process.context.stores);
+        let stores = Arc::clone(&self.process.context.shared.stores);
         stores.see_job(&mut self.writer, event);
     }
 
     fn report(&self, job: u32, task: u32, text: &str) {
         let uid = &self.uids[job as usize];
         let answers = [(Instant(2000), text)];
-        let progress = &self.process.context.progress;
+        let progress = &self.process.context.shared.progress;
         progress.answer_for_tests(uid, &format!("pod-{job}-{task}"), &answers);
     }
 }
@@ -209,7 +209,7 @@ async fn a_pass_looks_at_what_has_changed() {
     world.see_job(7, Change::default());
     assert_eq!((world.looks(), world.looks()), (1, 0));
     let uid = Arc::clone(&world.uids[9]);
-    world.process.context.memos.with(&uid, |_| ());
+    world.process.context.shared.memos.with(&uid, |_| ());
     assert_eq!((world.looks(), world.looks()), (1, 0));
     world.stores().show_nodes(&[fixtures::node("node-0", 32)]);
     assert_eq!((world.looks(), world.looks()), (20, 0));
@@ -219,10 +219,10 @@ async fn a_pass_looks_at_what_has_changed() {
 async fn a_quiet_job_is_looked_at_again_after_a_while() {
     let mut world = World::new(20);
     world.looks();
-    let later = world.process.context.clock.ticks();
+    let later = world.process.context.shared.clock.ticks();
     let newest = |world: &World, number: usize| {
         let live = world.stores().live_job(&world.uids[number]);
-        world.process.context.memos.newest(&live.unwrap())
+        world.process.context.shared.memos.newest(&live.unwrap())
     };
     for number in 0..20 {
         let newest = newest(&world, number);
@@ -241,7 +241,7 @@ async fn a_job_that_is_gone_is_forgotten() {
     let mut world = World::new(3);
     world.looks();
     let event = Event::Delete(watched(1, &Change::default()));
-    let stores = Arc::clone(&world.process.context.stores);
+    let stores = Arc::clone(&world.process.context.shared.stores);
     stores.see_job(&mut world.writer, event);
     world.looks();
     assert_eq!((world.known.jobs.len(), world.known.uids.len()), (2, 2));
@@ -282,7 +282,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn back_off(world: &World, job: u32) {
-    let context = &world.process.context;
+    let context = &world.process.context.shared;
     let until = context.clock.ticks().plus(Span::from_seconds(3600));
     context.memos.with(&world.uids[job as usize], |memo| {
         memo.backoff = Some(Backoff {

@@ -8,7 +8,7 @@ use shed_core::snapshot::Snapshot;
 use crate::cluster::Stores;
 use crate::fixtures;
 use crate::planner::nodes::NumberedNodes;
-use crate::planner::observe;
+use crate::planner::observation;
 use crate::reconcile::mock::{Apiserver, Process, originals, pod_name};
 use crate::validate::validate;
 
@@ -41,7 +41,7 @@ fn not_ready(mut node: Object) -> Object {
 fn pass(api: &Apiserver, nodes: &[Object]) -> (Snapshot, Plan) {
     let jobs = vec![(*api.job()).clone()];
     let process = Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes));
-    let snapshot = observe::view(&process.context).snapshot;
+    let snapshot = observation::view(&process.context.shared).snapshot;
     let policy = Policy {
         surge_max: 0,
         ..Policy::default()

@@ -13,15 +13,19 @@ const DENIED: &str =
 
 /// Plans, and carries out the job's plan; then a second passes.
 async fn second(api: &Apiserver, process: &Process) -> Vec<String> {
-    process.context.stores.show(api.pods());
-    let view = observe::view(&process.context);
+    process.context.shared.stores.show(api.pods());
+    let view = observation::view(&process.context.shared);
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
     assert_eq!(plan_check(&view.snapshot, &policy(), &plan), []);
     let uid = JobKey::from(api.job().metadata.uid.as_deref().unwrap_or_default());
     let of_job = plan.actions.into_iter().filter(|one| one.job == uid);
     process.plan(&api.job(), of_job.map(|planned| planned.action).collect());
     let _ = process.look(api).await;
-    process.context.clock.skip_for_tests(Span::from_seconds(1));
+    process
+        .context
+        .shared
+        .clock
+        .skip_for_tests(Span::from_seconds(1));
     api.said()
 }
 
@@ -65,7 +69,7 @@ async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_room
         let blocked = api.condition(crate::api::ATTEMPTS_BLOCKED);
         assert_eq!(blocked, Some(("True".to_owned(), told.to_owned())));
         let (plan, _) = decide(
-            &observe::view(&process.context).snapshot,
+            &observation::view(&process.context.shared).snapshot,
             Memory::default(),
             &policy(),
         );

@@ -14,7 +14,7 @@ const CORE: &str =
     "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}";
 
 /// Launches of the policy in a pass over these facts, by job.
-fn launches(view: &observe::ClusterView, policy: &Policy) -> HashMap<String, usize> {
+fn launches(view: &observation::ClusterView, policy: &Policy) -> HashMap<String, usize> {
     let (plan, _) = decide(&view.snapshot, Memory::default(), policy);
     assert_eq!(plan_check(&view.snapshot, policy, &plan), []);
     let mut launches = HashMap::new();
@@ -71,22 +71,22 @@ const ANTI: &str = "0/1 nodes are available: 1 node(s) did not match pod anti-af
 #[tokio::test]
 async fn what_no_scheduler_places_holds_no_room_and_is_told_in_its_words() {
     let (api, process) = launched("", 2).await;
-    let context = &process.context;
-    let held = |view: &observe::ClusterView| {
+    let context = &process.context.shared;
+    let held = |view: &observation::ClusterView| {
         let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
         plan.report.capacity.used.get("cpu")
     };
     answer_all(&api, 5, "Unschedulable", ANTI);
     context.stores.show(api.pods());
-    let view = observe::view(context);
+    let view = observation::view(context);
     assert_eq!(held(&view), 2000, "a scheduler has ten seconds");
     let wait = view.due.expect("a wake").since(view.snapshot.now).seconds();
     assert!((3.0..6.0).contains(&wait), "{wait}");
     answer_all(&api, 11, "Unschedulable", ANTI);
     context.stores.show(api.pods());
-    let view = observe::view(context);
+    let view = observation::view(context);
     assert_eq!((held(&view), view.news.len()), (0, 1));
-    assert_eq!(observe::view(context).news.len(), 0, "it is news once");
+    assert_eq!(observation::view(context).news.len(), 0, "it is news once");
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "POST event Unschedulable"]);
     let blocked = api.condition(crate::api::ATTEMPTS_BLOCKED).unwrap();
@@ -99,7 +99,7 @@ async fn what_no_scheduler_places_holds_no_room_and_is_told_in_its_words() {
     api.run((0, 0));
     api.run((1, 0));
     context.stores.show(api.pods());
-    assert_eq!(held(&observe::view(context)), 2000);
+    assert_eq!(held(&observation::view(context)), 2000);
     process.look(&api).await.unwrap();
     assert_eq!(
         api.condition(crate::api::ATTEMPTS_BLOCKED).unwrap().0,
@@ -124,8 +124,8 @@ async fn where_nodes_are_full_the_pod_waits_for_the_cluster_to_grow() {
         "Unschedulable",
         full,
     );
-    process.context.stores.show(api.pods());
-    let view = observe::view(&process.context);
+    process.context.shared.stores.show(api.pods());
+    let view = observation::view(&process.context.shared);
     let attempt = |task: usize| &view.snapshot.jobs[0].tasks[task].attempts[0];
     assert!(!attempt(2).unplaceable, "what comes free is meant for it");
     let told = process
@@ -146,7 +146,7 @@ async fn a_job_that_no_node_could_hold_gets_one_pod_and_says_at_once_what_is_mis
                {nvidia.com/gpu: '1'}}}]}}";
     let (api, process) = cluster(|job| job.spec = fixtures::job(gpu).spec);
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    let planner = tokio::spawn(run(Arc::clone(&process.context), policy(), touched));
+    let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     process.reconcile(api.job()).await.unwrap();
     assert_eq!(
@@ -169,14 +169,14 @@ async fn a_job_that_no_node_could_hold_gets_one_pod_and_says_at_once_what_is_mis
     );
     assert_eq!(status.phase.as_deref(), Some("Pending"));
     for _ in 0..3 {
-        process.context.stores.show(api.pods());
-        process.context.stores.changed.notify_one();
+        process.context.shared.stores.show(api.pods());
+        process.context.shared.stores.changed.notify_one();
         sleep(A_WHILE).await;
     }
     planner.abort();
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
     assert!(
-        process.context.board.take(&uid).is_empty(),
+        process.context.shared.board.take(&uid).is_empty(),
         "one pod is enough"
     );
     assert_eq!(api.pods().len(), 1);
@@ -189,7 +189,7 @@ async fn a_node_that_does_not_say_what_it_can_hold_holds_nothing_and_breaks_noth
     let job = named("a", "team", CORE);
     let api = Apiserver::new(job.clone());
     let process = Process::with_stores(&api, Stores::for_tests(vec![job], vec![], &[node]));
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context.shared);
     assert_eq!(
         launches(&view, &policy()),
         HashMap::from([("a".to_owned(), 1)])
@@ -225,8 +225,8 @@ async fn gated_pods_of_another_namespace_hold_nothing() {
         "SchedulingGated",
         "Scheduling is blocked due to non-empty scheduling gates",
     );
-    process.context.stores.show(api.pods());
-    let view = observe::view(&process.context);
+    process.context.shared.stores.show(api.pods());
+    let view = observation::view(&process.context.shared);
     assert_eq!(
         launches(&view, &prime()),
         HashMap::from([("victim".to_owned(), 50)])
@@ -246,7 +246,7 @@ async fn suspended_jobs_of_another_namespace_reserve_nothing() {
     let api = Apiserver::new(jobs[0].clone());
     let nodes = [fixtures::node("node-1", 100)];
     let process = Process::with_stores(&api, Stores::for_tests(jobs, vec![], &nodes));
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context.shared);
     assert_eq!(
         launches(&view, &prime()),
         HashMap::from([("victim".to_owned(), 80)])
@@ -259,7 +259,7 @@ async fn requests_that_admission_added_are_counted_for_launches_to_come() {
         job.spec = fixtures::job("template: {spec: {containers: [{name: task, image: i}]}}").spec;
     });
     let cores = |process: &Process| {
-        let view = observe::view(&process.context);
+        let view = observation::view(&process.context.shared);
         view.snapshot.jobs[0].demand.get("cpu")
     };
     assert_eq!(cores(&process), 0);
@@ -273,9 +273,9 @@ async fn requests_that_admission_added_are_counted_for_launches_to_come() {
     spec.containers[0].resources = serde_json::from_value(asked).unwrap();
     drop(world);
     api.run((0, 0));
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     assert_eq!(cores(&process), 1500);
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context.shared);
     assert_eq!(
         launches(&view, &policy()),
         HashMap::new(),
@@ -292,8 +292,8 @@ async fn a_lost_answer_to_a_creation_holds_up_no_task_once_its_pod_has_ended() {
         .spec;
     });
     let planned = |process: &Process| {
-        process.context.stores.show(api.pods());
-        let view = observe::view(&process.context);
+        process.context.shared.stores.show(api.pods());
+        let view = observation::view(&process.context.shared);
         launches(&view, &policy()).values().sum::<usize>()
     };
     api.script(|call| match &*call.words {
@@ -327,8 +327,8 @@ async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_t
         .spec;
     });
     let planned = |process: &Process| {
-        process.context.stores.show(api.pods());
-        let view = observe::view(&process.context);
+        process.context.shared.stores.show(api.pods());
+        let view = observation::view(&process.context.shared);
         launches(&view, &policy()).values().sum::<usize>()
     };
     assert_eq!(planned(&process), 6);
@@ -359,7 +359,7 @@ async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_t
     process.look(&api).await.unwrap();
     assert_eq!(planned(&process), 0);
     // The wait is over.
-    process.context.memos.with(&uid, |memo| {
+    process.context.shared.memos.with(&uid, |memo| {
         assert!(memo.creations.blocked().is_some());
         let later = clock::now().plus(Span::from_seconds(10));
         let count = Count {
@@ -387,8 +387,8 @@ async fn a_clone_that_can_not_be_placed_is_given_up_and_counts_against_its_task(
             "Unschedulable",
             words,
         );
-        process.context.stores.show(api.pods());
-        let view = observe::view(&process.context);
+        process.context.shared.stores.show(api.pods());
+        let view = observation::view(&process.context.shared);
         assert_eq!(view.news.len(), 1, "its reconciler is told");
         api.said();
         process.look(&api).await.unwrap();
@@ -400,7 +400,7 @@ async fn a_clone_that_can_not_be_placed_is_given_up_and_counts_against_its_task(
         assert_eq!(kill.and_then(|one| one.kill), Some(KillKind::Replace));
         process.look(&api).await.unwrap();
     }
-    let view = observe::view(&process.context);
+    let view = observation::view(&process.context.shared);
     assert_eq!(
         view.snapshot.jobs[0].tasks[0].clone_failures, 2,
         "no third one comes"

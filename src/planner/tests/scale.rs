@@ -72,18 +72,20 @@ async fn what_a_pass_costs() {
     let policy: Policy = "shed-prime".parse().unwrap();
     for jobs in [200, 1000, 5000] {
         let (_api, process) = busy(jobs);
-        let context = &process.context;
+        let context = &process.context.shared;
         let mut known = KnownJobs::following(&context.stores);
         judge_deadlines(&process);
         let mut best = [f64::INFINITY; 5];
         for _ in 0..5 {
             let mut times = [0.0; 5];
-            let view = timed(&mut times[0], || observe::view(context));
+            let view = timed(&mut times[0], || observation::view(context));
             drop(view);
-            let first = observe::view_after(context, &mut known);
+            let first = observation::view_after(context, &mut known);
             known.put_back(first.snapshot.jobs);
             context.memos.with(&uid_of(0), |_| ());
-            let view = timed(&mut times[1], || observe::view_after(context, &mut known));
+            let view = timed(&mut times[1], || {
+                observation::view_after(context, &mut known)
+            });
             assert_eq!(view.snapshot.jobs.len(), jobs as usize);
             assert!(known.looks <= jobs as usize / 5, "{} looks", known.looks);
             let faults = timed(&mut times[2], || sound(&view.snapshot).1.len());
@@ -112,8 +114,8 @@ fn uid_of(number: u32) -> JobUid {
 
 /// As a pass does that was asked about the deadlines.
 fn judge_deadlines(process: &Process) {
-    let context = &process.context;
-    for job in observe::view(context).snapshot.jobs {
+    let context = &process.context.shared;
+    for job in observation::view(context).snapshot.jobs {
         let weighed = Some((context.clock.ticks(), 1));
         context
             .memos

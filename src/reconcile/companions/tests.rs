@@ -4,8 +4,8 @@ use kube::client::Body;
 
 use super::*;
 use crate::api::OnMiss;
-use crate::context::companion_failures::Failures;
 use crate::fixtures;
+use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::mock::{Apiserver, Process};
 use std::sync::Mutex;
 

@@ -10,21 +10,24 @@ use shed_core::time::Instant;
 use crate::api::{DeadlineJob, Ledger};
 use crate::clock;
 use crate::cluster::pod::{AttemptId, JobPods};
-use crate::context::Context;
 use crate::context::creation::Answers;
 use crate::job::claims::Claims;
 use crate::job::view::JobView;
 use crate::metrics::Why;
-use crate::reconcile::apply::Created;
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
+use crate::reconcile::pod_writer::Created;
 use crate::reconcile::record::record;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, live_read};
 
 /// When a failed creation is tried again without a success before, by the process's own clock.
-pub fn creations_wait(context: &Context, job: &Arc<str>) -> Option<Instant> {
-    let ticks = context.clock.ticks();
-    let until = context.memos.with(job, |memo| memo.creations.not_before());
+pub fn creations_wait(context: &ReconcileContext, job: &Arc<str>) -> Option<Instant> {
+    let ticks = context.shared.clock.ticks();
+    let until = context
+        .shared
+        .memos
+        .with(job, |memo| memo.creations.not_before());
     until.filter(|until| *until > ticks)
 }
 
@@ -43,7 +46,7 @@ struct Sorted {
 /// time. Refused attempts never existed, and neither did those after them that shed did not
 /// request. A passing failure takes nothing back.
 pub(super) async fn take(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
@@ -51,7 +54,11 @@ pub(super) async fn take(
 ) -> Result<bool, Error> {
     let mut sorted = sort(context, pass, step, answers);
     for reason in sorted.summary.reasons() {
-        let refused = context.metrics.pods_refused.get_or_create(&Why { reason });
+        let refused = context
+            .shared
+            .metrics
+            .pods_refused
+            .get_or_create(&Why { reason });
         refused.inc();
     }
     let is_refused = !sorted.refused.is_empty();
@@ -67,13 +74,13 @@ pub(super) async fn take(
         }
     }
     let existing = existing(&ledger, &pass.view.pods);
-    let ticks = context.clock.ticks();
-    let is_failing = context.memos.with(&pass.view.job.uid, |memo| {
+    let ticks = context.shared.clock.ticks();
+    let is_failing = context.shared.memos.with(&pass.view.job.uid, |memo| {
         memo.creations.take(sorted.summary, existing, ticks);
         memo.creations.is_failing()
     });
     if is_refused || (is_failing && sorted.failure.is_some()) {
-        record_again(context, pass, owner, ledger).await?;
+        record_again(context, pass, owner, (ledger, step.deadline)).await?;
     }
     let is_cut_short = !is_refused && !sorted.not_tried.is_empty();
     sorted
@@ -81,10 +88,10 @@ pub(super) async fn take(
         .map_or(Ok(is_cut_short), |error| Err(Error::Create(error)))
 }
 
-fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {
-    let ticks = context.clock.ticks();
+fn sort(context: &ReconcileContext, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {
+    let ticks = context.shared.clock.ticks();
     let mut sorted = Sorted::default();
-    context.memos.with(&pass.view.job.uid, |memo| {
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
         for (&id, answer) in step.creates.iter().zip(answers) {
             let entry = step.ledger.attempt(id.0, id.1);
             let kind = entry.map(|attempt| attempt.kind);
@@ -116,7 +123,7 @@ fn sort(context: &Context, pass: &Pass, step: &Step, answers: Vec<Created>) -> S
 /// one before it, may have succeeded without an answer. A pod that so takes the last of a quota is
 /// refused at the next request.
 async fn never_were(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     taken_back: [&mut Vec<AttemptId>; 2],
 ) -> Result<(), Error> {
@@ -125,8 +132,8 @@ async fn never_were(
         return Ok(());
     }
     let live = live_read::pods(context, &pass.view.job, &pass.view.pods).await?;
-    let created = Some(context.clock.ticks());
-    context.memos.with(&pass.view.job.uid, |memo| {
+    let created = Some(context.shared.clock.ticks());
+    context.shared.memos.with(&pass.view.job.uid, |memo| {
         for ids in taken_back {
             for id in ids.extract_if(.., |id| live.contains_key(id)) {
                 memo.traces.entry(id).or_default().created = created;
@@ -147,10 +154,10 @@ fn existing(ledger: &Ledger, pods: &JobPods) -> u32 {
 /// Writes the effect of the answers to creations: attempts that the apiserver refused are removed,
 /// and the conditions report the refusal.
 async fn record_again(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
-    mut ledger: Ledger,
+    (mut ledger, deadline): (Ledger, Option<Instant>),
 ) -> Result<(), Error> {
     // The step was recorded under the owner's revision, so this write builds on that.
     let recorded = owner
@@ -159,7 +166,7 @@ async fn record_again(
         .and_then(|status| status.ledger.as_ref());
     ledger.revision = recorded.map_or(ledger.revision, |ledger| ledger.revision);
     let refused = Step {
-        deadline: pass.view.job.deadline_after(ledger.first_pass),
+        deadline,
         ledger,
         ..Step::default()
     };
@@ -168,8 +175,8 @@ async fn record_again(
         view: JobView {
             ledger: refused.ledger.clone(),
             claims: Claims::default(),
-            now: context.clock.now(),
-            ticks: context.clock.ticks(),
+            now: context.shared.clock.now(),
+            ticks: context.shared.clock.ticks(),
             ..pass.view.clone()
         },
         put_right: Vec::new(),
@@ -181,7 +188,7 @@ async fn record_again(
         match record(context, &pass, &refused).await {
             // Only this process knows the apiserver's answer.
             Err(Error::Deferred(until)) => {
-                let wait = until.since(context.clock.ticks());
+                let wait = until.since(context.shared.clock.ticks());
                 tokio::time::sleep(clock::duration(wait)).await;
             }
             recorded => return recorded.map(|_| ()),

@@ -9,11 +9,11 @@ use shed_core::snapshot::Resume;
 use crate::api::DeadlineJob;
 use crate::attempt_pod::{self, preference};
 use crate::cluster::pod::AttemptId;
-use crate::context::Context;
-use crate::reconcile::apply::{self, PodWriter};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::{Pass, answers};
+use crate::reconcile::pod_writer::{self, PodWriter};
 use crate::reconcile::step::Step;
-use crate::reconcile::{Error, claims, range, refused, reserved};
+use crate::reconcile::{Error, claims, range, refused_writes, reserved_keys};
 use crate::validate::ValidatedJob;
 
 /// Deletes before it releases and releases before it creates, to free capacity first. Each write
@@ -21,7 +21,7 @@ use crate::validate::ValidatedJob;
 /// before the status of an adopted Job contains its start. Returns whether time ran out before all
 /// writes were begun.
 pub(super) async fn carry_out(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
@@ -47,7 +47,7 @@ pub(super) async fn carry_out(
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
     };
-    refused::tell(
+    refused_writes::tell(
         context,
         owner,
         [("delete", &deleted), ("release", &released)],
@@ -62,7 +62,7 @@ pub(super) async fn carry_out(
 }
 
 async fn create(
-    context: &Context,
+    context: &ReconcileContext,
     pass: &Pass,
     owner: &Arc<DeadlineJob>,
     step: &Step,
@@ -71,26 +71,31 @@ async fn create(
     if step.creates.is_empty() || answers::creations_wait(context, &pass.view.job.uid).is_some() {
         return Ok(false);
     }
-    reserved::tell(context, owner, &pass.view.job).await;
+    reserved_keys::tell(context, owner, &pass.view.job).await;
     let pods = pods(context, &pass.view.job, owner, step);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
-    let handed_on = pass
+    let template_extras = pass
         .view
         .job
         .adopted
         .as_ref()
-        .map(|adopted| &adopted.handed_on);
-    let answers = match handed_on.filter(|fields| !fields.is_empty()) {
+        .map(|adopted| &adopted.template_extras);
+    let answers = match template_extras.filter(|fields| !fields.is_empty()) {
         None => writer.create(api, pods).await,
-        Some(fields) => apply::create_with(&context.client, writer, fields, &pods).await,
+        Some(fields) => pod_writer::create_with(&context.client, writer, fields, &pods).await,
     };
     answers::take(context, pass, owner, step, answers).await
 }
 
 /// The pods that a step creates.
-fn pods(context: &Context, job: &ValidatedJob, owner: &DeadlineJob, step: &Step) -> Vec<Pod> {
+fn pods(
+    context: &ReconcileContext,
+    job: &ValidatedJob,
+    owner: &DeadlineJob,
+    step: &Step,
+) -> Vec<Pod> {
     let rather_not = preference::rather_not(&step.notices);
-    let (agent, priority) = (&context.agent, context.clone_priority.as_ref());
+    let (agent, priority) = (&context.shared.agent, context.clone_priority.as_ref());
     let pod = |&(task, number): &AttemptId| {
         let attempt = step.ledger.attempt(task, number)?;
         let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, priority);

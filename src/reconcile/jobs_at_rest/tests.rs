@@ -15,7 +15,7 @@ fn kept(api: &Apiserver) -> WatchedJob {
 
 /// The watches catch up, then the queue of reconciles reaches the job.
 async fn visit(process: &Process, api: &Apiserver) -> Wake {
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     let context = Arc::clone(&process.context);
     let pass = reconcile_by(Arc::new(kept(api)), context, driver::work);
     let wake = pass.await.unwrap();
@@ -26,7 +26,7 @@ async fn visit(process: &Process, api: &Apiserver) -> Wake {
 fn is_remembered(process: &Process, api: &Apiserver) -> bool {
     let uid = api.job().metadata.uid.clone().unwrap();
     let is_there = std::cell::Cell::new(false);
-    process.context.memos.retain(|known| {
+    process.context.shared.memos.retain(|known| {
         is_there.set(is_there.get() || known == uid);
         true
     });
@@ -59,7 +59,7 @@ async fn the_late_pod_of_a_finished_job_is_let_go_after_one_read() {
     assert!(!is_remembered(&process, &api), "nothing of it is kept");
     visit(&process, &api).await;
     assert!(api.said().is_empty());
-    assert!(process.context.stores.live().is_empty());
+    assert!(process.context.shared.stores.live().is_empty());
 }
 
 #[tokio::test]
@@ -70,7 +70,11 @@ async fn a_finished_job_is_deleted_at_the_end_of_its_time_to_live() {
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "it is looked at again");
     assert!(api.said().is_empty());
-    process.context.clock.skip_for_tests(Span::from_seconds(61));
+    process
+        .context
+        .shared
+        .clock
+        .skip_for_tests(Span::from_seconds(61));
     let uid = api.job().metadata.uid.clone();
     visit(&process, &api).await;
     let deletion = api.call("DELETE job").body;
@@ -99,7 +103,7 @@ async fn suspended() -> (Apiserver, Process) {
 #[tokio::test]
 async fn a_suspended_job_rests_until_it_is_resumed() {
     let (api, process) = suspended().await;
-    assert!(process.context.stores.live().is_empty());
+    assert!(process.context.shared.stores.live().is_empty());
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "its deadline comes");
     assert!(api.said().is_empty());
@@ -116,6 +120,7 @@ async fn a_suspended_job_fails_at_its_deadline() {
     // The deadline is ten minutes after the creation, which was a minute ago.
     process
         .context
+        .shared
         .clock
         .skip_for_tests(Span::from_seconds(560));
     visit(&process, &api).await;
@@ -136,7 +141,7 @@ async fn a_specification_that_is_too_large_is_refused_and_not_kept() {
     let message = crate::validate::validate(&job).unwrap_err().to_string();
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    assert!(process.context.stores.live().is_empty());
+    assert!(process.context.shared.stores.live().is_empty());
     visit(&process, &api).await;
     let said = api.said();
     assert_eq!(
@@ -162,7 +167,7 @@ async fn only_a_few_large_objects_are_read_at_a_time() {
     containers.containers[0].args = Some(vec!["x".repeat(300 * 1024)]);
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    let places = std::iter::from_fn(|| process.context.stores.whole_place());
+    let places = std::iter::from_fn(|| process.context.shared.stores.whole_place());
     let places: Vec<_> = places.collect();
     assert_ne!(visit(&process, &api).await, Wake::await_change());
     assert!(api.said().is_empty(), "it waits for a place");
@@ -211,7 +216,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
         Process::with_stores(&api, stores.adopting(AdoptJobs::Managed, vec![job]))
     };
     let process = with(job.clone());
-    assert!(process.context.stores.live().is_empty());
+    assert!(process.context.shared.stores.live().is_empty());
     visit(&process, &api).await;
     let said = api.said();
     assert_eq!(said.first().map(String::as_str), Some("GET job"));

@@ -16,10 +16,7 @@ use crate::api::DeadlineJob;
 use crate::attempt_pod::AgentSettings;
 use crate::clock;
 use crate::cluster::Stores;
-use crate::context::companion_failures::Failures;
-use crate::context::event_queue::{self, EventSender};
 use crate::context::spacing::LedgerRate;
-use crate::context::write_places::WritePlaces;
 use crate::context::{Context, Memo, Memos};
 use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
@@ -28,7 +25,11 @@ use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
+use crate::reconcile::companion_failures::Failures;
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::event_queue::{self, EventSender};
 use crate::reconcile::mock::Apiserver;
+use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{Error, driver};
 use crate::restore_guard::Doubt;
 use crate::watchdog::{Term, Watch};
@@ -39,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// One life of the operator's process.
 pub struct Process {
     /// Its state.
-    pub context: Arc<Context>,
+    pub context: Arc<ReconcileContext>,
     event_sender: Mutex<EventSender>,
     recorder: Recorder,
 }
@@ -64,18 +65,12 @@ impl Process {
         };
         let metrics = Metrics::new();
         let (events, event_sender) = event_queue::queue(metrics.events_dropped.clone());
-        let context = Arc::new(Context {
-            watch: Watch::new(Arc::default(), term),
-            events,
-            ledger_rate: LedgerRate::default(),
-            write_places: WritePlaces::default(),
-            passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
-            client: api.client.clone(),
-            doubt,
+        let shared = Context {
             progress: Arc::new(ProgressTable::new(clock::now())),
-            fence: Arc::new(FenceTable::default()),
             clock: stores.clock_for_tests(),
+            stores,
             board: Board::default(),
+            watch: Watch::new(Arc::default(), term),
             metrics: Arc::new(metrics),
             agent: AgentSettings {
                 image: "agent".to_owned(),
@@ -83,12 +78,21 @@ impl Process {
                 pull_secret: None,
                 operator_key: "key".to_owned(),
             },
-            clone_priority: None,
             memos: Memos::default(),
-            companion_failures: Failures::default(),
             forecasts: ForecastTable::default(),
             recording: None,
-            stores,
+        };
+        let context = Arc::new(ReconcileContext {
+            shared: Arc::new(shared),
+            client: api.client.clone(),
+            doubt,
+            fence: Arc::new(FenceTable::default()),
+            events,
+            passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
+            write_places: WritePlaces::default(),
+            ledger_rate: LedgerRate::default(),
+            clone_priority: None,
+            companion_failures: Failures::default(),
         });
         Self {
             context,
@@ -100,8 +104,8 @@ impl Process {
     /// The planner leaves a slice for the job.
     pub fn plan(&self, job: &DeadlineJob, slice: Vec<Move>) {
         let slices = HashMap::from([(uid(job), slice)]);
-        let ticks = self.context.clock.ticks();
-        self.context.board.publish(slices, vec![], ticks);
+        let ticks = self.context.shared.clock.ticks();
+        self.context.shared.board.publish(slices, vec![], ticks);
     }
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.
@@ -113,7 +117,7 @@ impl Process {
     pub async fn reconcile_by<F>(
         &self,
         watched: Arc<DeadlineJob>,
-        work: impl FnOnce(Arc<DeadlineJob>, Arc<Context>) -> F,
+        work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
     ) -> Result<Wake, Error>
     where
         F: Future<Output = Result<Wake, Error>> + Send + 'static,
@@ -133,7 +137,7 @@ impl Process {
 
     /// The watches catch up, then the job is reconciled.
     pub async fn look(&self, api: &Apiserver) -> Result<Wake, Error> {
-        self.context.stores.show(api.pods());
+        self.context.shared.stores.show(api.pods());
         self.ask(api);
         self.reconcile(api.job()).await
     }
@@ -150,20 +154,27 @@ impl Process {
             let before = Instant(now.0 - 1000);
             let answers = [(before, answer.as_str()), (now, answer.as_str())];
             let pod_uid = pod.metadata.uid.as_deref().unwrap_or_default();
-            let table = &self.context.progress;
+            let table = &self.context.shared.progress;
             table.answer_for_tests(&uid(job), pod_uid, &answers);
         }
     }
 
     /// Whether no slice waits or is under way.
     pub async fn is_drained(&self) -> bool {
-        let ticks = self.context.clock.ticks();
-        self.context.board.held(Span(i64::MAX), ticks).is_empty()
+        let ticks = self.context.shared.clock.ticks();
+        self.context
+            .shared
+            .board
+            .held(Span(i64::MAX), ticks)
+            .is_empty()
     }
 
     /// Its memory of the job.
     pub fn memo(&self, job: &DeadlineJob) -> Memo {
-        self.context.memos.with(&uid(job), |memo| memo.clone())
+        self.context
+            .shared
+            .memos
+            .with(&uid(job), |memo| memo.clone())
     }
 }
 

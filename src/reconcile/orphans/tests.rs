@@ -48,7 +48,7 @@ async fn pods_of_a_job_that_is_gone_are_let_go_and_not_deleted() {
     assert_eq!(api.call("PATCH pod 0-0").body["metadata"]["uid"], uid);
     assert_eq!(api.said(), ["PATCH pod 0-0", "PATCH pod 1-0"]);
     assert_eq!(api.pods().len(), 2, "an orphaning deletion keeps them");
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     looks(&process, 1).await;
     assert!(api.said().is_empty(), "nothing is left to do");
 }
@@ -86,11 +86,12 @@ async fn pods_of_a_job_that_can_not_be_read_are_kept_and_hold_their_room() {
     let (api, process) = two_attempts_of_an_unreadable(false).await;
     process
         .context
+        .shared
         .stores
         .show_nodes(&[fixtures::node("node-1", 8)]);
     looks(&process, 2).await;
     assert!(api.said().is_empty());
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context.shared);
     let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
     assert_eq!(held, 2, "{:?}", view.snapshot.jobs);
 }
@@ -127,7 +128,7 @@ async fn a_release_that_fails_does_not_keep_the_others_and_is_tried_again() {
     });
     looks(&process, 1).await;
     assert_eq!(api.said(), ["PATCH pod 0-0", "PATCH pod 1-0"]);
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     looks(&process, 1).await;
     assert_eq!(api.said(), ["PATCH pod 0-0"]);
 }
@@ -136,15 +137,15 @@ async fn a_release_that_fails_does_not_keep_the_others_and_is_tried_again() {
 async fn what_is_remembered_of_a_job_goes_with_it() {
     let (api, process) = two_attempts(Some).await;
     let gone: Arc<str> = Arc::from("gone");
-    process
-        .context
-        .memos
-        .with(&gone, |memo| memo.pocd_written = Some(clock::now()));
+    process.context.shared.memos.with(&gone, |memo| {
+        memo.reconcile.pocd_written = Some(clock::now())
+    });
     looks(&process, 1).await;
     process
         .context
+        .shared
         .memos
-        .with(&gone, |memo| assert!(memo.pocd_written.is_none()));
+        .with(&gone, |memo| assert!(memo.reconcile.pocd_written.is_none()));
     drop(api);
 }
 
@@ -159,7 +160,7 @@ async fn let_go(change: impl Fn(&mut Pod)) -> [bool; 2] {
         pod.metadata.uid = Some("stray".to_owned());
         change(&mut pod);
         api.world().pods.insert("stray-9-9".to_owned(), pod.clone());
-        process.context.stores.show(vec![pod]);
+        process.context.shared.stores.show(vec![pod]);
         looks(&process, 1).await;
         outcomes.push(api.said() == ["PATCH pod 9-9"]);
     }
@@ -195,7 +196,7 @@ async fn an_attempt_without_labels_is_let_go_with_its_job_and_not_before() {
         for pod in api.world().pods.values_mut() {
             pod.metadata.labels = None;
         }
-        process.context.stores.show(api.pods());
+        process.context.shared.stores.show(api.pods());
         looks(&process, 1).await;
         assert_eq!(api.said(), said);
     }
@@ -304,11 +305,11 @@ async fn an_idle_look_visits_nothing() {
     let (api, process) = two_attempts(Some).await;
     let (context, mut seen) = (&process.context, None);
     look(context, &mut seen).await;
-    context.stores.visits();
+    context.shared.stores.visits();
     look(context, &mut seen).await;
-    assert_eq!(context.stores.visits(), 0);
-    context.stores.show(api.pods());
+    assert_eq!(context.shared.stores.visits(), 0);
+    context.shared.stores.show(api.pods());
     look(context, &mut seen).await;
-    assert!(context.stores.visits() > 0, "something has changed");
+    assert!(context.shared.stores.visits() > 0, "something has changed");
     assert!(api.said().is_empty());
 }

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{DeadlineJob, DeadlineJobStatus};
 use crate::cluster::{Versioned, version};
+use crate::context::Memo;
 use crate::context::spacing::LastWrite;
-use crate::context::{Context, Memo};
+use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
-use crate::reconcile::{Error, apply, events};
+use crate::reconcile::{Error, events, pod_writer};
 use crate::size;
 
 /// The event of a job whose object is too large to be written.
@@ -55,7 +56,7 @@ struct Sent {
 /// on does not require a new decision. The write is repeated on the newer version, because such
 /// edits could otherwise delay the ledger without end.
 pub(super) async fn write_status(
-    context: &Context,
+    context: &ReconcileContext,
     owner: &DeadlineJob,
     status: &DeadlineJobStatus,
 ) -> Result<Arc<DeadlineJob>, Error> {
@@ -63,7 +64,7 @@ pub(super) async fn write_status(
     let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let mut version = owner.metadata.resource_version.clone();
-    for _ in 0..apply::TRIES_MAX {
+    for _ in 0..pod_writer::TRIES_MAX {
         let body = encode(owner, version.as_deref(), status)?;
         let put = || {
             count(context, owner, status, body.len());
@@ -115,15 +116,15 @@ fn encode(
 }
 
 /// Counts a write before it is sent. Its bytes delay the job's next write, and those of all jobs.
-fn count(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus, sent: usize) {
-    apply::count(&context.metrics, "job_status");
-    let written = &context.metrics.ledger;
+fn count(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJobStatus, sent: usize) {
+    pod_writer::count(&context.shared.metrics, "job_status");
+    let written = &context.shared.metrics.ledger;
     written.bytes.inc_by(sent as u64);
-    let skipped = context.stores.skipped_bytes(owner);
+    let skipped = context.shared.stores.skipped_bytes(owner);
     let object = sent + skipped + size::bytes(&owner.metadata) + size::bytes(&owner.spec);
     written.object_bytes.observe(object as f64);
     let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
-    let ticks = context.clock.ticks();
+    let ticks = context.shared.clock.ticks();
     context.ledger_rate.note(namespace, sent, ticks);
     if status.ledger.is_some() && object > size::OBJECT_MAX {
         written.over_budget.inc();
@@ -138,12 +139,15 @@ fn count(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus, sen
 }
 
 async fn put(
-    context: &Context,
+    context: &ReconcileContext,
     namespace: &str,
     name: &str,
     body: Vec<u8>,
 ) -> Result<(PartialObjectMeta<DeadlineJob>, Sent), kube::Error> {
-    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
+    let seen = context
+        .shared
+        .stores
+        .newest_version(Versioned::DeadlineJobs);
     let sent: Sent = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
     let path = DeadlineJob::url_path(&(), Some(namespace));
     let request = Request::new(path);
@@ -166,7 +170,7 @@ fn is_too_large(error: &kube::Error) -> bool {
 }
 
 /// Reports to users once that the job cannot be written, because no condition can.
-fn too_large(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus) -> Error {
+fn too_large(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJobStatus) -> Error {
     let job = DeadlineJob {
         metadata: owner.metadata.clone(),
         spec: owner.spec.clone(),
@@ -174,8 +178,8 @@ fn too_large(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus)
     };
     let bytes = size::bytes(&job);
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.too_large_told, true);
-    if !context.memos.with(&uid, is_told) {
+    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.reconcile.too_large_told, true);
+    if !context.shared.memos.with(&uid, is_told) {
         let (field, most) = size::largest(&job);
         let note = format!(
             "the object has {bytes} bytes, more than the apiserver accepts, so shed cannot record the job's \
@@ -189,11 +193,15 @@ fn too_large(context: &Context, owner: &DeadlineJob, status: &DeadlineJobStatus)
 
 /// A write is newer than all that was seen of DeadlineJobs before it was sent, or the store was put
 /// back.
-pub(in crate::reconcile) fn note_answer(context: &Context, seen: u64, written: &ObjectMeta) {
+pub(in crate::reconcile) fn note_answer(
+    context: &ReconcileContext,
+    seen: u64,
+    written: &ObjectMeta,
+) {
     if version(written).is_some_and(|version| version < seen) {
         context.doubt.raise();
     }
-    let stores = &context.stores;
+    let stores = &context.shared.stores;
     stores.note_version(Versioned::DeadlineJobs, written);
 }
 
@@ -206,17 +214,18 @@ fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
 }
 
 /// Stores the result of a live read, so that the next pass need not wait for the watch.
-fn remember(context: &Context, live: DeadlineJob) {
+fn remember(context: &ReconcileContext, live: DeadlineJob) {
     let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
     context
+        .shared
         .memos
         .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
 }
 
 /// The facts that a write leaves for the spacing of the next one.
-pub(super) fn last_write(context: &Context, status: &DeadlineJobStatus) -> LastWrite {
+pub(super) fn last_write(context: &ReconcileContext, status: &DeadlineJobStatus) -> LastWrite {
     LastWrite {
-        at: context.clock.ticks(),
+        at: context.shared.clock.ticks(),
         bytes: size::bytes(status),
     }
 }

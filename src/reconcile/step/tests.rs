@@ -4,8 +4,8 @@ use std::sync::Arc;
 use shed_core::snapshot::OnMiss;
 
 use super::*;
-use crate::cluster::ends::EndFacts;
 use crate::cluster::pod::{AttemptFacts, JobPods, Stage};
+use crate::cluster::pod_end::EndFacts;
 use crate::fixtures;
 use crate::job::facts::{Trace, Traces, facts};
 use crate::validate::{ValidatedJob, validate};

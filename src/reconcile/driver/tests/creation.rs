@@ -28,7 +28,7 @@ async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_lat
     assert_eq!(api.said(), WAITS);
     assert!(format!("{wake:?}").contains("Some(3."), "{wake:?}");
     // No more launches are recorded, and the recorded ones hold no slot.
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context.shared);
     let job = &view.snapshot.jobs[0];
     assert!(
         job.tasks
@@ -37,7 +37,7 @@ async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_lat
     );
     api.script(|_| Fate::Served);
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.memos.with(&uid, |memo| {
+    process.context.shared.memos.with(&uid, |memo| {
         memo.creations = Creations::default();
         // There is no node in this world either.
         memo.placement = Placement::default();

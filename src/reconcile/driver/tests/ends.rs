@@ -152,7 +152,7 @@ async fn the_live_read_goes_through_every_page() {
 async fn a_pod_that_only_the_live_read_has_shown_is_not_lost_to_a_watch_that_is_behind() {
     let (api, _) = overdue("").await;
     let process = Process::start(&api);
-    process.context.stores.show(vec![]);
+    process.context.shared.stores.show(vec![]);
     process.reconcile(api.job()).await.unwrap();
     api.said();
     process.reconcile(api.job()).await.unwrap();
@@ -291,7 +291,7 @@ async fn a_pod_that_nobody_recorded_is_announced_deleted_and_let_go_once() {
 fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.memos.with(&uid, |memo| {
+    process.context.shared.memos.with(&uid, |memo| {
         let trace = memo.traces.entry(id).or_default();
         trace.stuck_since = Some(Instant(clock::now().0 - 6000));
     });

@@ -340,7 +340,11 @@ async fn a_suspension_leaves_the_attempt_that_publishes_its_time() {
     edit(&api, |job| job.spec.suspend = true);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-0"]);
-    process.context.clock.skip_for_tests(Span::from_seconds(61));
+    process
+        .context
+        .shared
+        .clock
+        .skip_for_tests(Span::from_seconds(61));
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-1"]);
 }

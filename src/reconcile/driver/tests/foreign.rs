@@ -47,7 +47,7 @@ fn copies(api: &Apiserver) -> Vec<(&'static str, Pod)> {
 fn show_with(api: &Apiserver, process: &Process, pod: &Pod) {
     let mut pods = api.pods();
     pods.push(pod.clone());
-    process.context.stores.show(pods);
+    process.context.shared.stores.show(pods);
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
         let (api, process) = overdue("").await;
         let (what, copy) = copies(&api).swap_remove(position);
         let name = copy.metadata.name.clone().unwrap();
-        process.context.stores.show(api.pods());
+        process.context.shared.stores.show(api.pods());
         api.world().pods.insert(name.clone(), copy);
         process.reconcile(api.job()).await.unwrap();
         // The fate is reported once its attempts are seen as deleted.
@@ -114,7 +114,7 @@ async fn an_attempt_without_labels_runs_on_wins_and_is_let_go() {
 #[tokio::test]
 async fn a_finish_of_an_attempt_without_labels_is_honored_at_the_deadline() {
     let (api, process) = overdue("").await;
-    process.context.stores.show(api.pods());
+    process.context.shared.stores.show(api.pods());
     for id in [(0, 0), (1, 0)] {
         api.exit(id, 0, Instant(clock::now().0 - 30_000));
         strip(&api, id);

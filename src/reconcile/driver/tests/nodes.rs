@@ -202,7 +202,7 @@ async fn what_a_kubelet_refuses_is_disrupted_waits_longer_and_longer_and_goes_el
     for (wait, expected) in waits.iter().zip([0.0, 1.0, 2.0, 4.0]) {
         assert!((expected - wait).abs() < 0.9, "{waits:?}");
     }
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context.shared);
     let task = &view.snapshot.jobs[0].tasks[0];
     let names = task
         .avoid
@@ -212,6 +212,7 @@ async fn what_a_kubelet_refuses_is_disrupted_waits_longer_and_longer_and_goes_el
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     let troubled = process
         .context
+        .shared
         .memos
         .with(&uid, |memo| memo.troubled.clone());
     assert_eq!(troubled.of_task(0).len(), 1);
@@ -252,7 +253,7 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32), node: &str) {
     api.place(id, node);
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.memos.with(&uid, |memo| {
+    process.context.shared.memos.with(&uid, |memo| {
         memo.traces.entry(id).or_default().stuck_since = Some(ago(6));
     });
 }
@@ -278,7 +279,7 @@ async fn a_node_that_pulls_no_images_costs_its_own_attempts_alone() {
     process.look(&api).await.unwrap();
     assert!(api.said().contains(&"DELETE pod 0-0".to_owned()));
     assert!(!has_wait(&api, &process), "one node of two");
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context.shared);
     let job = &view.snapshot.jobs[0];
     assert_eq!(job.launch_not_before, None);
     let names = job
@@ -342,7 +343,7 @@ async fn a_clone_that_is_preempted_is_told_to_the_planner() {
     }
     process.look(&api).await.unwrap();
     assert_eq!(counts(&api).disrupted, 1);
-    let view = crate::planner::observe::view(&process.context);
+    let view = crate::planner::observation::view(&process.context.shared);
     let task = &view.snapshot.jobs[0].tasks[0];
     assert!(
         task.clone_disrupted

@@ -257,7 +257,7 @@ async fn a_job_whose_ledger_has_a_newer_form_is_left_alone() {
     let jobs = vec![(*api.job()).clone()];
     let stores = Stores::for_tests(jobs, api.pods(), &[fixtures::node("node-1", 8)]);
     let seen_anew = Process::with_stores(&api, stores);
-    let view = crate::planner::observe::view(&seen_anew.context);
+    let view = crate::planner::observation::view(&seen_anew.context.shared);
     let held: usize = view.snapshot.jobs.iter().map(|job| job.tasks.len()).sum();
     assert_eq!(held, 1, "{:?}", view.snapshot.jobs);
 }
@@ -374,7 +374,7 @@ async fn a_claim_for_one_node_is_told_also_where_clones_start_over() {
 #[tokio::test]
 async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
     let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
-    process.context.memos.retain(|_| false);
+    process.context.shared.memos.retain(|_| false);
     api.said();
     api.refuse("GET claim", 403, "Forbidden", "no");
     process.plan(&api.job(), originals(1));
@@ -432,7 +432,7 @@ async fn a_process_that_begins_looks_for_what_the_one_before_may_have_created() 
     before.look(&api).await.unwrap_err();
     // Its creation is carried out only after the next process has listed everything.
     let next = Process::start(&api);
-    next.context.stores.show(vec![]);
+    next.context.shared.stores.show(vec![]);
     api.said();
     api.refuse("POST pod", 403, "Forbidden", QUOTA);
     next.reconcile(api.job()).await.unwrap();
@@ -468,7 +468,7 @@ async fn what_must_not_run_twice_is_waited_for_as_long_as_a_watch_may_say_nothin
     let change = "{completions: 1, idempotency: None}";
     let api = Apiserver::new(fixtures::job_of_age(0, change));
     let process = Process::start(&api);
-    let clock = Arc::clone(&process.context.clock);
+    let clock = Arc::clone(&process.context.shared.clock);
     process.plan(&api.job(), originals(1));
     // From here on the watch of pods shows nothing.
     process.reconcile(api.job()).await.unwrap();

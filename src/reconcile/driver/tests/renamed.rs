@@ -1,7 +1,7 @@
 //! Statuses with the condition names that shed used before its first release.
 
 use super::*;
-use crate::api::renamed::{REASONS, TYPES};
+use crate::api::former_names::{REASONS, TYPES};
 
 /// Replaces every present name in the conditions by its old one.
 fn age(api: &Apiserver) {
@@ -114,7 +114,7 @@ async fn a_running_job_changes_to_the_new_names_in_one_write() {
                 process.look(&api).await.unwrap();
             }
         }
-        let metrics = &process.context.metrics;
+        let metrics = &process.context.shared.metrics;
         assert_eq!(metrics.deadlines_met.get(), u64::from(met));
         assert_eq!(metrics.deadlines_missed.get(), 0);
     }
@@ -126,7 +126,7 @@ async fn a_job_that_missed_its_deadline_is_counted_once() {
     for _ in 0..2 {
         process.look(&api).await.unwrap();
     }
-    assert_eq!(process.context.metrics.deadlines_missed.get(), 1);
+    assert_eq!(process.context.shared.metrics.deadlines_missed.get(), 1);
     add(&api, "TasksWaiting", "True", "CapacityShort", "tasks wait");
     age(&api);
     api.said();
@@ -136,7 +136,7 @@ async fn a_job_that_missed_its_deadline_is_counted_once() {
     }
     assert_eq!(writes(&api), 1);
     assert!(api.condition(api::TASKS_PENDING).is_some());
-    assert_eq!(next.context.metrics.deadlines_missed.get(), 0);
+    assert_eq!(next.context.shared.metrics.deadlines_missed.get(), 0);
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn a_finished_job_is_not_written_for_its_names() {
             process.look(&api).await.unwrap();
         }
         let counted = |process: &Process| {
-            let metrics = &process.context.metrics;
+            let metrics = &process.context.shared.metrics;
             (metrics.deadlines_met.get(), metrics.deadlines_missed.get())
         };
         assert_eq!(counted(&process), counts);

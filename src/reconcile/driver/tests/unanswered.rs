@@ -28,7 +28,7 @@ async fn running() -> (Apiserver, Process) {
 }
 
 fn count(process: &Process, series: &str) -> f64 {
-    let page = process.context.metrics.page().unwrap();
+    let page = process.context.shared.metrics.page().unwrap();
     let line = page.lines().find(|line| line.starts_with(series));
     let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
     value.unwrap_or(0.0)
@@ -57,9 +57,9 @@ async fn what_a_write_without_an_answer_did_is_announced_once_it_shows() {
         count(&process, won),
         1.0,
         "{}",
-        process.context.metrics.page().unwrap()
+        process.context.shared.metrics.page().unwrap()
     );
-    assert!(process.memo(&api.job()).unanswered.is_empty());
+    assert!(process.memo(&api.job()).reconcile.unanswered.is_empty());
 }
 
 #[tokio::test]

@@ -10,13 +10,13 @@ use crate::context::spacing::LastWrite;
 /// The job's ledger was last written `ago` milliseconds ago, and had a MiB.
 fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
-    let at = process.context.clock.ticks().plus(Span(-ago));
+    let at = process.context.shared.clock.ticks().plus(Span(-ago));
     let last_write = Some(LastWrite {
         at,
         bytes: 1024 * 1024,
     });
-    let memos = &process.context.memos;
-    memos.with(&uid, |memo| memo.last_write = last_write);
+    let memos = &process.context.shared.memos;
+    memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_large_ledger_is_written_less_often_and_its_slice_waits() {
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), WAITS);
     assert!(!process.is_drained().await, "the slice is not lost");
-    assert_eq!(process.context.metrics.ledger.deferred.get(), 1);
+    assert_eq!(process.context.shared.metrics.ledger.deferred.get(), 1);
     wrote_a_mib(&process, &api.job(), 1100);
     process.look(&api).await.unwrap();
     assert_eq!(api.said().len(), 5, "the ledger and four pods");
@@ -64,7 +64,7 @@ async fn a_stop_is_written_a_quarter_second_after_the_last_write() {
 async fn what_all_jobs_write_delays_a_launch_and_no_stop() {
     let (api, process) = one_to_stop().await;
     let rate = &process.context.ledger_rate;
-    let ticks = process.context.clock.ticks();
+    let ticks = process.context.shared.clock.ticks();
     rate.note("team", 40_000_000, ticks);
     process.look(&api).await.unwrap();
     assert_eq!(api.said()[0], "PUT job status");
@@ -83,7 +83,7 @@ async fn a_write_carries_the_status_alone_and_is_counted() {
     assert!(put.get("spec").is_none(), "{put}");
     let fields: Vec<_> = put["metadata"].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["name", "namespace", "resourceVersion", "uid"]);
-    let metrics = &process.context.metrics;
+    let metrics = &process.context.shared.metrics;
     assert_eq!(metrics.ledger.bytes.get(), put.to_string().len() as u64);
     assert_eq!(metrics.ledger.over_budget.get(), 0);
     let newest = process.memo(&api.job()).newest.unwrap();
@@ -99,8 +99,8 @@ async fn a_slice_is_finished_before_its_pods_are_created() {
     let context = Arc::clone(&process.context);
     let (held, seen) = std::sync::mpsc::channel();
     api.script(move |call| {
-        let ticks = context.clock.ticks();
-        let is_held = !context.board.held(Span(i64::MAX), ticks).is_empty();
+        let ticks = context.shared.clock.ticks();
+        let is_held = !context.shared.board.held(Span(i64::MAX), ticks).is_empty();
         let _ = held.send((call.words.clone(), is_held));
         Fate::Served
     });

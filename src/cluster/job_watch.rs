@@ -1,0 +1,180 @@
+//! The watch of jobs. Some jobs may be undecodable, because a newer operator or a newer schema
+//! wrote them. shed leaves such a job alone, as if it were another controller's, but keeps a record
+//! of it.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::api::ObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher::{Event, watcher};
+use kube::{Api, Client, Resource};
+
+use crate::adopt;
+use crate::api::LABEL_CLASS;
+use crate::api::managed_fields::essentials;
+use crate::cluster::jobs::key;
+use crate::cluster::watched_job::{JobObject, WatchedJob};
+use crate::cluster::{Stores, Touched, Versioned, pages, version};
+
+/// The undecodable fields of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gap {
+    /// Its identity and owners.
+    pub metadata: ObjectMeta,
+    /// The field that makes the job undecodable, and its error. Absent: the job is decodable except
+    /// for `unheeded`.
+    pub problem: Option<String>,
+    /// Fields of its specification that are not known here.
+    pub unheeded: Vec<String>,
+}
+
+impl Gap {
+    pub(super) fn unheeded(job: &WatchedJob, unheeded: Vec<String>) -> Self {
+        Self {
+            metadata: essentials(job.meta(), LABEL_CLASS),
+            problem: None,
+            unheeded,
+        }
+    }
+
+    pub(super) fn undecodable(metadata: ObjectMeta, problem: String) -> Self {
+        Self {
+            metadata,
+            problem: Some(problem),
+            unheeded: Vec::new(),
+        }
+    }
+}
+
+impl Stores {
+    /// Takes a notice of the watch in; returns the jobs that it is about.
+    pub(super) fn apply_job_event(
+        &self,
+        writer: &mut Writer<WatchedJob>,
+        event: Event<JobObject>,
+    ) -> Vec<WatchedJob> {
+        if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
+            self.note_version(Versioned::DeadlineJobs, job.meta());
+        }
+        // Held until both tables agree, because a job that is in neither looks deleted.
+        let mut table = self.table_mut();
+        if let Event::Apply(job) | Event::Delete(job) = &event {
+            let version = version(job.meta()).unwrap_or(0);
+            table.reached = table.reached.max(version);
+        }
+        let is_list = matches!(event, Event::InitDone);
+        let changed = match event {
+            Event::Init => {
+                table.incoming.clear();
+                writer.apply_watcher_event(&Event::Init);
+                vec![]
+            }
+            Event::InitApply(object) => {
+                let job = match &object {
+                    JobObject::Read { job, .. } => Some(job.clone()),
+                    JobObject::Undecodable { .. } => None,
+                };
+                if let Some(job) = &job {
+                    writer.apply_watcher_event(&Event::InitApply(job.clone()));
+                }
+                table.incoming.push(object);
+                job.into_iter().collect()
+            }
+            Event::InitDone => {
+                table.replace_all();
+                writer.apply_watcher_event(&Event::InitDone);
+                let jobs = self.jobs.state();
+                jobs.iter().map(|job| (**job).clone()).collect()
+            }
+            Event::Apply(object) => {
+                let reference = reference(object.meta());
+                match table.put(object) {
+                    Some(job) => {
+                        writer.apply_watcher_event(&Event::Apply(job.clone()));
+                        vec![job]
+                    }
+                    None => self.drop_job(writer, &reference),
+                }
+            }
+            Event::Delete(object) => {
+                table.remove(&key(object.meta()));
+                self.drop_job(writer, &reference(object.meta()))
+            }
+        };
+        self.news.jobs_changed(is_list, &changed);
+        changed
+    }
+
+    /// Takes a job out of the store of the queue, where it is gone or can't be read.
+    fn drop_job(
+        &self,
+        writer: &mut Writer<WatchedJob>,
+        reference: &ObjectRef<WatchedJob>,
+    ) -> Vec<WatchedJob> {
+        let known = self.jobs.get(reference);
+        if let Some(known) = &known {
+            writer.apply_watcher_event(&Event::Delete((**known).clone()));
+        }
+        known.iter().map(|job| (**job).clone()).collect()
+    }
+
+    /// The undecodable fields, in the order of namespaces and names.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<Gap> {
+        let table = self.table();
+        self.count_visits(table.gaps.len());
+        table.gaps.values().cloned().collect()
+    }
+
+    /// Raised whenever the set of undecodable fields changed.
+    #[must_use]
+    pub fn gaps_version(&self) -> u64 {
+        self.table().gaps_version
+    }
+}
+
+fn reference(metadata: &ObjectMeta) -> ObjectRef<WatchedJob> {
+    let (namespace, name) = key(metadata);
+    ObjectRef::new(&name).within(&namespace)
+}
+
+/// Watches the jobs.
+pub(super) async fn watch_jobs(
+    stores: Arc<Stores>,
+    client: Client,
+    mut writer: Writer<WatchedJob>,
+    touched: Touched,
+) {
+    let mut events = watcher(Api::<JobObject>::all(client), pages())
+        .default_backoff()
+        .boxed();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                for job in stores.apply_job_event(&mut writer, event) {
+                    touch(&touched, &job);
+                }
+                stores.changed.notify_one();
+            }
+            Err(error) => tracing::warn!(%error, "watch of DeadlineJobs"),
+        }
+    }
+}
+
+fn touch(touched: &Touched, job: &WatchedJob) {
+    let metadata = job.meta();
+    if let Some(owner) = adopt::controller(metadata).filter(|_| job.is_companion()) {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let owner = ObjectRef::new(&owner.name).within(namespace);
+        let _ = touched.batch.send(owner);
+    }
+    let (namespace, name) = key(metadata);
+    // A closed channel means that the process is ending.
+    let _ = touched.jobs.send(ObjectRef::new(&name).within(&namespace));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! A DeadlineJob as the operator keeps it: whole while it may have something to do, else as a skeleton.
+
+use std::sync::Arc;
+
+use kube::api::ObjectMeta;
+use kube::runtime::reflector::ObjectRef;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use shed_core::time::{Instant, Span};
+
+use crate::api::decoding::{Read, read};
+use crate::api::managed_fields::{Parts, essentials, stands_for};
+use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
+use crate::conditions;
+use crate::quarantine;
+use crate::validate::{self, InvalidSpec, ValidatedJob};
+use shed_core::snapshot::OnMiss;
+
+/// A DeadlineJob as the operator keeps it.
+#[derive(Clone, Debug)]
+pub enum WatchedJob {
+    /// Whole, and the bytes of its `managedFields`, which are not kept.
+    Live(Arc<DeadlineJob>, usize),
+    /// Of a job that has nothing to do for now.
+    Skeleton(Arc<Skeleton>),
+}
+
+/// The stored form of a job that has nothing to do for now.
+#[derive(Clone, Debug)]
+pub struct Skeleton {
+    /// Its identity, with its owners and its class.
+    pub metadata: ObjectMeta,
+    /// Whether it holds the ledger of a batch/v1 Job.
+    pub is_companion: bool,
+    /// Revision of its ledger, and generation of its specification.
+    pub version: (i64, Option<i64>),
+    /// Why it has nothing to do.
+    pub rest: Rest,
+}
+
+/// Why a job has nothing to do for now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rest {
+    /// Another controller runs it.
+    Foreign,
+    /// It has ended finally.
+    Finished(Finished),
+    /// It is suspended, and none of its attempts is left.
+    Suspended {
+        /// Its deadline, unless that has been judged.
+        due: Option<Instant>,
+    },
+    /// Its specification is too large to be kept, or to be carried out.
+    Oversized {
+        /// Whether its status reports a refusal.
+        is_refused: bool,
+    },
+}
+
+/// The stored form of a job that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// When.
+    pub ended: Option<Instant>,
+    /// When it expires.
+    pub expiry: Option<Instant>,
+    /// Its class.
+    pub class: Option<Arc<str>>,
+    /// Execution times of its latest winners.
+    pub runs: Vec<Span>,
+}
+
+impl WatchedJob {
+    /// The job. `skipped` counts the bytes that were not kept.
+    #[must_use]
+    pub fn new(job: DeadlineJob, skipped: usize) -> Self {
+        match rest(&job) {
+            Some(rest) => Self::Skeleton(Arc::new(Skeleton {
+                metadata: essentials(&job.metadata, LABEL_CLASS),
+                is_companion: job.spec.is_companion(),
+                version: job_version(&job),
+                rest,
+            })),
+            None => Self::Live(Arc::new(job), skipped),
+        }
+    }
+
+    /// The job, if it may have something to do.
+    #[must_use]
+    pub fn live(&self) -> Option<&Arc<DeadlineJob>> {
+        match self {
+            Self::Live(job, _) => Some(job),
+            Self::Skeleton(_) => None,
+        }
+    }
+
+    /// Its stored form, if it has nothing to do.
+    #[must_use]
+    pub fn skeleton(&self) -> Option<&Arc<Skeleton>> {
+        match self {
+            Self::Live(..) => None,
+            Self::Skeleton(skeleton) => Some(skeleton),
+        }
+    }
+
+    /// Whether it holds the ledger of a batch/v1 Job.
+    #[must_use]
+    pub fn is_companion(&self) -> bool {
+        match self {
+            Self::Live(job, _) => job.spec.is_companion(),
+            Self::Skeleton(skeleton) => skeleton.is_companion,
+        }
+    }
+
+    /// Where the queue of reconciles finds it.
+    #[must_use]
+    pub fn reference(job: &ObjectRef<DeadlineJob>) -> ObjectRef<Self> {
+        job.clone().into_kind_unchecked(())
+    }
+}
+
+/// Why a job has nothing to do, if so.
+fn rest(job: &DeadlineJob) -> Option<Rest> {
+    if !job.spec.is_ours() {
+        return Some(Rest::Foreign);
+    }
+    let is_quarantined = quarantine::entry(job).is_some();
+    let Ok(ledger) = Ledger::from_status(job.status.as_ref()) else {
+        return None;
+    };
+    let finished = |validated: Option<&ValidatedJob>| Finished {
+        ended: ledger.ended,
+        expiry: validated.and_then(|job| crate::validate::expiry(job, &ledger)),
+        class: validate::class(&job.metadata),
+        runs: ledger.ended_runs.clone(),
+    };
+    let has_ended = ledger.finished && ledger.tasks.is_empty() && is_observed(job);
+    if job.spec.is_companion() {
+        // All else is read from the Job.
+        return (has_ended && !is_quarantined).then(|| Rest::Finished(finished(None)));
+    }
+    match validate::size(&job.spec) {
+        Err(invalid) => Some(oversized(job, &invalid)),
+        Ok(_) if is_quarantined => None,
+        Ok(_) if has_ended => {
+            let validated = validate::validate(job).ok()?;
+            Some(Rest::Finished(finished(Some(&validated))))
+        }
+        Ok(_) if job.spec.suspend && is_observed(job) => suspended(job, &ledger),
+        Ok(_) => None,
+    }
+}
+
+/// Revision of the ledger, and generation of the specification.
+#[must_use]
+pub fn job_version(job: &DeadlineJob) -> (i64, Option<i64>) {
+    let ledger = job
+        .status
+        .as_ref()
+        .and_then(|status| status.ledger.as_ref());
+    let revision = ledger.map_or(0, |ledger| ledger.revision);
+    (revision, job.metadata.generation)
+}
+
+/// Whether the status is about this specification.
+fn is_observed(job: &DeadlineJob) -> bool {
+    let status = job.status.as_ref();
+    status.is_some_and(|status| status.observed_generation == job.metadata.generation)
+}
+
+fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
+    let old = job.status.clone().unwrap_or_default();
+    let (generation, message) = (job.metadata.generation, invalid.to_string());
+    let refusal = conditions::invalid(&old, generation, &message, Instant(0));
+    Rest::Oversized {
+        is_refused: refusal == old,
+    }
+}
+
+/// A suspended job rests once its attempts are counted and its status is complete.
+fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
+    let status = job.status.as_ref()?;
+    let mut tasks = ledger.tasks.values();
+    let has_attempts = tasks.any(|task| !task.attempts.is_empty());
+    // Past decisions of the planner are lost if it does not see the job.
+    let is_remembered = ledger.policy_state.is_some() || !ledger.segments.is_empty();
+    let is_open = ledger.ending.is_some() || ledger.finished || ledger.active_since.is_some();
+    if has_attempts || is_remembered || is_open || !status.is_true(api::SUSPENDED) {
+        return None;
+    }
+    let validated = validate::validate(job).ok()?;
+    let deadline = validated.deadline_after(ledger.first_pass);
+    if deadline.is_some() && !is_weighed(status, job.metadata.generation) {
+        return None;
+    }
+    let is_judged =
+        validated.rules.on_miss == OnMiss::Continue && status.is_true(api::DEADLINE_MISSED);
+    Some(Rest::Suspended {
+        due: deadline.filter(|_| !is_judged),
+    })
+}
+
+/// Whether its status has a verdict on the deadline.
+fn is_weighed(status: &DeadlineJobStatus, generation: Option<i64>) -> bool {
+    let mut conditions = status.conditions.iter();
+    conditions.any(|condition| {
+        condition.type_ == api::DEADLINE_FEASIBLE
+            && condition.status != "Unknown"
+            && condition.observed_generation == generation
+    })
+}
+
+/// A DeadlineJob in a list or a watch event.
+#[derive(Clone, Debug)]
+pub enum JobObject {
+    /// It can be read.
+    Read {
+        /// Its stored form.
+        job: WatchedJob,
+        /// Fields of its specification that are not known here.
+        unheeded: Vec<String>,
+    },
+    /// It can't.
+    Undecodable {
+        /// Its identity and owners.
+        metadata: Box<ObjectMeta>,
+        /// The field and its error.
+        problem: String,
+    },
+}
+
+impl<'de> Deserialize<'de> for JobObject {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let parts = Parts::<Value, Value>::deserialize(from)?;
+        let (metadata, skipped) = parts.metadata.split();
+        let (spec, status) = (
+            parts.spec.unwrap_or_default(),
+            parts.status.unwrap_or_default(),
+        );
+        let identity = essentials(&metadata, LABEL_CLASS);
+        Ok(match read(metadata, &spec, &status) {
+            Ok(Read { job, unheeded }) => Self::Read {
+                job: WatchedJob::new(job, skipped),
+                unheeded,
+            },
+            Err(problem) => Self::Undecodable {
+                metadata: Box::new(identity),
+                problem,
+            },
+        })
+    }
+}
+
+stands_for!(WatchedJob, DeadlineJob);
+stands_for!(JobObject, DeadlineJob);
+
+impl WatchedJob {
+    fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Live(job, _) => &job.metadata,
+            Self::Skeleton(skeleton) => &skeleton.metadata,
+        }
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Live(job, _) => &mut Arc::make_mut(job).metadata,
+            Self::Skeleton(skeleton) => &mut Arc::make_mut(skeleton).metadata,
+        }
+    }
+}
+
+impl JobObject {
+    fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Read { job, .. } => job.metadata(),
+            Self::Undecodable { metadata, .. } => metadata,
+        }
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Read { job, .. } => job.metadata_mut(),
+            Self::Undecodable { metadata, .. } => metadata,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! The obstacle of tasks that wait for an attempt for longer than [`TOLD_AFTER`]. Obstacles to
+//! creating or starting attempts have their own condition, and so has a suspension.
+
+use shed_core::plan::JobReport;
+use shed_core::snapshot::JobSnapshot;
+use shed_core::time::{Instant, Span};
+
+use crate::api::{Ledger, TaskEntry, reason};
+use crate::bounds::Bounds;
+use crate::clock::{self, Clock};
+
+/// Shorter waits are not reported, because each report would cause two writes.
+pub const TOLD_AFTER: Span = Span::from_seconds(10);
+
+/// The report about waiting tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PendingTasks {
+    /// No task waits.
+    #[default]
+    No,
+    /// No report: they have not waited for long, or the obstacle is unknown.
+    Yet,
+    /// They wait.
+    Told {
+        /// A reason of `TasksPending`.
+        reason: &'static str,
+        /// Details of the obstacle.
+        detail: String,
+        /// Since when, by the apiserver's clock.
+        since: Instant,
+    },
+}
+
+/// The current obstacle, by the process's own clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// The obstacle of the tasks, and since when they wait.
+    since: Option<(&'static str, Instant)>,
+    /// When that becomes worth telling.
+    pub look_at: Option<Instant>,
+}
+
+impl PendingTasks {
+    /// The report to publish. Updates the memory for the next call.
+    #[must_use]
+    pub fn of(
+        ledger: &Ledger,
+        facts: &JobSnapshot,
+        report: Option<&JobReport>,
+        bounds: &Bounds,
+        remembered: &mut Remembered,
+        clock: &Clock,
+        ticks: Instant,
+    ) -> Self {
+        let Remembered { since: before, .. } = std::mem::take(remembered);
+        let now = clock.at(ticks);
+        let held_off =
+            facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
+        let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
+        if !is_open || !any_idle(ledger, facts) {
+            return Self::No;
+        }
+        let Some((reason, detail)) = found(ledger, facts, report, bounds, now) else {
+            remembered.look_at = Some(ticks.plus(TOLD_AFTER));
+            return Self::Yet;
+        };
+        let before = before.filter(|(before, _)| *before == reason);
+        let began = before.map_or(ticks, |(_, began)| began);
+        remembered.since = Some((reason, began));
+        if ticks.since(began) < TOLD_AFTER {
+            remembered.look_at = Some(began.plus(TOLD_AFTER));
+            return Self::Yet;
+        }
+        Self::Told {
+            reason,
+            detail,
+            since: clock.at(began),
+        }
+    }
+}
+
+/// Whether `AttemptsBlocked` explains that nothing is launched: attempts cannot be created or
+/// placed.
+fn has_other_condition(facts: &JobSnapshot) -> bool {
+    let mut attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
+    let (no_node, most) = (facts.obstacles.no_node, facts.obstacles.attempts_max);
+    no_node || most.is_some() || attempts.any(|attempt| attempt.unplaceable && attempt.lives())
+}
+
+fn lives(task: &TaskEntry) -> bool {
+    task.attempts.iter().any(|attempt| attempt.kill.is_none())
+}
+
+/// Tasks that have a live attempt.
+fn running(ledger: &Ledger) -> usize {
+    ledger.tasks.values().filter(|task| lives(task)).count()
+}
+
+/// Whether a task has not ended and has no live attempt.
+fn any_idle(ledger: &Ledger, facts: &JobSnapshot) -> bool {
+    let ended = facts.done.len() as usize + facts.failed.len() as usize;
+    ended + running(ledger) < facts.rules.completions as usize
+}
+
+fn found(
+    ledger: &Ledger,
+    facts: &JobSnapshot,
+    report: Option<&JobReport>,
+    bounds: &Bounds,
+    now: Instant,
+) -> Option<(&'static str, String)> {
+    let of_capacity = |report: &JobReport| {
+        let waits = report.waiting > 0;
+        waits.then_some(match report.kept_back {
+            0 => reason::INSUFFICIENT_CAPACITY,
+            _ => reason::HEADROOM_RESERVED,
+        })
+    };
+    let idle = || ledger.tasks.values().filter(|task| !lives(task));
+    let retries = idle().filter_map(|task| task.retry_not_before);
+    let retry = retries.filter(|&at| at > now).min();
+    let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
+    if running(ledger) >= facts.rules.parallelism as usize {
+        Some((reason::PARALLELISM_REACHED, String::new()))
+    } else if bounds.further(ledger) == 0 {
+        Some((reason::OBJECT_SIZE_LIMIT, running(ledger).to_string()))
+    } else if let Some(reason) = report.and_then(of_capacity) {
+        Some((reason, String::new()))
+    } else if let Some(at) = retry {
+        Some((reason::BACK_OFF, clock::rfc3339(at)))
+    } else if facts.rules.waits_until_gone() && is_ending() {
+        Some((reason::ATTEMPT_TERMINATING, String::new()))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shed_core::fixtures;
+    use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
+    use shed_core::plan::Outcome;
+    use shed_core::snapshot::{AttemptKind, Idempotency, KillKind};
+
+    use super::*;
+    use crate::api::RetryRule;
+
+    struct World {
+        ledger: Ledger,
+        facts: JobSnapshot,
+        report: Option<JobReport>,
+        remembered: Remembered,
+        clock: std::sync::Arc<Clock>,
+    }
+
+    impl World {
+        /// A job of three tasks; this number of them run.
+        fn new(running: u32) -> Self {
+            let clock = Clock::for_tests();
+            let mut ledger = Ledger::default();
+            for task in 0..running {
+                let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
+                ledger.launch(&launch, clock.now());
+            }
+            Self {
+                ledger,
+                facts: fixtures::job("a").tasks(3).parallelism(3).build(),
+                report: None,
+                remembered: Remembered::default(),
+                clock,
+            }
+        }
+
+        fn reports(mut self, waiting: u32, kept_back: u32) -> Self {
+            self.report = Some(JobReport {
+                key: JobKey::from("a"),
+                pocd_before: None,
+                pocd_after: None,
+                estimated_completion: None,
+                is_cut_short: false,
+                optimized: false,
+                stragglers: vec![],
+                clones: vec![],
+                kills: vec![],
+                refusals: vec![],
+                waiting,
+                kept_back,
+                attempt_slot_seconds: None,
+                feasibility: None,
+            });
+            self
+        }
+
+        fn look(&mut self) -> PendingTasks {
+            let ticks = self.clock.ticks();
+            let report = self.report.as_ref();
+            let remembered = &mut self.remembered;
+            PendingTasks::of(
+                &self.ledger,
+                &self.facts,
+                report,
+                &Bounds::default(),
+                remembered,
+                &self.clock,
+                ticks,
+            )
+        }
+
+        /// The reason to report after a long wait.
+        fn reason(&mut self) -> Option<&'static str> {
+            assert_eq!(self.look(), PendingTasks::Yet, "too soon");
+            let look_at = self.remembered.look_at.expect("another look");
+            let after = look_at.since(self.clock.ticks());
+            self.clock.skip_for_tests(after);
+            match self.look() {
+                PendingTasks::Told { reason, .. } => Some(reason),
+                _ => None,
+            }
+        }
+    }
+
+    #[test]
+    fn each_wait_has_its_reason() {
+        assert_eq!(World::new(3).look(), PendingTasks::No, "all run");
+        let mut unknown = World::new(1);
+        assert_eq!(unknown.look(), PendingTasks::Yet);
+        assert!(unknown.remembered.look_at.is_some());
+        let short = World::new(1).reports(2, 0).reason();
+        assert_eq!(short, Some(reason::INSUFFICIENT_CAPACITY));
+        let kept = World::new(1).reports(2, 1).reason();
+        assert_eq!(kept, Some(reason::HEADROOM_RESERVED));
+        let mut narrow = World::new(2).reports(1, 0);
+        narrow.facts.rules.parallelism = 2;
+        assert_eq!(narrow.reason(), Some(reason::PARALLELISM_REACHED));
+        let mut failed = World::new(3).reports(0, 0);
+        let (task, number) = (TaskIndex(1), AttemptNumber(0));
+        let slow = RetryRule {
+            first: Span::from_seconds(60),
+            ..RetryRule::PROMPT
+        };
+        let now = failed.clock.now();
+        failed
+            .ledger
+            .count(task, number, Outcome::Failed, slow, now);
+        assert_eq!(failed.reason(), Some(reason::BACK_OFF));
+        let mut ending = World::new(3).reports(0, 0);
+        ending.facts.rules.idempotency = Idempotency::None;
+        ending.ledger.kill(task, number, KillKind::Replace, now);
+        assert_eq!(ending.reason(), Some(reason::ATTEMPT_TERMINATING));
+    }
+
+    #[test]
+    fn a_wait_is_told_since_it_began_and_another_reason_begins_anew() {
+        let mut world = World::new(1).reports(2, 0);
+        let began = world.clock.now();
+        assert_eq!(world.look(), PendingTasks::Yet);
+        world.clock.skip_for_tests(Span::from_seconds(12));
+        let PendingTasks::Told { since, .. } = world.look() else {
+            panic!("not told");
+        };
+        assert_eq!(world.remembered.look_at, None, "until something happens");
+        assert!(since.since(began).0.abs() < 1000, "{since:?} {began:?}");
+        let mut kept = world.reports(2, 2);
+        assert_eq!(kept.look(), PendingTasks::Yet);
+    }
+
+    #[test]
+    fn what_has_a_condition_of_its_own_is_no_wait() {
+        let mut suspended = World::new(1).reports(2, 0);
+        suspended.facts.rules.suspend = true;
+        assert_eq!(suspended.look(), PendingTasks::No);
+        let mut blocked = World::new(1).reports(2, 0);
+        let until = blocked.clock.now().plus(Span::from_seconds(60));
+        blocked.facts.launch_not_before = Some(until);
+        assert_eq!(blocked.look(), PendingTasks::No);
+        let mut nowhere = World::new(1).reports(2, 0);
+        nowhere.facts.obstacles.no_node = true;
+        assert_eq!(nowhere.look(), PendingTasks::No);
+        let mut over_quota = World::new(1).reports(2, 0);
+        over_quota.facts.obstacles.attempts_max = Some(1);
+        assert_eq!(over_quota.look(), PendingTasks::No);
+        let mut unplaced = World::new(1).reports(2, 0);
+        let attempt = fixtures::attempt(0).pending().unplaceable();
+        unplaced.facts = fixtures::job("a").tasks(3).task(0, [attempt]).build();
+        assert_eq!(unplaced.look(), PendingTasks::No);
+    }
+}

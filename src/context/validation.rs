@@ -1,0 +1,152 @@
+//! A job is validated once per generation. Planner and reconciler look at every job in every pass, and a
+//! validation encodes the specification, reads its texts and copies its template.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::adopt::{Jobs, annotations, translate};
+use crate::api::{self, DeadlineJob};
+use crate::context::Memos;
+use crate::validate::template_extras::TemplateExtras;
+use crate::validate::{InvalidSpec, ValidatedJob, validate};
+
+/// Why a job can't be worked on.
+#[derive(Debug)]
+pub enum Unfit {
+    /// Its specification can't be carried out.
+    Invalid(InvalidSpec),
+    /// It is a companion whose Job does not exist, is not shed's, or is being deleted.
+    Absent,
+}
+
+/// The result of a job's last validation.
+#[derive(Debug, Clone)]
+pub struct Validation {
+    of: Version,
+    result: Result<Arc<ValidatedJob>, InvalidSpec>,
+}
+
+/// Input versions of a validation. Equal versions give an equal result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    /// Of the specification.
+    generation: i64,
+    /// Deadlines count from it.
+    created: Option<Time>,
+    /// The only label that matters.
+    class: Option<String>,
+    /// The batch/v1 Job that it represents.
+    job: Option<JobVersion>,
+}
+
+/// Version of a batch/v1 Job's fields that validation reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct JobVersion {
+    uid: String,
+    generation: i64,
+    created: Option<Time>,
+    /// The only annotation that matters: the others are in the companion's specification.
+    names_idempotency: bool,
+}
+
+impl Version {
+    /// Nothing, if the apiserver did not count: there is no telling then.
+    fn of(job: &DeadlineJob, owner: Option<&Job>) -> Option<Self> {
+        let labels = job.metadata.labels.as_ref();
+        let class = labels.and_then(|labels| labels.get(api::LABEL_CLASS));
+        let owner = match owner {
+            Some(owner) => Some(JobVersion::of(owner)?),
+            None => None,
+        };
+        Some(Self {
+            generation: job.metadata.generation?,
+            created: job.metadata.creation_timestamp.clone(),
+            class: class.cloned(),
+            job: owner,
+        })
+    }
+}
+
+impl JobVersion {
+    fn of(job: &Job) -> Option<Self> {
+        let metadata = &job.metadata;
+        Some(Self {
+            uid: metadata.uid.clone()?,
+            generation: metadata.generation?,
+            created: metadata.creation_timestamp.clone(),
+            names_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
+        })
+    }
+}
+
+/// Validates a job, or the Job of a companion. The job's memo keeps the result until the job has
+/// finished, because the result holds the template.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn read(
+    memos: &Memos,
+    job: &DeadlineJob,
+    jobs: Option<&Jobs>,
+) -> Result<Arc<ValidatedJob>, Unfit> {
+    let owner = match job.spec.is_companion() {
+        true => Some(owner(job, jobs)?),
+        false => None,
+    };
+    let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
+    let version = Version::of(job, owner.as_deref());
+    let kept = memos.look(&uid, |memo| memo.validated.clone());
+    let kept = kept.filter(|kept| version.as_ref() == Some(&kept.of));
+    let result = match (kept, &owner) {
+        (Some(kept), _) => kept.result,
+        (None, Some(owner)) => translate::validated(job, owner).map(Arc::new),
+        (None, None) => validate(job).map(Arc::new),
+    };
+    let result = result.map(|validated| with_template_extras(validated, jobs));
+    let kept = version.filter(|_| !has_finished(job)).map(|of| {
+        let result = result.clone();
+        Validation { of, result }
+    });
+    memos.look(&uid, |memo| memo.validated = kept);
+    result.map_err(Unfit::Invalid)
+}
+
+/// The controller of a Job may change without a change of either object's specification.
+fn owner(companion: &DeadlineJob, jobs: Option<&Jobs>) -> Result<Arc<Job>, Unfit> {
+    let owner = jobs.and_then(|jobs| jobs.of(companion));
+    owner.ok_or(Unfit::Absent)
+}
+
+fn has_finished(job: &DeadlineJob) -> bool {
+    let status = job.status.as_ref();
+    let ledger = status.and_then(|status| status.ledger.as_ref());
+    ledger.is_some_and(|ledger| ledger.finished)
+}
+
+/// The Job's cache entry already holds the fields that its pods get unchanged.
+fn with_template_extras(validated: Arc<ValidatedJob>, jobs: Option<&Jobs>) -> Arc<ValidatedJob> {
+    let (Some(adopted), Some(jobs)) = (&validated.adopted, jobs) else {
+        return validated;
+    };
+    let template_extras = jobs.template_extras.of(&adopted.uid);
+    if is_as_before(&adopted.template_extras, &template_extras) {
+        return validated;
+    }
+    let adopted = crate::validate::Adopted {
+        template_extras,
+        ..crate::validate::Adopted::clone(adopted)
+    };
+    Arc::new(ValidatedJob {
+        adopted: Some(Arc::new(adopted)),
+        ..ValidatedJob::clone(&validated)
+    })
+}
+
+fn is_as_before(before: &Arc<TemplateExtras>, now: &Arc<TemplateExtras>) -> bool {
+    Arc::ptr_eq(before, now) || (before.is_empty() && now.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

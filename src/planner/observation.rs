@@ -1,0 +1,273 @@
+//! Builds the snapshot of a pass from stores, ledgers and reports. Capacity is counted by the
+//! ledgers, not by the pods. A recorded attempt therefore holds its slot before its pod exists.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use kube::runtime::reflector::ObjectRef;
+use shed_core::ids::Tenant;
+use shed_core::plan::Move;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
+use shed_core::time::{Instant, Span};
+
+use crate::api::{DeadlineJob, Ledger};
+use crate::cluster::identity::Owner;
+use crate::context::{Context, feasibility, validation};
+use crate::job::facts;
+use crate::job::leftover_pods::leftover;
+use crate::job::view::{JobView, Places, Sighting};
+use crate::plan_slices::JobUid;
+use crate::planner::departing_jobs;
+use crate::planner::known_jobs::{KnownJobs, Leftover, Looked};
+use crate::planner::nodes::NumberedNodes;
+use crate::planner::obstacles::{self, Obstacles};
+use crate::planner::quarantined_jobs::{Apart, SetApart};
+
+/// Slices that no reconciler takes for this long are taken back.
+const SLICE_PATIENCE: Span = Span::from_seconds(5);
+
+/// A snapshot, and the data with which the planner addresses its jobs.
+pub struct ClusterView {
+    /// The snapshot for the decision.
+    pub snapshot: Snapshot,
+    /// Jobs by uid.
+    pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
+    /// Generations of their specifications by uid.
+    pub generations: HashMap<JobUid, i64>,
+    /// Facts that the pass needs about the jobs it set apart.
+    pub apart: SetApart,
+    /// Jobs whose slices are not recorded yet. Their launches count, because they may be recorded
+    /// at any time. Nothing more is planned for them.
+    pub held: HashSet<JobUid>,
+    /// Jobs whose attempts have become unplaceable, or placeable.
+    pub news: Vec<JobUid>,
+    /// When this should be looked at again though nothing happens, by the process's own clock.
+    pub due: Option<Instant>,
+}
+
+impl ClusterView {
+    fn empty(context: &Context, now: Instant, held: HashSet<JobUid>) -> Self {
+        Self {
+            snapshot: Snapshot {
+                now,
+                nodes: Vec::new(),
+                jobs: Vec::new(),
+                launch_overhead: context.progress.launch_overhead(),
+                launch_overheads: BTreeMap::new(),
+            },
+            references: HashMap::new(),
+            generations: HashMap::new(),
+            apart: SetApart::default(),
+            held,
+            news: Vec::new(),
+            due: None,
+        }
+    }
+
+    fn add(&mut self, watched: &DeadlineJob, looked: Looked) {
+        let uid = Arc::clone(&looked.facts.key.0);
+        let generation = looked.generation;
+        self.generations.insert(Arc::clone(&uid), generation);
+        let reference = ObjectRef::from_obj(watched);
+        self.references.insert(uid, reference);
+        self.snapshot.jobs.push(looked.facts);
+    }
+
+    fn note(&mut self, uid: &JobUid, obstacles: &Obstacles) {
+        self.due = self.due.into_iter().chain(obstacles.due).min();
+        let news = obstacles.is_news.then(|| Arc::clone(uid));
+        self.news.extend(news);
+    }
+}
+
+/// Gathers the facts of the whole cluster, each job looked at.
+#[cfg(test)]
+pub fn view(context: &Context) -> ClusterView {
+    view_after(context, &mut KnownJobs::default())
+}
+
+/// Gathers the facts of the whole cluster; a job that is known is not looked at.
+pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
+    known.begin(context);
+    let ticks = context.clock.ticks();
+    // This comes before any ledger is read. A slice that is recorded meanwhile then counts twice,
+    // and never not at all.
+    let held = context.board.held(SLICE_PATIENCE, ticks);
+    let now = context.clock.at(ticks);
+    known.number_nodes(&context.stores);
+    let mut view = ClusterView::empty(context, now, held.keys().cloned().collect());
+    let mut owners = HashSet::new();
+    let mut others = context.stores.used_by_others();
+    let mut apart = Apart::begin(context);
+    for watched in context.stores.live() {
+        let slice = watched
+            .metadata
+            .uid
+            .as_deref()
+            .and_then(|uid| held.get(uid));
+        let slice = slice.map(Vec::as_slice);
+        let look = |newest: &Arc<DeadlineJob>| {
+            if !is_planned(&watched) {
+                return None;
+            }
+            let looked = known.take(newest, slice.is_some(), ticks);
+            looked.or_else(|| {
+                look(
+                    context,
+                    newest,
+                    slice.unwrap_or_default(),
+                    known,
+                    &mut view,
+                    ticks,
+                )
+            })
+        };
+        let Some(looked) = apart.look(&watched, look) else {
+            continue;
+        };
+        owners.insert(Owner::of(&watched.metadata));
+        charge_leftover(&looked.leftover, &mut others);
+        view.add(&watched, looked);
+    }
+    let Some(nodes) = known.nodes() else {
+        return view;
+    };
+    owners.extend(apart.owners());
+    let departing = departing_jobs::jobs(
+        &context.stores,
+        |owner| owners.contains(owner),
+        &nodes.positions,
+        now,
+    );
+    view.snapshot.jobs.extend(departing);
+    view.snapshot
+        .jobs
+        .extend(apart.facts(&nodes.positions, now));
+    view.apart = apart.end();
+    view.snapshot
+        .jobs
+        .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+    view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
+    view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
+    obstacles::note_room(context, &view.snapshot);
+    view
+}
+
+/// Looks at a job as a pass does, and takes nothing from it: a panic of this is a panic of a pass.
+pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
+    let nodes = NumberedNodes::of(&context.stores, &context.stores.nodes_of_attempts());
+    let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
+    // A pass must not change the job's memory.
+    let before = context.memos.look(&uid, |memo| memo.placement.clone());
+    let ticks = context.clock.ticks();
+    if is_planned(watched) {
+        let newest = context.memos.newest(watched);
+        let _ = job_facts(context, &newest, &[], &nodes, ticks);
+    }
+    context.memos.look(&uid, |memo| memo.placement = before);
+}
+
+/// Whether the planner plans for the job. An own copy may not show yet that the job is being deleted.
+fn is_planned(watched: &DeadlineJob) -> bool {
+    watched.metadata.deletion_timestamp.is_none() && watched.spec.is_ours()
+}
+
+/// Launch overheads, as measured in the namespaces of these jobs.
+fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant, Span> {
+    let measured = context.progress.launch_overheads();
+    let tenants = jobs.iter().map(|job| &job.tenant);
+    let known = tenants.filter_map(|tenant| Some((tenant.clone(), *measured.get(&tenant.0)?)));
+    known.collect()
+}
+
+/// Looks at a job that is not known, and remembers it if it is quiet.
+fn look(
+    context: &Context,
+    newest: &Arc<DeadlineJob>,
+    held: &[Move],
+    known: &mut KnownJobs,
+    view: &mut ClusterView,
+    ticks: Instant,
+) -> Option<Looked> {
+    let (looked, obstacles) = job_facts(context, newest, held, known.nodes()?, ticks)?;
+    view.note(&looked.facts.key.0, &obstacles);
+    let is_settled = held.is_empty() && obstacles.due.is_none() && !obstacles.is_news;
+    known.learn(newest, &looked, is_settled, ticks);
+    Some(looked)
+}
+
+fn job_facts(
+    context: &Context,
+    newest: &Arc<DeadlineJob>,
+    held: &[Move],
+    nodes: &NumberedNodes,
+    ticks: Instant,
+) -> Option<(Looked, Obstacles)> {
+    let now = context.clock.at(ticks);
+    // The job's reconciler reports the faults of a specification or a ledger.
+    let job = validation::read(&context.memos, newest, context.stores.batch()).ok()?;
+    let mut ledger = Ledger::from_status(newest.status.as_ref()).ok()?;
+    hold(&mut ledger, held, now);
+    // A Job without a task is complete from the start.
+    if ledger.finished || job.rules.completions == 0 {
+        return None;
+    }
+    let sighting = Sighting::watched(context.stores.pods_of(&job));
+    let mut view = context.see(JobView::new(job, ledger, now, ticks), sighting);
+    view.places = Places {
+        positions: Arc::clone(&nodes.positions),
+        eligible: nodes.eligible(&view.job),
+        demand: obstacles::demand(context, &view),
+    };
+    let weighed = context.memos.look(&view.job.uid, |memo| memo.weighed);
+    let status = newest.status.as_ref();
+    let (job, ledger) = (&view.job, &view.ledger);
+    let asks = feasibility::is_asked(status, job.generation, ledger, weighed, ticks);
+    let mut facts = JobSnapshot {
+        asks_feasibility: asks,
+        ..facts::facts(&view)
+    };
+    let obstacles = obstacles::look(context, &view, nodes.facts(), &mut facts);
+    obstacles::bound(context, newest, &view, &mut facts);
+    let looked = Looked {
+        facts,
+        generation: job.generation,
+        leftover: requests_of_leftover(&view),
+    };
+    Some((looked, obstacles))
+}
+
+/// A pod that only has an attempt's labels is counted among the others.
+fn requests_of_leftover(view: &JobView) -> Leftover {
+    let leftover = leftover(&view.ledger, &view.pods).filter(|(_, pod)| pod.is_attempt());
+    let placed = leftover.filter_map(|(_, pod)| Some((Arc::clone(pod.node.as_ref()?), pod)));
+    placed
+        .map(|(node, pod)| (node, (*pod.requests).clone()))
+        .collect()
+}
+
+fn charge_leftover(leftover: &Leftover, others: &mut BTreeMap<Arc<str>, Resources>) {
+    for (node, requests) in leftover {
+        let used = others.entry(Arc::clone(node)).or_default();
+        used.add(requests);
+    }
+}
+
+/// Records the launches of a slice that is held, in a ledger that is not written. A launch that is
+/// recorded already counts twice until its slice is finished, or not at all if its task has a live
+/// attempt.
+fn hold(ledger: &mut Ledger, slice: &[Move], now: Instant) {
+    for action in slice {
+        let Move::Launch(launch) = action else {
+            continue;
+        };
+        let entry = ledger.tasks.get(&launch.task.0);
+        let mut attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
+        let lives = attempts.any(|attempt| attempt.kill.is_none());
+        let is_clone = launch.kind == AttemptKind::Clone;
+        if is_clone == lives {
+            let _ = ledger.launch(launch, now);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! State that the reconcilers share and the planner does not touch.
+
+use std::sync::Arc;
+
+use kube::Client;
+
+use crate::attempt_pod::ClonePriority;
+use crate::context::Context;
+use crate::context::spacing::LedgerRate;
+use crate::fair_places::FairPlaces;
+use crate::fence::FenceTable;
+use crate::reconcile::companion_failures::Failures;
+use crate::reconcile::event_queue::EventQueue;
+use crate::reconcile::write_places::WritePlaces;
+use crate::restore_guard::Doubt;
+
+/// State that the reconcilers share. Only they write to the apiserver.
+pub struct ReconcileContext {
+    /// State that they share with the planner.
+    pub shared: Arc<Context>,
+    /// The apiserver.
+    pub client: Client,
+    /// Whether the memory still agrees with the store.
+    pub doubt: Arc<Doubt>,
+    /// Attempts that request a commit grant.
+    pub fence: Arc<FenceTable>,
+    /// Events for users.
+    pub events: EventQueue,
+    /// Places for passes over jobs.
+    pub passes: Arc<FairPlaces<Arc<str>>>,
+    /// Places for writes of pods.
+    pub write_places: WritePlaces,
+    /// The write rate of all ledgers.
+    pub ledger_rate: LedgerRate,
+    /// Priority of clones.
+    pub clone_priority: Option<ClonePriority>,
+    /// Jobs whose companions cannot be created; shed can lose them.
+    pub companion_failures: Failures,
+}

@@ -1,0 +1,116 @@
+//! Reports undecodable jobs, and unknown fields of other jobs. shed writes nothing to such a job,
+//! because its status may hold fields that only a newer operator knows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource;
+use kube::runtime::events::EventType;
+
+use crate::api::DeadlineJob;
+use crate::cluster::Gap;
+use crate::metrics::Why;
+use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::events;
+
+/// Interval of the check, which makes no call.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Fields that one event names.
+const NAMED_MAX: usize = 10;
+
+/// Checks without end.
+pub async fn run(context: Arc<ReconcileContext>) {
+    context.shared.stores.ready().await;
+    let mut told = BTreeMap::new();
+    let mut seen = None;
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        look(&context, &mut told, &mut seen).await;
+    }
+}
+
+/// Reports new findings, unless nothing has changed since the last check.
+async fn look(
+    context: &ReconcileContext,
+    told: &mut BTreeMap<String, Words>,
+    seen: &mut Option<u64>,
+) {
+    let version = context.shared.stores.gaps_version();
+    if seen.replace(version) == Some(version) {
+        return;
+    }
+    let gaps = context.shared.stores.gaps();
+    let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
+    let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
+    context.shared.metrics.reconciles.unreadable.set(unreadable);
+    let mut present = BTreeMap::new();
+    for gap in &gaps {
+        let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
+        if told.get(&uid) != Some(&words) {
+            tell(context, gap, &words).await;
+        }
+        present.insert(uid, words);
+    }
+    *told = present;
+}
+
+/// Reason of an event, and its note.
+type Words = (&'static str, String);
+
+fn words(gap: &Gap) -> Words {
+    let version = env!("CARGO_PKG_VERSION");
+    match &gap.problem {
+        Some(problem) => (
+            "Unreadable",
+            format!(
+                "{problem}: version {version} of the operator cannot decode the job and does not run it; \
+                 run the version that the job was written for, or change the field"
+            ),
+        ),
+        None => {
+            let named: Vec<&str> = gap.unheeded.iter().map(String::as_str).collect();
+            let more = match named.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let named = named[..named.len().min(NAMED_MAX)].join(", ");
+            (
+                "UnknownField",
+                format!(
+                    "{named}{more}: unknown to version {version} of the operator, which ignores it; run the \
+                     version that the job was written for, or remove it"
+                ),
+            )
+        }
+    }
+}
+
+async fn tell(context: &ReconcileContext, gap: &Gap, (reason, note): &Words) {
+    let (namespace, name) = (&gap.metadata.namespace, &gap.metadata.name);
+    tracing::warn!(?namespace, job = ?name, "{note}");
+    if gap.problem.is_some() {
+        let errors = &context.shared.metrics.reconciles.errors;
+        let reason = "undecodable";
+        errors.get_or_create(&Why { reason }).inc();
+    }
+    let about = reference(gap);
+    events::publish_about(context, &about, EventType::Warning, reason, note.clone());
+}
+
+fn reference(gap: &Gap) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(DeadlineJob::api_version(&()).into_owned()),
+        kind: Some(DeadlineJob::kind(&()).into_owned()),
+        name: gap.metadata.name.clone(),
+        namespace: gap.metadata.namespace.clone(),
+        uid: gap.metadata.uid.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
