@@ -70,15 +70,16 @@ fn the_slot_of_an_overdue_silent_attempt_is_not_counted_on() {
 #[test]
 fn only_slots_that_come_free_for_others_are_counted_on() {
     // Two tasks must start within 6 s: one in the free slot, one when another task has ended.
-    let world = || {
+    let world = |tasks, end| {
         let other = job("other").tasks(1).deadline_in(9000.0);
-        let other = other.task(0, [ends_in(0, 5.0).on(1)]);
-        let cluster = slots(2).job(small(1000.0)).job(large().tasks(2));
+        let other = other.task(0, [ends_in(0, end).on(1)]);
+        let cluster = slots(2).job(small(1000.0)).job(large().tasks(tasks));
         cluster.job(other)
     };
-    check(TEXT, world(), LARGE);
-    // The slot on an unusable node does not come free. There the second task waits for too long.
-    check(TEXT, world().unusable(1), SMALL);
+    check(TEXT, world(2, 5.0), LARGE);
+    // The slot on an unusable node does not come free, and the attempt there takes none of the others.
+    check(TEXT, world(2, 5.0).unusable(1), SMALL);
+    check(TEXT, world(1, 500.0).unusable(1), LARGE);
     // A pod that no scheduler places holds no slot.
     let unplaced = job("other").task(0, [attempt(0).unplaceable()]);
     let cluster = slots(1).job(small(1000.0)).job(large());
