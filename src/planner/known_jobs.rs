@@ -41,6 +41,8 @@ pub(super) struct Looked {
     /// Generation of its specification.
     pub(super) generation: i64,
     pub(super) leftover: Leftover,
+    /// Owner of its attempts.
+    pub(super) owner: Owner,
 }
 
 /// Jobs that need no look.
@@ -57,7 +59,8 @@ pub struct KnownJobs {
 }
 
 struct Known {
-    newest: Arc<DeadlineJob>,
+    /// The object when the job was looked at.
+    watched: Arc<DeadlineJob>,
     owner: Owner,
     generation: i64,
     leftover: Leftover,
@@ -126,20 +129,22 @@ impl KnownJobs {
         self.nodes.as_ref().map(|known| &known.numbered)
     }
 
-    /// The facts about a job that needs no look. [`KnownJobs::put_back`] gives them back.
+    /// The facts about a job that needs no look. [`KnownJobs::put_back`] gives them back. An own write and a
+    /// quarantine touch the job's memo, so this asks for neither.
     pub(super) fn take(
         &mut self,
-        newest: &Arc<DeadlineJob>,
+        watched: &Arc<DeadlineJob>,
         is_held: bool,
         ticks: Instant,
     ) -> Option<Looked> {
-        let known = self.jobs.get_mut(newest.metadata.uid.as_deref()?)?;
-        let is_valid = Arc::ptr_eq(&known.newest, newest) && ticks < known.until && !is_held;
+        let known = self.jobs.get_mut(watched.metadata.uid.as_deref()?)?;
+        let is_valid = Arc::ptr_eq(&known.watched, watched) && ticks < known.until && !is_held;
         let facts = known.facts.take_if(|_| is_valid)?;
         Some(Looked {
             facts,
             generation: known.generation,
             leftover: known.leftover.clone(),
+            owner: known.owner.clone(),
         })
     }
 
@@ -147,7 +152,7 @@ impl KnownJobs {
     /// `is_settled`: no obstacle is looked at again.
     pub(super) fn learn(
         &mut self,
-        newest: &Arc<DeadlineJob>,
+        watched: &Arc<DeadlineJob>,
         looked: &Looked,
         is_settled: bool,
         ticks: Instant,
@@ -160,11 +165,10 @@ impl KnownJobs {
         if self.inbox.is_none() || !is_settled || !is_quiet(&looked.facts) {
             return self.forget(uid);
         }
-        let owner = Owner::of(&newest.metadata);
-        self.uids.insert(owner.clone(), Arc::clone(uid));
+        self.uids.insert(looked.owner.clone(), Arc::clone(uid));
         let known = Known {
-            newest: Arc::clone(newest),
-            owner,
+            watched: Arc::clone(watched),
+            owner: looked.owner.clone(),
             generation: looked.generation,
             leftover: looked.leftover.clone(),
             facts: None,

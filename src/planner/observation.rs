@@ -12,7 +12,6 @@ use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, Ledger};
-use crate::cluster::identity::Owner;
 use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
 use crate::job::leftover_pods::leftover;
@@ -40,6 +39,8 @@ pub struct ClusterView {
     /// Jobs whose slices are not recorded yet. Their launches count, because they may be recorded
     /// at any time. Nothing more is planned for them.
     pub held: HashSet<JobUid>,
+    /// Jobs that the pass looked at.
+    pub looked: Vec<JobUid>,
     /// Jobs whose attempts have become unplaceable, or placeable.
     pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
@@ -60,6 +61,7 @@ impl ClusterView {
             generations: HashMap::new(),
             apart: SetApart::default(),
             held,
+            looked: Vec::new(),
             news: Vec::new(),
             due: None,
         }
@@ -107,26 +109,16 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
             .as_deref()
             .and_then(|uid| held.get(uid));
         let slice = slice.map(Vec::as_slice);
-        let look = |newest: &Arc<DeadlineJob>| {
-            if !is_planned(&watched) {
-                return None;
-            }
-            let looked = known.take(newest, slice.is_some(), ticks);
-            looked.or_else(|| {
-                look(
-                    context,
-                    newest,
-                    slice.unwrap_or_default(),
-                    known,
-                    &mut view,
-                    ticks,
-                )
+        let looked = known.take(&watched, slice.is_some(), ticks).or_else(|| {
+            let held = slice.unwrap_or_default();
+            apart.look(&watched, |newest| {
+                look(context, (&watched, newest), held, known, &mut view, ticks)
             })
-        };
-        let Some(looked) = apart.look(&watched, look) else {
+        });
+        let Some(looked) = looked else {
             continue;
         };
-        owners.insert(Owner::of(&watched.metadata));
+        owners.insert(looked.owner.clone());
         charge_leftover(&looked.leftover, &mut others);
         view.add(&watched, looked);
     }
@@ -150,7 +142,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
         .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
     view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
-    obstacles::note_room(context, &view.snapshot);
+    obstacles::note_room(context, &view.snapshot, &view.looked);
     view
 }
 
@@ -184,16 +176,21 @@ fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant,
 /// Looks at a job that is not known, and remembers it if it is quiet.
 fn look(
     context: &Context,
-    newest: &Arc<DeadlineJob>,
+    (watched, newest): (&Arc<DeadlineJob>, &Arc<DeadlineJob>),
     held: &[Move],
     known: &mut KnownJobs,
     view: &mut ClusterView,
     ticks: Instant,
 ) -> Option<Looked> {
+    if !is_planned(watched) {
+        return None;
+    }
     let (looked, obstacles) = job_facts(context, newest, held, known.nodes()?, ticks)?;
-    view.note(&looked.facts.key.0, &obstacles);
+    let uid = &looked.facts.key.0;
+    view.note(uid, &obstacles);
+    view.looked.push(Arc::clone(uid));
     let is_settled = held.is_empty() && obstacles.due.is_none() && !obstacles.is_news;
-    known.learn(newest, &looked, is_settled, ticks);
+    known.learn(watched, &looked, is_settled, ticks);
     Some(looked)
 }
 
@@ -234,6 +231,7 @@ fn job_facts(
         facts,
         generation: job.generation,
         leftover: requests_of_leftover(&view),
+        owner: job.owner(),
     };
     Some((looked, obstacles))
 }

@@ -1,5 +1,6 @@
 //! Obstacles to creating or placing a job's attempts, among the facts that a pass decides on.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use shed_core::resources::Resources;
@@ -15,6 +16,7 @@ use crate::context::creation::Count;
 use crate::context::placement::Input;
 use crate::context::{Context, Memo};
 use crate::job::view::JobView;
+use crate::plan_slices::JobUid;
 
 /// Result of a check.
 pub struct Obstacles {
@@ -109,9 +111,11 @@ pub(super) fn bound(
 }
 
 /// Records, for jobs that wait for capacity, whether the planner counts any.
-pub(super) fn note_room(context: &Context, snapshot: &Snapshot) {
+pub(super) fn note_room(context: &Context, snapshot: &Snapshot, looked: &[JobUid]) {
     let ticks = context.clock.ticks();
-    for job in &snapshot.jobs {
+    let looked: HashSet<&JobUid> = looked.iter().collect();
+    let jobs = snapshot.jobs.iter();
+    for job in jobs.filter(|job| looked.contains(&job.key.0)) {
         let uid = Arc::clone(&job.key.0);
         context.memos.change(&uid, |memo| {
             if memo.placement.waits_for_room() {

@@ -220,19 +220,15 @@ async fn a_quiet_job_is_looked_at_again_after_a_while() {
     let mut world = World::new(20);
     world.looks();
     let later = world.process.context.shared.clock.ticks();
-    let newest = |world: &World, number: usize| {
-        let live = world.stores().live_job(&world.uids[number]);
-        world.process.context.shared.memos.newest(&live.unwrap())
-    };
     for number in 0..20 {
-        let newest = newest(&world, number);
+        let job = world.stores().live_job(&world.uids[number]).unwrap();
         let after = |seconds| later.plus(Span::from_seconds(seconds));
-        assert!(world.known.take(&newest, false, after(11)).is_none());
+        assert!(world.known.take(&job, false, after(11)).is_none());
         assert!(
-            world.known.take(&newest, true, after(4)).is_none(),
+            world.known.take(&job, true, after(4)).is_none(),
             "its slice is held"
         );
-        assert!(world.known.take(&newest, false, after(4)).is_some());
+        assert!(world.known.take(&job, false, after(4)).is_some());
     }
 }
 
