@@ -257,13 +257,7 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     tell(&context, &mut tasks);
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
-    let check = RestoreCheck {
-        client: context.client.clone(),
-        doubt: Arc::clone(&context.doubt),
-        shared: Arc::clone(&context.shared),
-    };
-    let restored = async move { restore_check::noticed(&check).await };
-    tasks.spawn(restored.map(|()| "store of the apiserver was restored: the term"));
+    check_for_restores(&context, &mut tasks);
     tasks.spawn(reconcile(context, touched_jobs).map(|()| "reconciler"));
     tasks
         .join_next()
@@ -349,6 +343,19 @@ fn poll(
         stores.ready().await;
         poller.await;
         "progress poller"
+    });
+}
+
+/// Starts the check whether the apiserver's store was restored, which ends the term.
+fn check_for_restores(context: &ReconcileContext, tasks: &mut JoinSet<&'static str>) {
+    let check = RestoreCheck {
+        client: context.client.clone(),
+        doubt: Arc::clone(&context.doubt),
+        shared: Arc::clone(&context.shared),
+    };
+    tasks.spawn(async move {
+        restore_check::noticed(&check).await;
+        "store of the apiserver was restored: the term"
     });
 }
 
