@@ -1,11 +1,13 @@
 //! The view of a pass through which a policy reads the jobs and requests stops and clones.
 
 use crate::capacity::Capacity;
+use crate::estimate::law::Law;
 use crate::ids::{AttemptNumber, TaskIndex};
+use crate::memory::{Arrivals, Redraws};
 use crate::plan::{Finding, LaunchReason, RefusalReason};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
-use crate::round::{JobView, Round, TaskEstimate};
+use crate::round::{Claim, JobView, Round, TaskEstimate, Worth};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
 
@@ -217,8 +219,68 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         job.refuse_rest(self.round, why);
     }
 
-    /// The pass itself. Only shed-prime still ranks, weighs and preempts there.
-    pub(super) fn round(&mut self) -> &mut Round<'a> {
-        self.round
+    /// Gives the job, which has shown no times, the distribution of times that other jobs suggest. It decides, and
+    /// is not reported.
+    pub fn assume(&mut self, position: usize, law: Law) {
+        if let Some(job) = self.round.jobs.get_mut(position) {
+            job.estimate.assume(law);
+        }
+    }
+
+    /// Sets the value of the job's waiting attempts and of its clones. `decide` evicts a clone only for an attempt
+    /// of at least its value.
+    pub fn set_worth(&mut self, position: usize, worth: Worth) {
+        if let Some(job) = self.round.jobs.get_mut(position) {
+            job.worth = Some(worth);
+        }
+    }
+
+    /// Has the job served with those that can all be in time, if it has a value.
+    pub fn set_timely(&mut self, position: usize) {
+        let job = self.round.jobs.get_mut(position);
+        if let Some(worth) = job.and_then(|job| job.worth.as_mut()) {
+            worth.is_timely = true;
+        }
+    }
+
+    /// Sets the job's claim on capacity. First attempts of the job stay within its allowance.
+    pub fn set_claim(&mut self, position: usize, claim: Claim) {
+        if let Some(job) = self.round.jobs.get_mut(position) {
+            job.claim = claim;
+        }
+    }
+
+    /// Stops a task's only attempt so that another task takes its slot; the task is launched again.
+    pub fn preempt(&mut self, position: usize, id: (TaskIndex, AttemptNumber)) {
+        self.round.kill(position, id, KillKind::Preempt, None);
+    }
+
+    /// Withdraws the refusals of the job that this pass has reported so far.
+    pub fn withdraw_refusals(&mut self, position: usize) {
+        if let Some(job) = self.round.jobs.get_mut(position) {
+            job.refusals.clear();
+        }
+    }
+
+    /// Results of attempts that replaced slow ones.
+    #[must_use]
+    pub fn redraws(&self) -> &Redraws {
+        &self.round.redraws
+    }
+
+    /// The same, to be changed, and the jobs.
+    pub fn jobs_and_redraws(&mut self) -> (&[JobView<'a>], &mut Redraws) {
+        (&self.round.jobs, &mut self.round.redraws)
+    }
+
+    /// The demand of the jobs that arrived recently.
+    #[must_use]
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.round.arrivals
+    }
+
+    /// The same, to be changed, and the jobs.
+    pub fn jobs_and_arrivals(&mut self) -> (&[JobView<'a>], &mut Arrivals) {
+        (&self.round.jobs, &mut self.round.arrivals)
     }
 }

@@ -28,6 +28,9 @@ mod preempt;
 mod prune;
 mod value_density;
 
+/// The desk of shed-prime.
+type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
+
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShedPrime {
@@ -160,20 +163,17 @@ impl PolicyRule for ShedPrime {
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
-        let ln_hopes: Vec<f64> = desk.beliefs().iter().map(|it| it.ln_hope).collect();
-        let usual = desk.places().to_vec();
-        beliefs::weigh(desk.round(), self, &ln_hopes, &usual);
+        beliefs::weigh(desk, self);
         prune::prune(desk, self);
-        let pass = desk.round();
-        prune::learn(pass);
-        prune::restart(pass);
-        preempt::preempt(pass);
+        prune::learn(desk);
+        prune::restart(desk);
+        preempt::preempt(desk);
         if self.weigh {
-            value_density::rescue(pass, self);
+            value_density::rescue(desk, self);
         }
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
-        bundles::launch(desk.round(), self);
+        bundles::launch(desk, self);
     }
 }

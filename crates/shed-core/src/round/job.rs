@@ -14,13 +14,13 @@ use crate::time::{Instant, Span};
 
 /// Value density: expected deadlines met per second for which an attempt holds its slot.
 #[derive(Debug, Clone)]
-pub(crate) struct Worth {
+pub struct Worth {
     /// The value density of each waiting attempt.
     pub waiting: f64,
     /// Whether the waiting attempts can be in time together with those of all jobs of a higher value density.
-    pub(crate) is_timely: bool,
+    pub is_timely: bool,
     /// The value density of each live clone, ascending by task and number.
-    pub(crate) clones: Vec<((TaskIndex, AttemptNumber), f64)>,
+    pub clones: Vec<((TaskIndex, AttemptNumber), f64)>,
 }
 
 impl Worth {
@@ -32,22 +32,22 @@ impl Worth {
 
 /// The demand and the value of a job, for a policy that reserves headroom for future jobs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Claim {
+pub struct Claim {
     /// The share of the usable capacity that one attempt takes.
-    pub(crate) share: f64,
+    pub share: f64,
     /// Deadlines met per share and second by the whole job; 0 without a deadline.
-    pub(crate) density: f64,
+    pub density: f64,
     /// The limit of the job's capacity, if headroom is kept from it.
-    pub(crate) allowance: Option<Allowance>,
+    pub allowance: Option<Allowance>,
 }
 
 /// The capacity that the jobs up to the value density `up_to` may still take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowance {
+pub struct Allowance {
     /// Deadlines met per share and second.
-    pub(crate) up_to: f64,
+    pub up_to: f64,
     /// The share of the usable capacity.
-    pub(crate) left: f64,
+    pub left: f64,
 }
 
 /// Tolerance of an attempt's share, because the remaining capacity is a sum of shares.
@@ -118,9 +118,6 @@ pub struct JobView<'a> {
     pub(crate) overhead: Option<f64>,
     /// How long a task gets no clone after one of its clones was disrupted.
     pub(crate) clone_rest: Span,
-    /// The assumed time of a usual task while nothing is known of the job, if the policy learns it: a share of the
-    /// time from submission to deadline.
-    pub(crate) usual_share: f64,
     /// Whether that run changes nothing, so that the next one need not wait for launches.
     pub(crate) was_idle: bool,
     /// Whether the pass ran out of work before the policy was done with the job.
@@ -197,7 +194,6 @@ impl<'a> JobView<'a> {
             t_avg,
             overhead: None,
             clone_rest: Span::default(),
-            usual_share: 1.0,
             was_idle: false,
             is_cut_short: false,
             stragglers: Vec::new(),

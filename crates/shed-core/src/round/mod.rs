@@ -25,8 +25,7 @@ mod work;
 
 pub use assess::Assessment;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
-pub use job::JobView;
-pub(crate) use job::{Allowance, Claim, Worth};
+pub use job::{Allowance, Claim, JobView, Worth};
 use learn::{Learner, lesson};
 use slow::Beliefs;
 use work::Work;

@@ -6,11 +6,12 @@ use std::f64::consts::LN_2;
 use crate::estimate::law::AttemptLaw;
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::policy::ShedPrime;
+use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::cross_job_prior::assume;
 use crate::policy::shed_prime::feasible_set::mark;
 use crate::policy::shed_prime::headroom::{follow, reserve};
 use crate::policy::shed_prime::value_density::{is_short, worth};
-use crate::round::{JobView, Round, TaskEstimate};
+use crate::round::{JobView, TaskEstimate, Worth};
 
 /// New attempts of each task that count towards a job's estimate of hope. If all of `max_clones` counted, jobs that
 /// only luck could save would be served first under overload, and delay others.
@@ -22,14 +23,23 @@ const MIN_POCD: f64 = 0.02;
 /// The estimate of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobView<'a>,
+    /// See [`usual_share`].
+    usual_share: f64,
     /// Seconds from a launch to the start of its work.
     overhead: f64,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
-    pub(super) fn of(state: &'p JobView<'a>) -> Self {
+    /// Of the job at `position`.
+    pub(super) fn at(desk: &'p PrimeDesk<'_, 'a>, position: usize) -> Option<Self> {
+        let state = desk.job(position)?;
+        Some(Self::of(state, usual_share(desk, position)))
+    }
+
+    pub(super) fn of(state: &'p JobView<'a>, usual_share: f64) -> Self {
         Self {
             state,
+            usual_share,
             overhead: state.launch_time(),
         }
     }
@@ -64,7 +74,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
 
     /// Seconds for which a new attempt that begins there holds its slot.
     pub(super) fn holds(&self, begin: f64) -> f64 {
-        self.overhead + task_time(self.state) * (1.0 - begin)
+        self.overhead + task_time(self.state, self.usual_share) * (1.0 - begin)
     }
 
     /// P(an attempt launched now that begins there is in time).
@@ -186,7 +196,8 @@ impl Belief {
         let tasks = job.estimate.tasks.iter().map(TaskLeft::of);
         Self {
             known_time,
-            ln_hope: Fresh::of(job).ln_hope(),
+            // Hope does not depend on the usual time.
+            ln_hope: Fresh::of(job, 1.0).ln_hope(),
             slack: job.estimate.slack,
             overhead,
             waiting: f64::from(job.waiting_now()),
@@ -226,31 +237,40 @@ impl Belief {
     }
 }
 
-/// Weighs the jobs when capacity is short, given each job's hope and usual share of its time.
-pub(super) fn weigh(pass: &mut Round<'_>, prime: &ShedPrime, ln_hopes: &[f64], usual: &[f64]) {
-    for (state, usual) in pass.jobs.iter_mut().zip(usual) {
-        state.usual_share = *usual;
-    }
+/// Weighs the jobs where capacity is short.
+pub(super) fn weigh(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     if prime.pool {
-        assume(pass);
+        assume(desk);
     }
     if prime.reserve {
-        follow(pass);
+        follow(desk);
     }
-    if prime.weigh && is_short(pass) {
-        let states = pass.jobs.iter().zip(ln_hopes);
-        let worths = states.map(|(state, ln_hope)| worth(&Fresh::of(state), *ln_hope));
-        let worths: Vec<_> = worths.collect();
-        for (state, worth) in pass.jobs.iter_mut().zip(worths) {
-            state.worth = Some(worth);
-        }
-        if prime.timely {
-            mark(pass);
-        }
-        if prime.reserve {
-            reserve(pass);
+    if !prime.weigh || !is_short(desk) {
+        return;
+    }
+    let positions = 0..desk.jobs().len();
+    let worths: Vec<_> = positions.map(|at| worth_of_job(desk, at)).collect();
+    for (position, worth) in worths.into_iter().enumerate() {
+        if let Some(worth) = worth {
+            desk.set_worth(position, worth);
         }
     }
+    if prime.timely {
+        mark(desk);
+    }
+    if prime.reserve {
+        reserve(desk);
+    }
+}
+
+fn worth_of_job(desk: &PrimeDesk<'_, '_>, position: usize) -> Option<Worth> {
+    let fresh = Fresh::at(desk, position)?;
+    Some(worth(&fresh, desk.belief(position)?.ln_hope))
+}
+
+/// The usual time of a task of the job while nothing of it is known, as a share of the time that it was given.
+pub(super) fn usual_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
+    desk.place(position).copied().unwrap_or(1.0)
 }
 
 /// The median time of a task, if any time of the job was observed.
@@ -260,8 +280,8 @@ pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
 }
 
 /// The usual time of the job's tasks in seconds.
-pub(super) fn task_time(state: &JobView<'_>) -> f64 {
-    let by_limit = || state.limit().map_or(0.0, |limit| limit * state.usual_share);
+pub(super) fn task_time(state: &JobView<'_>, usual_share: f64) -> f64 {
+    let by_limit = || state.limit().map_or(0.0, |limit| limit * usual_share);
     known_time(state).unwrap_or_else(by_limit)
 }
 

@@ -7,10 +7,11 @@ use std::collections::BinaryHeap;
 use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::prune::{is_seen, start_up};
+use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::{Hedge, ShedPrime};
-use crate::round::clones::{Ask, CloneJob, CloneTask, MODES, by_rule, clone_job, grant};
-use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
+use crate::round::clones::{Ask, CloneJob, CloneTask, MODES};
+use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::SpeculationMode;
 
 /// The share of the time from a launch to the first report in which an attempt counts as just launched.
@@ -20,18 +21,18 @@ const JUST_LAUNCHED: f64 = 0.5;
 const CLONES_PER_PASS_MAX: u32 = 10_000;
 
 /// Hands out clones from the capacity left after admission.
-pub(super) fn launch(pass: &mut Round<'_>, prime: &ShedPrime) {
+pub(super) fn launch(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     for mode in MODES {
-        let mut jobs = candidates(pass, prime, mode);
-        share_out(pass, &mut jobs, prime);
+        let mut jobs = candidates(desk, prime, mode);
+        share_out(desk, &mut jobs, prime);
         for job in &mut jobs {
-            job.refuse_rest(pass, RefusalReason::Capacity);
+            desk.refuse_rest(job, RefusalReason::Capacity);
         }
     }
 }
 
 pub(super) fn candidates(
-    pass: &mut Round<'_>,
+    desk: &mut PrimeDesk<'_, '_>,
     prime: &ShedPrime,
     mode: SpeculationMode,
 ) -> Vec<CloneJob> {
@@ -40,7 +41,7 @@ pub(super) fn candidates(
         fast_nodes_only: true,
         ..Ask::aware(prime.max_clones)
     };
-    let wants = |state: &JobView<'_>, task: &TaskEstimate<'_>| {
+    let wants = |_: usize, state: &JobView<'_>, task: &TaskEstimate<'_>| {
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
         let lives_on = |attempt: &AttemptEstimate| {
             let id = (task.task.index, attempt.number);
@@ -53,26 +54,23 @@ pub(super) fn candidates(
             && state.ln_miss_kept(task) > ln_target
             && may_hedge(state, task, prime)
     };
-    let positions = pass.by_submission();
-    let jobs = positions.into_iter();
-    let jobs = jobs.filter_map(|at| clone_job(pass, at, mode, ask, wants));
-    let mut jobs: Vec<CloneJob> = jobs.collect();
+    let mut jobs = desk.clone_jobs(mode, ask, wants);
     for job in &mut jobs {
-        count_on_rescue(pass, job);
+        count_on_rescue(desk, job);
     }
     jobs
 }
 
 /// A task that will report may still be rescued after its report. A clone launched now therefore counts only as far
 /// as that rescue would come too late.
-fn count_on_rescue(pass: &Round<'_>, job: &mut CloneJob) {
-    let Some(state) = pass.jobs.get(job.position) else {
+fn count_on_rescue(desk: &PrimeDesk<'_, '_>, job: &mut CloneJob) {
+    let Some(state) = desk.job(job.position) else {
         return;
     };
     if !state.job.reports_progress || !state.estimate.is_assumed {
         return;
     }
-    let ln_lost = Fresh::of(state).ln_lost_later(state.t_avg);
+    let ln_lost = Fresh::of(state, 1.0).ln_lost_later(state.t_avg);
     for task in &mut job.tasks {
         let running = state.estimate.running(task.index);
         if running.is_some_and(|it| !it.attempts.iter().any(AttemptEstimate::reports)) {
@@ -119,26 +117,26 @@ impl Ord for Bundle {
     }
 }
 
-fn share_out(pass: &mut Round<'_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
+fn share_out(desk: &mut PrimeDesk<'_, '_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
     let mut bundles = BinaryHeap::new();
     for (at, job) in jobs.iter().enumerate() {
-        bundles.extend(best_bundle(pass, at, job, prime));
+        bundles.extend(best_bundle(desk, at, job, prime));
     }
     while let Some(bundle) = bundles.pop() {
         let Some(job) = jobs.get_mut(bundle.job) else {
             continue;
         };
-        let free = pass.capacity.times_free(job.position);
+        let free = desk.capacity().times_free(job.position);
         if free < bundle.clones {
             // Other bundles have taken the capacity, so a smaller bundle may still fit.
             if free > 0 {
-                bundles.extend(best_bundle(pass, bundle.job, job, prime));
+                bundles.extend(best_bundle(desk, bundle.job, job, prime));
             }
             continue;
         }
-        let granted = grant_bundle(pass, job, bundle.clones, prime);
+        let granted = grant_bundle(desk, job, bundle.clones, prime);
         if granted == bundle.clones {
-            bundles.extend(best_bundle(pass, bundle.job, job, prime));
+            bundles.extend(best_bundle(desk, bundle.job, job, prime));
         }
     }
 }
@@ -249,12 +247,12 @@ fn best_task(job: &CloneJob, prime: &ShedPrime) -> Option<usize> {
 /// Adds clones one by one where they gain most. The bundle has the size at which the gain per clone is largest.
 /// `None` if no clone gains, or the pass runs out of work.
 fn best_bundle(
-    pass: &mut Round<'_>,
+    desk: &mut PrimeDesk<'_, '_>,
     at: usize,
     job: &CloneJob,
     prime: &ShedPrime,
 ) -> Option<Bundle> {
-    if !pass.afford(job.position, job.tasks.len() as u64) {
+    if !desk.afford(&[job.position], job.tasks.len() as u64) {
         return None;
     }
     let ln_target = libm::log(prime.miss_target);
@@ -268,8 +266,8 @@ fn best_bundle(
         trials.extend(Some(Trial::new(at, task, job, ln_target)).filter(Trial::may_get_one));
     }
     let before = product.value();
-    let most = pass
-        .capacity
+    let most = desk
+        .capacity()
         .times_free(job.position)
         .min(CLONES_PER_PASS_MAX);
     let mut best: Option<Bundle> = None;
@@ -291,14 +289,19 @@ fn best_bundle(
 }
 
 /// Grants the clones one by one, and returns how many fit.
-fn grant_bundle(pass: &mut Round<'_>, job: &mut CloneJob, clones: u32, prime: &ShedPrime) -> u32 {
+fn grant_bundle(
+    desk: &mut PrimeDesk<'_, '_>,
+    job: &mut CloneJob,
+    clones: u32,
+    prime: &ShedPrime,
+) -> u32 {
     for granted in 0..clones {
         let Some(at) = best_task(job, prime) else {
             return granted;
         };
         let miss = job.tasks.get(at).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if !grant(pass, job, at, |odds| by_rule(finding, odds)) {
+        if !desk.request(job, at, finding) {
             return granted;
         }
     }

@@ -7,8 +7,9 @@ use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::ids::Tenant;
 use crate::policy::contract::Summary;
-use crate::policy::shed_prime::beliefs::{Belief, known_time};
-use crate::round::{JobView, Round};
+use crate::policy::shed_prime::PrimeDesk;
+use crate::policy::shed_prime::beliefs::{Belief, known_time, usual_share};
+use crate::round::JobView;
 
 /// The task time while nothing at all is known, as a share of the time from submission to deadline.
 const SHARE_OF_LIMIT: f64 = 0.5;
@@ -92,9 +93,9 @@ fn of_foreign(ln_share: f64) -> f64 {
 /// given. The spread combines that of the other jobs' medians and that of the times within each of those jobs.
 /// Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike, which this
 /// distribution ignores, so large jobs would seem hopeless.
-pub(super) fn assume(pass: &mut Round<'_>) {
+pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     let mut tenants: BTreeMap<&Tenant, Vec<Shown>> = BTreeMap::new();
-    for state in &pass.jobs {
+    for state in desk.jobs() {
         let own = tenants.entry(&state.job.tenant).or_default();
         own.extend(Shown::of(state));
     }
@@ -110,15 +111,18 @@ pub(super) fn assume(pass: &mut Round<'_>) {
         enough.then(|| (tenant.clone(), spread(&shown)))
     });
     let spreads: BTreeMap<Tenant, f64> = spreads.collect();
-    let unknown = |state: &&mut JobView<'_>| state.estimate.law.is_none();
-    for state in pass.jobs.iter_mut().filter(unknown) {
-        let law = state.limit().and_then(|limit| {
-            let mu = libm::log(state.usual_share * limit);
-            LogNormalLaw::new(mu, *spreads.get(&state.job.tenant)?)
+    let laws = desk
+        .jobs()
+        .iter()
+        .enumerate()
+        .filter_map(|(position, state)| {
+            let limit = state.limit().filter(|_| state.estimate.law.is_none())?;
+            let mu = libm::log(usual_share(desk, position) * limit);
+            let law = LogNormalLaw::new(mu, *spreads.get(&state.job.tenant)?)?;
+            Some((position, Law::LogNormal(law)))
         });
-        if let Some(law) = law {
-            state.estimate.assume(Law::LogNormal(law));
-        }
+    for (position, law) in laws.collect::<Vec<_>>() {
+        desk.assume(position, law);
     }
 }
 

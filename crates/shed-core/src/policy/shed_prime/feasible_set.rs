@@ -8,9 +8,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::policy::shed_prime::beliefs::{Fresh, task_time};
+use crate::policy::shed_prime::PrimeDesk;
+use crate::policy::shed_prime::beliefs::{Fresh, task_time, usual_share};
 use crate::policy::shed_prime::value_density::surging;
-use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate};
+use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate};
 
 /// A job gets its slots within this share of the time until its last task would have to start. A task that starts at
 /// the last moment has no time left for a second attempt.
@@ -49,12 +50,12 @@ struct Release {
 }
 
 /// Marks the jobs to be served first.
-pub(super) fn mark(pass: &mut Round<'_>) {
-    let waiters = waiters(pass);
+pub(super) fn mark(desk: &mut PrimeDesk<'_, '_>) {
+    let waiters = waiters(desk);
     if waiters.len() < 2 {
         return;
     }
-    let releases = releases(pass);
+    let releases = releases(desk);
     let counts: Vec<usize> = (1..=waiters.len()).collect();
     // If some jobs cannot all be in time, a larger set cannot either.
     let timely = counts.partition_point(|count| {
@@ -62,28 +63,25 @@ pub(super) fn mark(pass: &mut Round<'_>) {
         are_in_time(some, &releases)
     });
     for waiter in waiters.iter().filter(|waiter| waiter.bring_more < timely) {
-        let state = pass.jobs.get_mut(waiter.position);
-        if let Some(worth) = state.and_then(|state| state.worth.as_mut()) {
-            worth.is_timely = true;
-        }
+        desk.set_timely(waiter.position);
     }
 }
 
 /// The waiting jobs, least slack first.
-fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
+fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
     let mut waiters = Vec::new();
-    let redundancy = redundancy(pass);
-    for (position, state) in pass.jobs.iter().enumerate() {
-        let share = pass.capacity.dominant_share(position);
+    let redundancy = redundancy(desk);
+    for (position, state) in desk.jobs().iter().enumerate() {
+        let share = desk.capacity().dominant_share(position);
         let waiting = state
             .launchable_now()
-            .saturating_add(surging(pass, position));
+            .saturating_add(surging(desk, position));
         if let (Some((false, slack)), Some(left)) = (state.rank, state.estimate.slack)
             && waiting > 0
             && share.is_finite()
-            && state.may_launch(pass.snapshot.now)
+            && state.may_launch(desk.now())
         {
-            let holds = Fresh::of(state).holds(0.0);
+            let holds = Fresh::of(state, usual_share(desk, position)).holds(0.0);
             waiters.push(Waiter {
                 position,
                 bring_more: 0,
@@ -96,11 +94,11 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
     }
     // Not the position, because a job's position in the snapshot must not matter.
     let name = |waiter: &Waiter| {
-        let state = pass.jobs.get(waiter.position);
+        let state = desk.job(waiter.position);
         state.map(|state| (state.job.submitted, &state.job.key))
     };
     let worth = |waiter: &Waiter| {
-        let state = pass.jobs.get(waiter.position);
+        let state = desk.job(waiter.position);
         Number(-state.map_or(0.0, JobView::worth_of_waiting))
     };
     waiters.sort_by_cached_key(|waiter| (worth(waiter), name(waiter)));
@@ -112,8 +110,8 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
 }
 
 /// The mean number of attempts per running task.
-fn redundancy(pass: &Round<'_>) -> f64 {
-    let tasks = pass.jobs.iter().flat_map(|state| &state.estimate.tasks);
+fn redundancy(desk: &PrimeDesk<'_, '_>) -> f64 {
+    let tasks = desk.jobs().iter().flat_map(|state| &state.estimate.tasks);
     let (mut attempts, mut count) = (0.0, 0.0);
     for task in tasks {
         attempts += task.attempts.len() as f64;
@@ -134,16 +132,16 @@ fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
 }
 
 /// The free capacity, and the capacity that tasks release as they end; earliest first.
-fn releases(pass: &Round<'_>) -> Vec<Release> {
+fn releases(desk: &PrimeDesk<'_, '_>) -> Vec<Release> {
     let mut releases = Vec::new();
     let mut held = 0.0;
-    for (position, state) in pass.jobs.iter().enumerate() {
-        let share = pass.capacity.dominant_share(position);
+    for (position, state) in desk.jobs().iter().enumerate() {
+        let share = desk.capacity().dominant_share(position);
         if !share.is_finite() {
             continue;
         }
-        let time = task_time(state);
-        let is_held_up = state.is_held_up(pass.snapshot.now);
+        let time = task_time(state, usual_share(desk, position));
+        let is_held_up = state.is_held_up(desk.now());
         for task in &state.estimate.tasks {
             let places = match is_held_up {
                 // A pod that cannot be placed releases no slot.
@@ -152,7 +150,7 @@ fn releases(pass: &Round<'_>) -> Vec<Release> {
             };
             // An attempt on an unusable node releases none either.
             let attempts = task.attempts.iter();
-            let apart = attempts.filter(|a| pass.capacity.unusable.has(a.node));
+            let apart = attempts.filter(|a| desk.capacity().unusable.has(a.node));
             let share = share * places.saturating_sub(apart.count()) as f64;
             held += share;
             let at = until_end(task, time);

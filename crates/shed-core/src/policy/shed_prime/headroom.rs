@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use crate::estimate::special::normal_tail_quantile;
 use crate::ids::JobKey;
 use crate::memory::{Arrival, Arrivals};
-use crate::policy::shed_prime::beliefs::{Fresh, known_time};
-use crate::round::{Allowance, Claim, JobView, Round};
+use crate::policy::shed_prime::PrimeDesk;
+use crate::policy::shed_prime::beliefs::{Fresh, known_time, usual_share};
+use crate::round::{Allowance, Claim, JobView};
 use crate::snapshot::JobSnapshot;
 use crate::time::Instant;
 
@@ -44,27 +45,41 @@ struct Ask {
 }
 
 /// Notes the arrivals, and sets how many first attempts each waiting job may get.
-pub(super) fn reserve(pass: &mut Round<'_>) {
-    let jobs = pass.jobs.iter().enumerate();
+pub(super) fn reserve(desk: &mut PrimeDesk<'_, '_>) {
+    let jobs = desk.jobs().iter().enumerate();
     let asks: Vec<Ask> = jobs
-        .map(|(position, state)| ask(pass, position, state))
+        .map(|(position, state)| ask(desk, position, state))
         .collect();
-    let now = pass.snapshot.now;
-    for (state, ask) in pass.jobs.iter_mut().zip(&asks) {
-        note(&mut pass.arrivals, now, state, ask.arrival);
-        state.claim = Claim {
-            share: ask.share,
-            density: ask.arrival.map_or(0.0, |arrival| 1.0 / arrival.volume),
-            allowance: None,
-        };
+    let now = desk.now();
+    let (jobs, arrivals) = desk.jobs_and_arrivals();
+    for (state, ask) in jobs.iter().zip(&asks) {
+        note(arrivals, now, state, ask.arrival);
     }
-    let held = Held::of(pass);
-    let jobs = pass.jobs.iter().zip(&asks);
+    for (position, ask) in asks.iter().enumerate() {
+        desk.set_claim(position, ask.claim());
+    }
+    let held = Held::of(desk);
+    let jobs = desk.jobs().iter().zip(&asks);
     let allowances: Vec<_> = jobs
-        .map(|(state, ask)| allowance(pass, state, *ask, &held))
+        .map(|(state, ask)| allowance(desk, state, *ask, &held))
         .collect();
-    for (state, allowance) in pass.jobs.iter_mut().zip(allowances) {
-        state.claim.allowance = allowance;
+    for (position, (ask, allowance)) in asks.iter().zip(allowances).enumerate() {
+        let claim = Claim {
+            allowance,
+            ..ask.claim()
+        };
+        desk.set_claim(position, claim);
+    }
+}
+
+impl Ask {
+    /// Without an allowance.
+    fn claim(&self) -> Claim {
+        Claim {
+            share: self.share,
+            density: self.arrival.map_or(0.0, |arrival| 1.0 / arrival.volume),
+            allowance: None,
+        }
     }
 }
 
@@ -81,12 +96,13 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Opt
 
 /// Updates the state of the noted jobs in every pass. It forgets jobs that never ran if they may no longer run, or
 /// were removed before their deadline.
-pub(super) fn follow(pass: &mut Round<'_>) {
-    let (now, arrivals) = (pass.snapshot.now, &mut pass.arrivals);
+pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
+    let (now, snapshot) = (desk.now(), desk.snapshot());
+    let (jobs, arrivals) = desk.jobs_and_arrivals();
     if !arrivals.may_be_withdrawn(now) {
         return;
     }
-    for state in &pass.jobs {
+    for state in jobs {
         let key = &state.job.key;
         if arrivals.has_run(key) {
             continue;
@@ -98,7 +114,7 @@ pub(super) fn follow(pass: &mut Round<'_>) {
             arrivals.mark(key, has_run, state.holds_room());
         }
     }
-    let present: BTreeSet<&JobKey> = pass.snapshot.jobs.iter().map(|job| &job.key).collect();
+    let present: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
     arrivals.forget_withdrawn(now, |key| present.contains(key));
 }
 
@@ -109,15 +125,15 @@ fn has_run(job: &JobSnapshot) -> bool {
     has_ended || attempts.any(|attempt| attempt.started.is_some())
 }
 
-fn ask(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> Ask {
-    let share = pass.capacity.dominant_share(position);
+fn ask(desk: &PrimeDesk<'_, '_>, position: usize, state: &JobView<'_>) -> Ask {
+    let share = desk.capacity().dominant_share(position);
     // A demand beyond the whole capacity takes nothing from other jobs, and no headroom is kept from it.
     let share = if share.is_finite() { share } else { 0.0 };
     let rules = &state.job.rules;
     let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
     let is_known = limit.is_some() || known_time(state).is_some();
     let seconds = if is_known {
-        Fresh::of(state).holds(0.0)
+        Fresh::of(state, usual_share(desk, position)).holds(0.0)
     } else {
         // The end is unknown.
         f64::INFINITY
@@ -149,8 +165,8 @@ struct Held {
 }
 
 impl Held {
-    fn of(pass: &Round<'_>) -> Self {
-        let jobs = pass.jobs.iter();
+    fn of(desk: &PrimeDesk<'_, '_>) -> Self {
+        let jobs = desk.jobs().iter();
         let mut sums: Vec<(f64, f64)> = jobs
             .map(|state| (state.claim.density, state.held()))
             .collect();
@@ -171,13 +187,18 @@ impl Held {
 }
 
 /// The allowance of the job, if headroom is kept from it.
-fn allowance(pass: &Round<'_>, state: &JobView<'_>, ask: Ask, held: &Held) -> Option<Allowance> {
+fn allowance(
+    desk: &PrimeDesk<'_, '_>,
+    state: &JobView<'_>,
+    ask: Ask,
+    held: &Held,
+) -> Option<Allowance> {
     if state.launchable_now() == 0 || ask.share <= 0.0 {
         return None;
     }
     let worth = state.worth_of_waiting() / ask.share;
     let up_to = TIMES_AS_MUCH * worth;
-    let demand = demand(pass, &state.job.key, up_to, ask.seconds)?;
+    let demand = demand(desk, &state.job.key, up_to, ask.seconds)?;
     let risk = (worth / demand.density).clamp(RISK_MIN, RISK_MAX);
     let kept = demand.mean + normal_tail_quantile(libm::log(risk)) * demand.deviation;
     let of_others = if state.claim.density <= up_to {
@@ -200,9 +221,9 @@ struct Demand {
     density: f64,
 }
 
-fn demand(pass: &Round<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
-    let now = pass.snapshot.now;
-    let elapsed = now.since(pass.arrivals.first()?).seconds();
+fn demand(desk: &PrimeDesk<'_, '_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
+    let now = desk.now();
+    let elapsed = now.since(desk.arrivals().first()?).seconds();
     // For an attempt without a known end all remembered arrivals count.
     let window = if seconds.is_finite() {
         elapsed.clamp(WINDOW_MIN * seconds, seconds)
@@ -211,7 +232,7 @@ fn demand(pass: &Round<'_>, key: &JobKey, above: f64, seconds: f64) -> Option<De
     };
     let window = window.max(1.0);
     let (mut count, mut volume, mut squares) = (0.0, 0.0, 0.0);
-    for (other, arrival) in pass.arrivals.iter() {
+    for (other, arrival) in desk.arrivals().iter() {
         let is_recent = now.since(arrival.submitted).seconds() <= window;
         if is_recent && 1.0 / arrival.volume > above && other != key {
             let waits = SLACK_WEIGHT * arrival.slack / seconds.max(1.0);

@@ -4,10 +4,11 @@
 use crate::capacity::{Room, fits};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::PREEMPTION_LAUNCHES;
-use crate::policy::shed_prime::beliefs::{remaining, task_time};
+use crate::policy::shed_prime::PrimeDesk;
+use crate::policy::shed_prime::beliefs::{remaining, task_time, usual_share};
 use crate::policy::shed_prime::value_density::surging;
-use crate::round::{Number, Round};
-use crate::snapshot::{AttemptKind, KillKind, NodeIndex, Preemption};
+use crate::round::Number;
+use crate::snapshot::{AttemptKind, NodeIndex, Preemption};
 
 /// Attempts that one pass preempts at most.
 const PREEMPTIONS_MAX: usize = 256;
@@ -45,18 +46,18 @@ struct Waiter {
 }
 
 /// Preempts attempts for tasks that would otherwise start too late.
-pub(super) fn preempt(pass: &mut Round<'_>) {
-    let waiters = waiters(pass);
+pub(super) fn preempt(desk: &mut PrimeDesk<'_, '_>) {
+    let waiters = waiters(desk);
     if waiters.is_empty() {
         return;
     }
-    let mut victims = victims(pass);
-    let mut room = pass.capacity.room_after_kills.clone();
-    let mut clones = clones_alive(pass);
+    let mut victims = victims(desk);
+    let mut room = desk.capacity().room_after_kills.clone();
+    let mut clones = clones_alive(desk);
     let (mut left, mut soonest) = (PREEMPTIONS_MAX, f64::INFINITY);
     for waiter in waiters {
         for task in 0..waiter.tasks {
-            if take_free(pass, &mut room, waiter.position) {
+            if take_free(desk, &mut room, waiter.position) {
                 continue;
             }
             // `admit` evicts clones for first attempts.
@@ -68,26 +69,26 @@ pub(super) fn preempt(pass: &mut Round<'_>) {
                 soonest = soonest.min(waiter.slack - waiter.within);
                 break;
             }
-            let Some(at) = pick(pass, &victims, &waiter).filter(|_| left > 0) else {
+            let Some(at) = pick(desk, &victims, &waiter).filter(|_| left > 0) else {
                 break;
             };
             let victim = victims.remove(at);
             left -= 1;
-            pass.kill(victim.position, victim.id, KillKind::Preempt, None);
+            desk.preempt(victim.position, victim.id);
         }
     }
     if soonest.is_finite() {
         let wait = crate::time::Span::from_seconds_f64(soonest.max(0.1));
-        pass.wake_at(Some(pass.snapshot.now.plus(wait)));
+        desk.wake_at(desk.now().plus(wait));
     }
 }
 
 /// In service order. Hopeless jobs never preempt.
-fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
-    let now = pass.snapshot.now;
+fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
+    let now = desk.now();
     let mut waiters = Vec::new();
-    for (position, state) in pass.jobs.iter().enumerate() {
-        let surging = surging(pass, position);
+    for (position, state) in desk.jobs().iter().enumerate() {
+        let surging = surging(desk, position);
         let tasks = state.launchable_now().saturating_add(surging);
         if let Some((false, slack)) = state.rank
             && tasks > 0
@@ -99,7 +100,7 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
                 _ => state.worth_of_waiting(),
             };
             let rank = (Number(-worth), slack, state.job.submitted, &state.job.key);
-            let time = task_time(state);
+            let time = task_time(state, usual_share(desk, position));
             waiters.push((
                 rank,
                 Waiter {
@@ -118,20 +119,20 @@ fn waiters(pass: &Round<'_>) -> Vec<Waiter> {
 }
 
 /// The preemptible attempts, most slack last.
-fn victims(pass: &Round<'_>) -> Vec<Victim> {
+fn victims(desk: &PrimeDesk<'_, '_>) -> Vec<Victim> {
     let mut victims = Vec::new();
-    for (position, state) in pass.jobs.iter().enumerate() {
+    for (position, state) in desk.jobs().iter().enumerate() {
         let rules = &state.job.rules;
         let may = rules.preemption == Preemption::WhenCheckpointed
             && rules.resume.keeps_checkpoints()
             && !rules.waits_until_gone()
             // A preempted attempt must be launched again.
-            && state.may_launch(pass.snapshot.now);
+            && state.may_launch(desk.now());
         if !may {
             continue;
         }
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
-        let time = task_time(state);
+        let time = task_time(state, usual_share(desk, position));
         let overhead = state.launch_time();
         let least_run = PREEMPTION_LAUNCHES * overhead.max(state.t_avg);
         for task in &state.estimate.tasks {
@@ -141,7 +142,7 @@ fn victims(pass: &Round<'_>) -> Vec<Victim> {
             let id = (task.task.index, attempt.number);
             let is_durable = task.resume.is_some_and(|point| point.progress > 0.0);
             // The slot of an attempt on an unusable node cannot be taken.
-            let has_place = !pass.capacity.unusable.has(attempt.node);
+            let has_place = !desk.capacity().unusable.has(attempt.node);
             let is_young = attempt.since_launch < least_run;
             if !is_durable || !has_place || is_young || state.doomed.contains(&id) {
                 continue;
@@ -160,7 +161,7 @@ fn victims(pass: &Round<'_>) -> Vec<Victim> {
             });
         }
     }
-    let key = |victim: &Victim| pass.jobs.get(victim.position).map(|state| &state.job.key);
+    let key = |victim: &Victim| desk.job(victim.position).map(|state| &state.job.key);
     victims.sort_by(|a, b| {
         let by_slack = a.slack.total_cmp(&b.slack);
         by_slack.then_with(|| (key(a), a.id).cmp(&(key(b), b.id)))
@@ -169,14 +170,14 @@ fn victims(pass: &Round<'_>) -> Vec<Victim> {
 }
 
 /// Whether the capacity that is or will be free holds one more attempt, which then takes it.
-fn take_free(pass: &Round<'_>, room: &mut Room, position: usize) -> bool {
-    let Some(demand) = pass.capacity.demands.get(position) else {
+fn take_free(desk: &PrimeDesk<'_, '_>, room: &mut Room, position: usize) -> bool {
+    let Some(demand) = desk.capacity().demands.get(position) else {
         return false;
     };
     if !room.fits_total(demand) {
         return false;
     }
-    let job = pass.jobs.get(position).map(|state| state.job);
+    let job = desk.job(position).map(|state| state.job);
     let mut nodes = job.into_iter().flat_map(|job| job.eligible_nodes.iter());
     let node = nodes.find(|node| room.fits_node(**node, demand)).copied();
     if node.is_some() {
@@ -186,10 +187,10 @@ fn take_free(pass: &Round<'_>, room: &mut Room, position: usize) -> bool {
 }
 
 /// Of the attempts whose slot the waiter can take, the one with the most slack, if that is well above the waiter's.
-fn pick(pass: &Round<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
-    let demands = &pass.capacity.demands;
+fn pick(desk: &PrimeDesk<'_, '_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> {
+    let demands = &desk.capacity().demands;
     let demand = demands.get(waiter.position)?;
-    let job = pass.jobs.get(waiter.position)?.job;
+    let job = desk.job(waiter.position)?.job;
     let holds = |victim: &Victim| {
         let freed = demands.get(victim.position);
         let node = victim.node;
@@ -202,16 +203,16 @@ fn pick(pass: &Round<'_>, victims: &[Victim], waiter: &Waiter) -> Option<usize> 
     (victims.get(at)?.slack > least).then_some(at)
 }
 
-fn clones_alive(pass: &Round<'_>) -> u32 {
+fn clones_alive(desk: &PrimeDesk<'_, '_>) -> u32 {
     let mut clones = 0;
-    for state in &pass.jobs {
+    for state in desk.jobs() {
         for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
             let attempts = task.attempts.iter();
             let may_go = attempts.filter(|attempt| {
                 let id = (task.task.index, attempt.number);
                 attempt.kind == AttemptKind::Clone
                     && !state.doomed.contains(&id)
-                    && !pass.capacity.unusable.has(attempt.node)
+                    && !desk.capacity().unusable.has(attempt.node)
             });
             clones += may_go.count() as u32;
         }

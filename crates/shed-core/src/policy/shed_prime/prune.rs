@@ -3,12 +3,12 @@
 
 use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
-use crate::policy::desk::Desk;
 use crate::policy::prune::{self as rivals, is_young, start_up};
+use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, known_time};
 use crate::policy::shed_prime::value_density::someone_waits;
-use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
-use crate::snapshot::{Idempotency, KillKind, SpeculationMode};
+use crate::round::{AttemptEstimate, JobView, TaskEstimate};
+use crate::snapshot::{Idempotency, SpeculationMode};
 
 /// A sibling in a close race stays: predictions are noisy.
 const MARGIN: f64 = 0.1;
@@ -22,7 +22,7 @@ const SHOWN: f64 = 0.1;
 
 /// Stops superfluous siblings. Siblings of an attempt that is nearly sure to be in time are stopped at once. So are
 /// siblings that evidently lose, and long-silent ones once the best attempt is expected in time.
-pub(super) fn prune(desk: &mut Desk<'_, '_, ShedPrime>, prime: &ShedPrime) {
+pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     let ln_safe = libm::log(prime.miss_target);
     rivals::prune(desk, |rivals| {
         let grace = start_up(rivals.state, prime.grace);
@@ -43,48 +43,49 @@ pub(super) fn prune(desk: &mut Desk<'_, '_, ShedPrime>, prime: &ShedPrime) {
 
 /// Gives up lone attempts where a new one is likelier to be in time. It does so only if no capacity for a clone next
 /// to the attempt is free.
-pub(super) fn restart(pass: &mut Round<'_>) {
-    let someone_waits = someone_waits(pass);
-    for position in pass.by_submission() {
-        if pass.capacity.times_free(position) > 0 && !someone_waits {
+pub(super) fn restart(desk: &mut PrimeDesk<'_, '_>) {
+    let someone_waits = someone_waits(desk);
+    for position in desk.by_submission() {
+        if desk.capacity().times_free(position) > 0 && !someone_waits {
             continue;
         }
-        let Some(state) = pass.jobs.get(position) else {
+        let Some(state) = desk.job(position) else {
             continue;
         };
         let rules = &state.job.rules;
         let may = state.optimized
             && rules.speculation == SpeculationMode::Enabled
             && rules.idempotency != Idempotency::None
-            && state.may_launch(pass.snapshot.now)
+            && state.may_launch(desk.now())
             && state.rank.is_some_and(|(is_hopeless, _)| !is_hopeless);
         if !may {
             continue;
         }
-        let fresh = Fresh::of(state);
-        let kept = pass.redraws.kept(&state.job.tenant);
+        let fresh = Fresh::of(state, 1.0);
+        let kept = desk.redraws().kept(&state.job.tenant);
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept));
         // On an unusable node the attempt would give up its slot in vain.
-        let doomed = doomed.filter(|(_, attempt)| !pass.capacity.unusable.has(attempt.node));
+        let doomed = doomed.filter(|(_, attempt)| !desk.capacity().unusable.has(attempt.node));
         let doomed = doomed.map(|(index, attempt)| (index, attempt.clone()));
         for (index, attempt) in doomed.collect::<Vec<_>>() {
-            remember(pass, position, &attempt);
-            pass.kill(position, (index, attempt.number), KillKind::Restart, None);
+            remember(desk, position, &attempt);
+            desk.restart(position, (index, attempt.number));
         }
     }
 }
 
-fn remember(pass: &mut Round<'_>, position: usize, attempt: &AttemptEstimate) {
+fn remember(desk: &mut PrimeDesk<'_, '_>, position: usize, attempt: &AttemptEstimate) {
     let node = attempt
         .node
-        .and_then(|node| pass.snapshot.nodes.get(node.0));
-    let Some(state) = pass.jobs.get(position) else {
+        .and_then(|node| desk.snapshot().nodes.get(node.0));
+    let Some(state) = desk.job(position) else {
         return;
     };
     if let (Some(node), Some(ratio)) = (node, ln_ratio(state, attempt)) {
-        let (tenant, now) = (&state.job.tenant, pass.snapshot.now);
-        pass.redraws.give_up(tenant, &node.name, now, ratio);
+        let (tenant, now) = (state.job.tenant.clone(), desk.now());
+        let (_, redraws) = desk.jobs_and_redraws();
+        redraws.give_up(&tenant, &node.name, now, ratio);
     }
 }
 
@@ -95,15 +96,15 @@ fn ln_ratio(state: &JobView<'_>, attempt: &AttemptEstimate) -> Option<f64> {
 }
 
 /// Compares attempts with those that were given up on their nodes before, as soon as they have shown their speed.
-pub(super) fn learn(pass: &mut Round<'_>) {
-    let nodes = &pass.snapshot.nodes;
-    let redraws = &mut pass.redraws;
+pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
+    let nodes = &desk.snapshot().nodes;
+    let now = desk.now();
+    let (jobs, redraws) = desk.jobs_and_redraws();
     if redraws.is_idle() {
         return;
     }
     redraws.retain(|name| nodes.iter().any(|node| node.name == *name));
-    let now = pass.snapshot.now;
-    for state in &pass.jobs {
+    for state in jobs {
         let tasks = state.estimate.tasks.iter();
         for attempt in tasks.flat_map(|task| &task.attempts) {
             let Some(node) = attempt.node.and_then(|node| nodes.get(node.0)) else {

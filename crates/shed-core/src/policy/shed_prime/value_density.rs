@@ -8,10 +8,11 @@ use std::collections::BinaryHeap;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::ShedPrime;
+use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::shed_prime::bundles::candidates;
-use crate::round::clones::{CloneJob, CloneTask, MODES, by_rule, grant};
-use crate::round::{AttemptEstimate, JobView, Number, Round, TaskEstimate, Worth};
+use crate::round::clones::{CloneJob, CloneTask, MODES};
+use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate, Worth};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
 /// A clone is launched before waiting first attempts only if its value density is this many times as high. Estimates
@@ -19,20 +20,20 @@ use crate::snapshot::{AttemptKind, SpeculationMode};
 const MARGIN: f64 = 1.5;
 
 /// Whether tasks wait for capacity that is not reserved.
-pub(super) fn someone_waits(pass: &Round<'_>) -> bool {
-    let now = pass.snapshot.now;
+pub(super) fn someone_waits(desk: &PrimeDesk<'_, '_>) -> bool {
+    let now = desk.now();
     let waits = |state: &JobView<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
-    pass.jobs.iter().any(waits)
+    desk.jobs().iter().any(waits)
 }
 
 /// Whether capacity is short: tasks wait for it, or pods that were launched beyond capacity.
-pub(super) fn is_short(pass: &Round<'_>) -> bool {
-    someone_waits(pass) || !pass.capacity.surging.is_empty()
+pub(super) fn is_short(desk: &PrimeDesk<'_, '_>) -> bool {
+    someone_waits(desk) || !desk.capacity().surging.is_empty()
 }
 
 /// Pending pods of the job that were launched so that the cluster may grow.
-pub(super) fn surging(pass: &Round<'_>, position: usize) -> u32 {
-    let surging = pass.capacity.surging.iter();
+pub(super) fn surging(desk: &PrimeDesk<'_, '_>, position: usize) -> u32 {
+    let surging = desk.capacity().surging.iter();
     surging.filter(|at| **at == position).count() as u32
 }
 
@@ -98,28 +99,27 @@ fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) 
 }
 
 /// Hands out clones of a higher value density than any waiting first attempt, before those are served.
-pub(super) fn rescue(pass: &mut Round<'_>, prime: &ShedPrime) {
-    let waits =
-        |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(pass.snapshot.now);
+pub(super) fn rescue(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
+    let waits = |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(desk.now());
     let worth = |state: &JobView<'_>| match state.rank {
         Some((is_hopeless, _)) if !is_hopeless => state.worth_of_waiting(),
         _ => 0.0,
     };
-    let waiting = pass.jobs.iter().filter(waits);
+    let waiting = desk.jobs().iter().filter(waits);
     let Some(most) = waiting.map(worth).max_by(f64::total_cmp) else {
         return;
     };
     for mode in MODES {
-        rescue_in(pass, prime, mode, most * MARGIN);
+        rescue_in(desk, prime, mode, most * MARGIN);
     }
 }
 
-fn rescue_in(pass: &mut Round<'_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
-    let mut jobs = candidates(pass, prime, mode);
+fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
+    let mut jobs = candidates(desk, prime, mode);
     let mut trials = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
-        if pass.afford(job.position, job.tasks.len() as u64) {
-            let of_job = trials_of(pass, (at, job));
+        if desk.afford(&[job.position], job.tasks.len() as u64) {
+            let of_job = trials_of(desk, (at, job));
             trials.extend(of_job.filter(|trial| trial.is_worth(least, prime)));
         }
     }
@@ -136,7 +136,7 @@ fn rescue_in(pass: &mut Round<'_>, prime: &ShedPrime, mode: SpeculationMode, lea
         };
         let miss = job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if grant(pass, job, trial.task, |odds| by_rule(finding, odds))
+        if desk.request(job, trial.task, finding)
             && let Some(next) = trial.again(job).filter(|next| next.is_worth(least, prime))
         {
             queue.push((Number(next.worth), Reverse(at)));
@@ -144,10 +144,9 @@ fn rescue_in(pass: &mut Round<'_>, prime: &ShedPrime, mode: SpeculationMode, lea
         }
     }
     for job in &mut jobs {
-        let state = pass.jobs.get_mut(job.position);
-        match state {
-            Some(state) if state.clones.is_empty() => state.refusals.clear(),
-            _ => job.refuse_rest(pass, RefusalReason::Capacity),
+        match desk.job(job.position) {
+            Some(state) if state.clones.is_empty() => desk.withdraw_refusals(job.position),
+            _ => desk.refuse_rest(job, RefusalReason::Capacity),
         }
     }
 }
@@ -165,10 +164,10 @@ struct Trial {
 }
 
 fn trials_of<'j>(
-    pass: &'j Round<'_>,
+    desk: &'j PrimeDesk<'_, '_>,
     (at, job): (usize, &'j CloneJob),
 ) -> impl Iterator<Item = Trial> + 'j {
-    let fresh = pass.jobs.get(job.position).map(Fresh::of);
+    let fresh = Fresh::at(desk, job.position);
     let fresh = fresh.map(|fresh| (fresh.ln_hope(), fresh));
     let tasks = job.tasks.iter().enumerate();
     tasks.filter_map(move |(place, task)| {
