@@ -6,7 +6,8 @@ use crate::capacity::{Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
-use crate::round::estimates::{JobEstimate, Standing, is_active, standing};
+use crate::round::estimates::JobEstimate;
+use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
     AttemptKind, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
 };
@@ -143,41 +144,48 @@ impl<'a> JobView<'a> {
         job: &'a JobSnapshot,
         unusable: &UnusableNodes,
     ) -> Self {
-        let mut estimate = JobEstimate::new(now, job);
-        let mut holdings = Holdings::default();
-        let (mut ready, mut held_back) = (Vec::new(), Vec::new());
-        let (mut active, mut touched) = (0u32, 0u32);
-        let mut next_retry: Option<Instant> = None;
+        let mut view = Self::before_tasks(now, t_avg, job);
+        let mut touched = 0u32;
         for task in &job.tasks {
-            holdings.count(job, task, unusable);
-            estimate.note_ended(task);
-            let retry = task.retry_not_before.filter(|&at| at > now);
-            next_retry = next_retry.into_iter().chain(retry).min();
-            active += u32::from(is_active(job, task));
+            view.holdings.count(job, task, unusable);
             let standing = standing(now, job, task);
             touched += u32::from(standing != Standing::Ended);
-            match standing {
-                Standing::Ended | Standing::Succeeded => {}
-                Standing::Live => estimate.note_running(now, t_avg, job, task),
-                Standing::Ready => ready.push(task.index),
-                Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
-                    held_back.push(task.index);
-                }
-            }
+            view.count(now, task, standing);
         }
-        estimate.add_up_progress(job);
+        view.estimate.add_up_progress(job);
         let ended = job.done.len().saturating_add(job.failed.len());
         let known = ended.saturating_add(touched);
+        view.untouched = job.rules.completions.saturating_sub(known);
+        view
+    }
+
+    /// Adds one task to the estimate and to the tasks that need an attempt.
+    fn count(&mut self, now: Instant, task: &'a TaskSnapshot, standing: Standing) {
+        self.estimate.note_ended(task);
+        let retry = task.retry_not_before.filter(|&at| at > now);
+        self.next_retry = self.next_retry.into_iter().chain(retry).min();
+        self.active += u32::from(is_active(self.job, task));
+        match standing {
+            Standing::Ended | Standing::Succeeded => {}
+            Standing::Live => self.estimate.note_running(now, self.t_avg, self.job, task),
+            Standing::Ready => self.ready.push(task.index),
+            Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
+                self.held_back.push(task.index);
+            }
+        }
+    }
+
+    fn before_tasks(now: Instant, t_avg: f64, job: &'a JobSnapshot) -> Self {
         Self {
             job,
-            estimate,
-            holdings,
+            estimate: JobEstimate::new(now, job),
+            holdings: Holdings::default(),
             view: 0,
-            next_retry,
-            ready,
-            held_back,
-            untouched: job.rules.completions.saturating_sub(known),
-            active,
+            next_retry: None,
+            ready: Vec::new(),
+            held_back: Vec::new(),
+            untouched: 0,
+            active: 0,
             admitted: 0,
             waiting: 0,
             kept_back: 0,

@@ -21,6 +21,7 @@ pub mod levels;
 mod measures;
 mod pocd;
 pub(crate) mod slow;
+pub(crate) mod standing;
 mod work;
 
 pub use assess::Assessment;

@@ -1,0 +1,196 @@
+//! The estimate of one attempt: its rate, its end, and the probability that it misses the deadline.
+
+use crate::estimate::law::{Evidence, Law};
+use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::pocd::LiveAttempt;
+use crate::estimate::progress::remaining_time;
+use crate::ids::AttemptNumber;
+use crate::snapshot::{AttemptKind, AttemptSnapshot, NodeIndex, Progress};
+use crate::time::Instant;
+
+/// One live attempt.
+#[derive(Debug, Clone)]
+pub struct AttemptEstimate {
+    pub number: AttemptNumber,
+    pub kind: AttemptKind,
+    pub node: Option<NodeIndex>,
+    /// Seconds since the attempt's launch.
+    pub since_launch: f64,
+    /// Seconds since the attempt started to process; negative while its start is expected later.
+    pub age: f64,
+    /// The share of the task that is done now, as far as known.
+    pub progress: f64,
+    /// The time of a whole task at the attempt's rate. It is absent until the attempt has reported an advance; until
+    /// then all estimates follow from its age alone.
+    pub total: Option<f64>,
+    /// Expected time to the attempt's end.
+    pub remaining: Option<f64>,
+    /// ln P(the attempt does not end in time).
+    pub ln_miss: f64,
+    pub(super) start_progress: f64,
+}
+
+impl AttemptEstimate {
+    /// The attempt's age for a whole task: a resumed attempt's age covers only a share of the task.
+    pub(crate) fn whole_age(&self) -> f64 {
+        self.age / (1.0 - self.start_progress)
+    }
+
+    /// Whether the attempt reports. Only its own reports count (pitfall 11): an attempt that was launched at a
+    /// checkpoint has not reached the checkpoint before it reports so.
+    #[must_use]
+    pub fn reports(&self) -> bool {
+        self.total.is_some()
+    }
+
+    /// The share of a task that the attempt has done itself.
+    #[must_use]
+    pub fn own_progress(&self) -> f64 {
+        (self.progress - self.start_progress).max(0.0)
+    }
+
+    /// The attempt's progress after `seconds`, if it reports and does not end before.
+    pub(super) fn progress_in(&self, seconds: f64) -> Option<f64> {
+        let there = self.progress + seconds / self.total?;
+        Some(there.min(1.0 - f64::EPSILON))
+    }
+
+    /// Seconds until the attempt starts, if it has not.
+    pub(super) fn starts_in(&self) -> Option<f64> {
+        (self.age < 0.0).then_some(-self.age)
+    }
+
+    /// Sets the progress at which the attempt will begin.
+    pub(super) fn begin_at(&mut self, progress: f64) {
+        self.start_progress = self.start_progress.max(progress);
+        self.progress = self.start_progress;
+    }
+
+    pub(super) fn new(now: Instant, overhead: f64, attempt: &AttemptSnapshot) -> Self {
+        let since_launch = now.since(attempt.launched).seconds().max(0.0);
+        // An attempt that reports without a known start has started some time after its launch.
+        let started = attempt
+            .started
+            .or(attempt.progress.map(|_| attempt.launched));
+        let age = match started {
+            Some(started) => now.since(started).seconds().max(0.0),
+            None => -(overhead - since_launch).max(0.0),
+        };
+        let mut estimate = Self {
+            number: attempt.number,
+            kind: attempt.kind,
+            node: attempt.node,
+            since_launch,
+            age,
+            progress: attempt.start_progress,
+            total: None,
+            remaining: None,
+            ln_miss: LN_CERTAIN,
+            start_progress: attempt.start_progress,
+        };
+        if let (Some(progress), Some(started)) = (attempt.progress, started) {
+            let base = Baseline::of(&progress, started, attempt.start_progress);
+            let until_report = progress.last_at.since(base.at).seconds();
+            let since_report = now.since(progress.last_at).seconds().max(0.0);
+            estimate.extrapolate(progress.last, base.progress, until_report, since_report);
+        }
+        estimate
+    }
+
+    /// Spec 5.1, linear from `begin` on. The last report ages, so its predicted end stays and comes nearer. An
+    /// attempt that has not ended at that time refutes the prediction. The last reported progress then counts as all
+    /// the work done until now.
+    fn extrapolate(&mut self, last: f64, begin: f64, until_report: f64, since_report: f64) {
+        let last = if last > 1.0 { 1.0 } else { last };
+        self.progress = last;
+        let Some(at_report) = remaining_time(last, begin, until_report) else {
+            return;
+        };
+        let (remaining, elapsed) = if last >= 1.0 || at_report > since_report {
+            ((at_report - since_report).max(0.0), until_report)
+        } else {
+            let elapsed = until_report + since_report;
+            let stale = remaining_time(last, begin, elapsed);
+            (stale.unwrap_or(at_report), elapsed)
+        };
+        let total = elapsed / (last - begin);
+        if !total.is_finite() || total <= 0.0 {
+            return;
+        }
+        self.remaining = Some(remaining);
+        self.total = Some(total);
+        self.progress = (1.0 - remaining / total).clamp(last, 1.0);
+    }
+
+    /// Combines the attempt's own total with that of the job's median attempt, times its node's usual slowness. It is
+    /// their geometric mean, weighted by the tasks behind each. Elapsed time weighs as much as work done, because
+    /// little work in much time is the mark of a straggler.
+    pub(super) fn shrink(&mut self, median: f64, ln_node: f64, prior: f64) {
+        let (Some(total), Some(remaining)) = (self.total, self.remaining) else {
+            return;
+        };
+        let own = self.own_progress().max(self.age / median);
+        let surplus = libm::log(total / median) - ln_node;
+        let factor = libm::exp(-surplus * prior / (own + prior));
+        if factor.is_finite() {
+            self.total = Some(total * factor);
+            self.remaining = Some(remaining * factor);
+        }
+    }
+
+    /// Judges by the job's distribution: eq. 14 or its equivalent for an attempt that reports, the conditional
+    /// distribution (spec 7.1) for a silent one.
+    pub(super) fn judge(&mut self, law: &Law, slack: Option<f64>) {
+        let live = self.live();
+        self.remaining = Some(live.remaining(law));
+        if let Some(slack) = slack {
+            self.ln_miss = live.ln_miss(law, slack);
+        }
+    }
+
+    /// ln P(the attempt does not end within `slack` seconds).
+    pub(crate) fn ln_miss_within(&self, law: &Law, slack: f64) -> f64 {
+        self.live().ln_miss(law, slack)
+    }
+
+    fn live(&self) -> LiveAttempt {
+        let evidence = match (self.total, self.remaining) {
+            (Some(_), Some(t_rem)) => Evidence::Predicted {
+                phi: self.progress,
+                t_rem,
+            },
+            _ => Evidence::Silent { age: self.age },
+        };
+        LiveAttempt {
+            begin: self.start_progress,
+            evidence,
+        }
+    }
+}
+
+/// The point from which an attempt's rate is measured.
+struct Baseline {
+    at: Instant,
+    progress: f64,
+}
+
+impl Baseline {
+    /// The first report, as in [S+] (15), once at least half of the attempt's own work was done after it. When many
+    /// pods start at once, the time until the first report is spent on starting and is no measure of the rate. Until
+    /// then the baseline is the start (spec 5.1).
+    fn of(progress: &Progress, started: Instant, start_progress: f64) -> Self {
+        let before = progress.first - start_progress;
+        let after = progress.last - progress.first;
+        if after > 0.0 && after >= before && progress.last_at > progress.first_at {
+            Self {
+                at: progress.first_at,
+                progress: progress.first,
+            }
+        } else {
+            Self {
+                at: started,
+                progress: start_progress,
+            }
+        }
+    }
+}
