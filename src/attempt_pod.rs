@@ -18,10 +18,11 @@ use shed_core::snapshot::ResumePoint;
 use shed_core::snapshot::{AttemptKind, Idempotency};
 use shed_core::time::Instant;
 
-use crate::adopt::{names, translate};
+use crate::adopt::translate;
 use crate::api::{self, AttemptEntry, DeadlineJob, Ledger};
 use crate::clock;
 use crate::cluster::requests;
+use crate::pod_names;
 use crate::validate::{ProgressSource, ValidatedJob};
 
 pub mod preference;
@@ -68,7 +69,7 @@ pub fn pod(
     agent: &AgentSettings,
     clone_priority: Option<&ClonePriority>,
 ) -> Pod {
-    let name = names::of_attempt(job, task, attempt.number);
+    let name = pod_names::of_attempt(job, task, attempt.number);
     let mut spec = job.template.spec.clone().unwrap_or_default();
     spec.restart_policy
         .get_or_insert_with(|| "Never".to_owned());
@@ -78,7 +79,7 @@ pub fn pod(
     }
     if has_index(job) {
         spec.hostname
-            .get_or_insert_with(|| names::host_name(&job.name, task));
+            .get_or_insert_with(|| pod_names::host_name(&job.name, task));
     }
     stay_away(&mut spec, attempt);
     // A template with a lower priority than clones get keeps its own.
@@ -161,7 +162,7 @@ fn labels(
 
 /// An object's name as the value of a label, which is shorter and ends with a letter or a digit.
 fn label_value(name: &str) -> String {
-    let cut: String = name.chars().take(names::NAME_MAX).collect();
+    let cut: String = name.chars().take(pod_names::NAME_MAX).collect();
     cut.trim_end_matches(['-', '.']).to_owned()
 }
 

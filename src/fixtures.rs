@@ -10,11 +10,12 @@ use shed_core::time::{Instant, Span};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::adopt::{names, translate};
+use crate::adopt::translate;
 use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::cluster::JobObject;
 use crate::cluster::pod::AttemptId;
+use crate::pod_names;
 
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
@@ -76,7 +77,7 @@ pub fn attempt_pod(job: &DeadlineJob, id: AttemptId, node: &str, phase: &str) ->
     let metadata = &job.metadata;
     let (name, uid) = (metadata.name.as_deref(), metadata.uid.as_deref());
     let (name, uid) = (name.expect("name"), uid.expect("uid"));
-    let pod = names::attempt_pod(name, uid, id.0, id.1);
+    let pod = pod_names::attempt_pod(name, uid, id.0, id.1);
     let pod = serde_json::json!({
         "metadata": {
             "name": pod, "namespace": metadata.namespace, "uid": format!("pod-{}-{}", id.0, id.1),
@@ -99,7 +100,7 @@ pub fn attempt_pod(job: &DeadlineJob, id: AttemptId, node: &str, phase: &str) ->
 pub fn job_pod(job: &Job) -> Pod {
     let companion = companion(job);
     let validated = translate::validated(&companion, job).expect("Job");
-    let pod = names::of_attempt(&validated, 0, 0);
+    let pod = pod_names::of_attempt(&validated, 0, 0);
     let adopted = validated.adopted.expect("adopted");
     let pod = serde_json::json!({
         "metadata": {

@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "quarantine",
         ],
     ),
-    ("specification", &["validate", "adopt"]),
+    ("specification", &["validate", "pod_names", "adopt"]),
     ("cluster state", &["conditions", "cluster", "polling"]),
     ("job view", &["bounds", "job", "attempt_pod"]),
     (

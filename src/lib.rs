@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod operator;
 pub mod plan_slices;
 pub mod planner;
+pub mod pod_names;
 pub mod polling;
 pub mod progress;
 pub mod quarantine;

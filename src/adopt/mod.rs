@@ -4,7 +4,6 @@
 //! one kind of job.
 
 pub mod annotations;
-pub mod names;
 pub mod translate;
 
 use std::collections::BTreeSet;

@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use shed_core::time::Span;
 
 use crate::adopt::annotations::{self, BadAnnotation, Wishes};
-use crate::adopt::names::fnv1a;
 use crate::api::{
     self, DeadlineJob, DeadlineJobSpec, Idempotency, OnMiss, PodReplacementPolicy, Resume,
     RetryRule,
 };
+use crate::pod_names::fnv1a;
 use crate::size;
 use crate::validate::{Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::adopt::{names, translate};
+use crate::adopt::translate;
 use crate::api::{
     ATTEMPT_FINALIZER, GROUP, JOB_TRACKING_FINALIZER, LABEL_JOB_UID, LABEL_TASK, RESERVED,
 };
 use crate::cluster::pod::{AttemptId, PodFacts};
+use crate::pod_names;
 use crate::validate::ValidatedJob;
 
 /// The kind of an object that controls attempts.
@@ -155,11 +156,11 @@ fn label<'a>(metadata: &'a ObjectMeta, name: &str) -> Option<&'a str> {
 fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
     let name = metadata.name.as_deref()?;
     match owner.kind {
-        OwnerKind::DeadlineJob => names::of_attempt_pod(&owner.name, &owner.uid, name),
+        OwnerKind::DeadlineJob => pod_names::of_attempt_pod(&owner.name, &owner.uid, name),
         OwnerKind::Job => {
             let mut reserved = RESERVED.iter();
             reserved.find(|key| label(metadata, key).is_some())?;
-            let with = |indexed| names::attempt_of(&owner.name, &owner.uid, name, indexed);
+            let with = |indexed| pod_names::attempt_of(&owner.name, &owner.uid, name, indexed);
             match label(metadata, LABEL_TASK) {
                 Some(_) => with(false),
                 None => with(true).or_else(|| with(false)),
@@ -173,7 +174,7 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
 #[must_use]
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;
-    let is_named = |id: &AttemptId| names::of_attempt(job, id.0, id.1) == *pod.name;
+    let is_named = |id: &AttemptId| pod_names::of_attempt(job, id.0, id.1) == *pod.name;
     match &identity.owner {
         Some(owner) if **owner == job.owner() => match &job.adopted {
             // Whether the Job's pods have indexes was guessed.

@@ -6,11 +6,12 @@ use kube::runtime::events::{Event, EventType};
 use shed_core::plan::{Launch, LaunchReason};
 use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 
-use crate::adopt::{self, names};
+use crate::adopt;
 use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::pod::AttemptId;
 use crate::job::notice::Notice;
 use crate::metrics::{Ended, Kind, WON, Why};
+use crate::pod_names;
 use crate::reconcile::context::ReconcileContext;
 use crate::validate::ValidatedJob;
 
@@ -24,7 +25,7 @@ pub fn announce(
 ) {
     for notice in notices {
         measure(context, notice);
-        let pod = |id: AttemptId| names::of_attempt(job, id.0, id.1);
+        let pod = |id: AttemptId| pod_names::of_attempt(job, id.0, id.1);
         tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
         let task = |index: u32| ledger.task_of(index);
         let Some((type_, reason, note)) = words(notice, pod, task) else {

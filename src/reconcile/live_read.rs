@@ -7,9 +7,9 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
-use crate::adopt::names;
 use crate::cluster::identity;
 use crate::cluster::pod::{JobPods, PodFacts};
+use crate::pod_names;
 use crate::reconcile::Error;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
@@ -32,7 +32,7 @@ pub(super) async fn pods(
 ) -> Result<JobPods, Error> {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace);
     let mut page = ListParams::default()
-        .labels(&names::selector(&job.uid))
+        .labels(&pod_names::selector(&job.uid))
         .limit(PAGE);
     let mut pods = JobPods::new();
     let mut names: BTreeSet<String> = BTreeSet::new();

@@ -449,5 +449,5 @@ pub fn pod_name(job: &DeadlineJob, id: AttemptId) -> String {
     let metadata = &job.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();
     let uid = metadata.uid.as_deref().unwrap_or_default();
-    crate::adopt::names::attempt_pod(name, uid, id.0, id.1)
+    crate::pod_names::attempt_pod(name, uid, id.0, id.1)
 }

@@ -13,12 +13,12 @@ use shed_core::plan::Launch;
 use shed_core::snapshot::{AttemptKind, KillKind, Resume, ResumePoint, TaskSnapshot};
 use shed_core::time::Instant;
 
-use crate::adopt::names::host_name;
 use crate::api::{self, AttemptEntry, Ledger, SegmentEntry};
 use crate::cluster::pod::{AttemptFacts, JobPods, Stage};
 use crate::job::facts::Reported;
 use crate::job::notice::Notice;
 use crate::job::view::JobView;
+use crate::pod_names::host_name;
 use crate::reconcile::step::Input;
 use crate::validate::ValidatedJob;
 

@@ -307,9 +307,9 @@ fn ledgers_of_drawn_histories_keep_their_bytes() {
             let text = serde_json::to_string(&world.status()).unwrap();
             let read: DeadlineJobStatus = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);
-            digests.extend(crate::adopt::names::fnv1a(text.as_bytes()).to_be_bytes());
+            digests.extend(crate::pod_names::fnv1a(text.as_bytes()).to_be_bytes());
         }
     }
-    let written = crate::adopt::names::fnv1a(&digests);
+    let written = crate::pod_names::fnv1a(&digests);
     assert_eq!(written, WRITTEN, "{written:#x}");
 }

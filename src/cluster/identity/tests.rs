@@ -11,7 +11,7 @@ fn pod(job: &ValidatedJob, change: &Value) -> PodFacts {
     let adopted = job.adopted.as_ref().unwrap();
     let mut pod = json!({
         "metadata": {
-            "name": names::of_job_pod(adopted, 3, 0), "namespace": "team", "uid": "p",
+            "name": pod_names::of_job_pod(adopted, 3, 0), "namespace": "team", "uid": "p",
             "labels": {api::LABEL_JOB_UID: job.uid, api::LABEL_INDEX: "3", api::LABEL_ATTEMPT: "0"},
             "ownerReferences": [translate::owner_reference(&adopted.name, &adopted.uid)],
         },

@@ -114,14 +114,14 @@ fn impostors() -> Vec<(&'static str, Pod)> {
             pod.metadata.name = Some("count-debug".to_owned());
         }),
         with("the name of another uid's attempt", |pod| {
-            pod.metadata.name = Some(crate::adopt::names::attempt_pod("count", "other", 1, 0));
+            pod.metadata.name = Some(crate::pod_names::attempt_pod("count", "other", 1, 0));
         }),
         with(
             "a made-up name of the owner, and what follows from it",
             |pod| {
                 let owner = &mut pod.metadata.owner_references.as_mut().unwrap()[0];
                 owner.name = "fake".to_owned();
-                let name = crate::adopt::names::attempt_pod("fake", &owner.uid, 1, 0);
+                let name = crate::pod_names::attempt_pod("fake", &owner.uid, 1, 0);
                 pod.metadata.name = Some(name);
             },
         ),

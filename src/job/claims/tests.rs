@@ -1,14 +1,15 @@
 use shed_core::time::Instant;
 
 use super::*;
-use crate::adopt::{names, translate};
+use crate::adopt::translate;
 use crate::fixtures;
+use crate::pod_names;
 use crate::validate::ValidatedJob;
 use k8s_openapi::api::core::v1::Pod;
 
 /// The first attempt's pod of the Job of the fixtures: its labels and its owner, as YAML.
 fn pod(labels: &str, owner: &str) -> Arc<PodFacts> {
-    let name = names::of_job_pod(job().adopted.as_ref().unwrap(), 0, 0);
+    let name = pod_names::of_job_pod(job().adopted.as_ref().unwrap(), 0, 0);
     let pod: Pod = serde_yaml_ng::from_str(&format!(
         "{{metadata: {{name: {name}, namespace: team, uid: u, labels: {labels}, ownerReferences: [{owner}]}}, \
          spec: {{containers: [{{name: c}}]}}}}"

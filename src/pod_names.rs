@@ -1,6 +1,7 @@
-//! Names of an adopted Job's pods, by the Job controller's convention: `<job>-<index>-<suffix>`, or
-//! `<job>-<suffix>` where pods have no index. The suffix looks as random as the Job controller's, but
-//! follows from the Job, the task and the attempt, so that a repeated creation is harmless.
+//! Names of attempt pods. A pod of a DeadlineJob is `<job>-<hash of the job's uid>-<task>-<attempt>`. A pod of an
+//! adopted Job follows the convention of the Job controller: `<job>-<index>-<suffix>`, or `<job>-<suffix>` where pods
+//! have no index. The suffix looks as random as the Job controller's, but follows from the Job, the task and the
+//! attempt, so that a repeated creation is harmless.
 
 use std::sync::Arc;
 
