@@ -33,10 +33,13 @@ impl Split {
 
     /// The difference from `before`.
     fn changes(&self, before: Option<&Self>) -> JobLine {
-        let same_head = before.is_some_and(|before| before.head == self.head);
+        let same_head = before.is_some_and(|before| {
+            let targets = [&before.head, &self.head].map(|head| head.rules.target_pocd);
+            before.head == self.head && targets[0].map(f64::to_bits) == targets[1].map(f64::to_bits)
+        });
         let is_new = |task: &&TaskSnapshot| {
             let known = before.and_then(|before| before.task(task.index));
-            known != Some(task)
+            known.is_none_or(|known| !is_same(known, task))
         };
         let known = before.iter().flat_map(|before| &before.tasks);
         let gone = known.map(|task| task.index);
@@ -47,6 +50,23 @@ impl Split {
             gone: gone.filter(|&index| self.task(index).is_none()).collect(),
         }
     }
+}
+
+/// Whether the tasks are equal to the bit. `==` takes the two zeros for one.
+fn is_same(before: &TaskSnapshot, task: &TaskSnapshot) -> bool {
+    before == task && float_bits(before).eq(float_bits(task))
+}
+
+/// The bits of all floats of the task, in a fixed order.
+fn float_bits(task: &TaskSnapshot) -> impl Iterator<Item = u64> + '_ {
+    let of_attempts = task.attempts.iter().flat_map(|attempt| {
+        let progress = attempt.progress.iter();
+        let reported = progress.flat_map(|progress| [progress.first, progress.last]);
+        let checkpoint = attempt.checkpoint.iter().map(|point| point.progress);
+        reported.chain(checkpoint).chain([attempt.start_progress])
+    });
+    let resumed = task.resume_point.iter().map(|point| point.progress);
+    of_attempts.chain(resumed).map(f64::to_bits)
 }
 
 /// The difference from the last snapshot.
