@@ -1,19 +1,18 @@
-//! Facts about jobs that stay from pass to pass, so that observing costs what has changed.
+//! Facts about jobs that stay from pass to pass, so that the cost of a pass follows the changes.
 //!
-//! Only a *quiet* job stays: its attempts run on their nodes, and nothing keeps it from launching. A quiet
-//! job is looked at again in the next pass after
+//! Only a *quiet* job stays: its attempts run on their nodes, and nothing keeps it from launching. The next pass
+//! looks at it again after
 //!
-//! - its object, its batch/v1 Job or one of its pods has changed,
-//! - one of its attempts has answered a poll,
-//! - its reconciler has changed its memo, or its slice of the plan is held,
-//! - a node has been added, removed or changed,
+//! - a change of its object, its batch/v1 Job or one of its pods,
+//! - an answer of one of its attempts to a poll,
+//! - a change of its memo by its reconciler, or while its slice of the plan is held,
+//! - a change of any node,
 //!
-//! and in any case after 5 to 10 seconds, as long as a pass may be away if nothing happens. So a fact that
-//! changes with time alone (a deleted pod on a node that has stopped to report) is known to the planner up to
-//! 10 seconds late. Reconcilers look at their jobs themselves and do not depend on it.
+//! and in any case after about [`REVISIT`]. A fact that changes with time alone therefore reaches the planner up to
+//! 10 seconds late: for example that a node has stopped to report while a pod on it is being deleted. Reconcilers
+//! read their jobs themselves.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use shed_core::resources::Resources;
@@ -26,18 +25,23 @@ use crate::cluster::{Inbox, Stores};
 use crate::context::Context;
 use crate::plan_slices::JobUid;
 use crate::planner::nodes::NumberedNodes;
+use crate::progress::jittered;
 
-/// A quiet job is looked at again after this long …
-const REVISIT_MIN: Span = Span::from_seconds(5);
-/// … and up to this much more, by its uid, so that not all of them come up in one pass.
-const REVISIT_SPREAD: Span = Span::from_seconds(5);
+/// A quiet job is looked at again after this time, up to a tenth more or less, so that the looks spread over the
+/// passes. Together that is at most the time between two passes while nothing happens.
+const REVISIT: Span = Span::from_seconds(9);
 
 /// Requests that a job's leftover pods add to those of others, by node.
 pub(super) type Leftover = Vec<(Arc<str>, Resources)>;
 
-/// The facts about one job and what they depend on.
+/// The facts about one job.
 pub(super) struct Looked {
     pub(super) facts: JobSnapshot,
+    pub(super) rest: Arc<Rest>,
+}
+
+/// Facts about a job that are not part of the snapshot.
+pub(super) struct Rest {
     /// Generation of its specification.
     pub(super) generation: i64,
     pub(super) leftover: Leftover,
@@ -45,7 +49,7 @@ pub(super) struct Looked {
     pub(super) owner: Owner,
 }
 
-/// Jobs that need no look.
+/// The jobs whose facts are known.
 #[derive(Default)]
 pub struct KnownJobs {
     /// Changes that the watches report; without it every job is looked at in each pass.
@@ -53,17 +57,12 @@ pub struct KnownJobs {
     jobs: HashMap<JobUid, Known>,
     uids: HashMap<Owner, JobUid>,
     nodes: Option<KnownNodes>,
-    /// Jobs that the last pass looked at.
-    #[cfg(test)]
-    pub(super) looks: usize,
 }
 
 struct Known {
     /// The object when the job was looked at.
     watched: Arc<DeadlineJob>,
-    owner: Owner,
-    generation: i64,
-    leftover: Leftover,
+    rest: Arc<Rest>,
     /// Absent while a pass has them.
     facts: Option<JobSnapshot>,
     until: Instant,
@@ -86,13 +85,9 @@ impl KnownJobs {
         }
     }
 
-    /// Forgets the jobs that have changed. Reads nothing else before, so that a change during the pass is
-    /// found by the next one.
+    /// Forgets the jobs that have changed. A pass reads nothing before this, so the next pass finds each change that
+    /// comes during this one.
     pub(super) fn begin(&mut self, context: &Context) {
-        #[cfg(test)]
-        {
-            self.looks = 0;
-        }
         let changes = self.inbox.as_ref().map(|inbox| inbox.drain());
         let touched = context.memos.take_touched();
         let reported = context.progress.take_touched();
@@ -108,7 +103,7 @@ impl KnownJobs {
         }
     }
 
-    /// The nodes of this pass. Where they are others than before, every job is looked at again.
+    /// Numbers the nodes of this pass. After a change of the nodes, every job is looked at again.
     pub(super) fn number_nodes(&mut self, stores: &Stores) {
         let version = stores.nodes_version();
         let of_attempts = stores.nodes_of_attempts();
@@ -129,8 +124,8 @@ impl KnownJobs {
         self.nodes.as_ref().map(|known| &known.numbered)
     }
 
-    /// The facts about a job that needs no look. [`KnownJobs::put_back`] gives them back. An own write and a
-    /// quarantine touch the job's memo, so this asks for neither.
+    /// The facts about a job that needs no look, until [`KnownJobs::put_back`] returns them. This need not check for
+    /// own writes or a quarantine, because both touch the job's memo.
     pub(super) fn take(
         &mut self,
         watched: &Arc<DeadlineJob>,
@@ -142,14 +137,12 @@ impl KnownJobs {
         let facts = known.facts.take_if(|_| is_valid)?;
         Some(Looked {
             facts,
-            generation: known.generation,
-            leftover: known.leftover.clone(),
-            owner: known.owner.clone(),
+            rest: Arc::clone(&known.rest),
         })
     }
 
-    /// Keeps a job that was looked at, if it is quiet. Its facts follow with [`KnownJobs::put_back`].
-    /// `is_settled`: no obstacle is looked at again.
+    /// Keeps a job that was looked at, if it is quiet. Its facts follow with [`KnownJobs::put_back`]. `is_settled`
+    /// means that none of its obstacles is due for another look.
     pub(super) fn learn(
         &mut self,
         watched: &Arc<DeadlineJob>,
@@ -157,27 +150,21 @@ impl KnownJobs {
         is_settled: bool,
         ticks: Instant,
     ) {
-        #[cfg(test)]
-        {
-            self.looks += 1;
-        }
         let uid = &looked.facts.key.0;
         if self.inbox.is_none() || !is_settled || !is_quiet(&looked.facts) {
             return self.forget(uid);
         }
-        self.uids.insert(looked.owner.clone(), Arc::clone(uid));
+        self.uids.insert(looked.rest.owner.clone(), Arc::clone(uid));
         let known = Known {
             watched: Arc::clone(watched),
-            owner: looked.owner.clone(),
-            generation: looked.generation,
-            leftover: looked.leftover.clone(),
+            rest: Arc::clone(&looked.rest),
             facts: None,
-            until: ticks.plus(revisit(uid)),
+            until: ticks.plus(jittered(REVISIT, uid, 0)),
         };
         self.jobs.insert(Arc::clone(uid), known);
     }
 
-    /// Takes the facts of a pass back, and forgets jobs that it had none of.
+    /// Takes the facts of a pass back, and forgets the other jobs.
     pub fn put_back(&mut self, jobs: Vec<JobSnapshot>) {
         for facts in jobs {
             if let Some(known) = self.jobs.get_mut(&facts.key.0) {
@@ -186,13 +173,13 @@ impl KnownJobs {
         }
         let gone = self.jobs.extract_if(|_, known| known.facts.is_none());
         for (_, known) in gone {
-            self.uids.remove(&known.owner);
+            self.uids.remove(&known.rest.owner);
         }
     }
 
     fn forget(&mut self, uid: &str) {
         if let Some(known) = self.jobs.remove(uid) {
-            self.uids.remove(&known.owner);
+            self.uids.remove(&known.rest.owner);
         }
     }
 
@@ -202,7 +189,7 @@ impl KnownJobs {
     }
 }
 
-/// Whether nothing about the job changes with time alone, but for what may be known late.
+/// Whether the job's facts change with events alone, except for those that the planner may learn late.
 fn is_quiet(facts: &JobSnapshot) -> bool {
     let runs = |attempt: &AttemptSnapshot| {
         let is_placed = attempt.node.is_some() && !attempt.unplaceable;
@@ -213,17 +200,6 @@ fn is_quiet(facts: &JobSnapshot) -> bool {
         && facts.launch_not_before.is_none()
         && facts.obstacles == Obstacles::default()
         && facts.tasks.iter().flat_map(|task| &task.attempts).all(runs)
-}
-
-fn revisit(uid: &str) -> Span {
-    let mut hasher = DefaultHasher::new();
-    uid.hash(&mut hasher);
-    let spread = hasher.finish() % u64::try_from(REVISIT_SPREAD.0).unwrap_or(1);
-    Span(
-        REVISIT_MIN
-            .0
-            .saturating_add(i64::try_from(spread).unwrap_or(0)),
-    )
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::job::leftover_pods::leftover;
 use crate::job::view::{JobView, Places, Sighting};
 use crate::plan_slices::JobUid;
 use crate::planner::departing_jobs;
-use crate::planner::known_jobs::{KnownJobs, Leftover, Looked};
+use crate::planner::known_jobs::{KnownJobs, Leftover, Looked, Rest};
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined_jobs::{Apart, SetApart};
@@ -69,7 +69,7 @@ impl ClusterView {
 
     fn add(&mut self, watched: &DeadlineJob, looked: Looked) {
         let uid = Arc::clone(&looked.facts.key.0);
-        let generation = looked.generation;
+        let generation = looked.rest.generation;
         self.generations.insert(Arc::clone(&uid), generation);
         let reference = ObjectRef::from_obj(watched);
         self.references.insert(uid, reference);
@@ -118,8 +118,8 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
         let Some(looked) = looked else {
             continue;
         };
-        owners.insert(looked.owner.clone());
-        charge_leftover(&looked.leftover, &mut others);
+        owners.insert(looked.rest.owner.clone());
+        charge_leftover(&looked.rest.leftover, &mut others);
         view.add(&watched, looked);
     }
     let Some(nodes) = known.nodes() else {
@@ -227,13 +227,12 @@ fn job_facts(
     };
     let obstacles = obstacles::look(context, &view, nodes.facts(), &mut facts);
     obstacles::bound(context, newest, &view, &mut facts);
-    let looked = Looked {
-        facts,
+    let rest = Arc::new(Rest {
         generation: job.generation,
         leftover: requests_of_leftover(&view),
         owner: job.owner(),
-    };
-    Some((looked, obstacles))
+    });
+    Some((Looked { facts, rest }, obstacles))
 }
 
 /// A pod that only has an attempt's labels is counted among the others.

@@ -21,6 +21,7 @@ use crate::job::facts::Reported;
 use crate::metrics::{Metrics, Why};
 use crate::polling::{self, Key, Table};
 use launches::Launches;
+pub(crate) use period::jittered;
 use poller::ProgressRules;
 pub use poller::run;
 pub(crate) use request::HEAD_BYTES_MAX;
