@@ -1,4 +1,4 @@
-//! How far long work is, on standard error: a bar on a terminal, elsewhere a line now and then.
+//! The progress of long work, on standard error: a bar on a terminal, elsewhere a line every 20 seconds.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,18 +12,11 @@ const BETWEEN_LINES: Duration = Duration::from_secs(20);
 pub struct Progress {
     bar: ProgressBar,
     what: String,
-    begun: Instant,
-    lines: Mutex<Lines>,
-}
-
-struct Lines {
-    done: usize,
-    all: usize,
-    last: Instant,
+    last_line: Mutex<Instant>,
 }
 
 impl Progress {
-    /// Work on that many things; `what` is their plural.
+    /// Of work on that many things; `what` is their plural.
     #[must_use]
     pub fn new(all: usize, what: &str) -> Self {
         let bar = ProgressBar::new(all as u64);
@@ -32,47 +25,42 @@ impl Progress {
         let style = ProgressStyle::with_template(&template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.tick();
-        let now = Instant::now();
-        let lines = Lines {
-            done: 0,
-            all,
-            last: now,
-        };
         Self {
             bar,
             what: what.to_owned(),
-            begun: now,
-            lines: Mutex::new(lines),
+            last_line: Mutex::new(Instant::now()),
         }
     }
 
-    /// One more is done.
+    /// Counts one more as done.
     pub fn advance(&self) {
         self.bar.inc(1);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.done += 1;
-        if self.bar.is_hidden() && lines.last.elapsed() >= BETWEEN_LINES {
-            lines.last = Instant::now();
-            eprintln!("{}", self.line(&lines));
+        let mut last_line = self
+            .last_line
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.bar.is_hidden() && last_line.elapsed() >= BETWEEN_LINES {
+            *last_line = Instant::now();
+            eprintln!("{}", self.line());
         }
     }
 
-    /// The work has come to an end.
+    /// Ends the bar.
     pub fn finish(self) {
-        self.bar.finish_and_clear();
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.bar.is_hidden() && lines.all > 0 {
-            eprintln!("{}", self.line(&lines));
+        if self.bar.is_hidden() && self.bar.length() > Some(0) {
+            eprintln!("{}", self.line());
         }
+        self.bar.finish_and_clear();
     }
 
-    fn line(&self, lines: &Lines) -> String {
-        text(lines.done, lines.all, &self.what, self.begun.elapsed())
+    fn line(&self) -> String {
+        let all = self.bar.length().unwrap_or_default();
+        text(self.bar.position(), all, &self.what, self.bar.elapsed())
     }
 }
 
-/// What is done, and how long the rest takes if it goes on like this.
-fn text(done: usize, all: usize, what: &str, elapsed: Duration) -> String {
+/// The work done, and the time that the rest takes at the same rate.
+fn text(done: u64, all: u64, what: &str, elapsed: Duration) -> String {
     let passed = HumanDuration(elapsed);
     if done == 0 || done >= all {
         return format!("{done} of {all} {what}, {passed:#} passed");

@@ -37,7 +37,7 @@ pub(super) struct SizeArgs {
     /// The share of deadlines to meet, such as 0.99.
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     target: f64,
-    /// What is searched.
+    /// The quantity to search for.
     #[arg(long, value_enum, default_value = "nodes")]
     by: By,
     /// Try nothing below this: nodes or slots, a share, or a factor [default: 1; 0.01; 0.1].
@@ -52,18 +52,17 @@ pub(super) struct SizeArgs {
     /// Write a chart of deadlines met over size, as SVG.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How results are written: a line per policy (json: with its curve), or csv with a line per point
-    /// of the curves.
+    /// Format of the results: a line per policy (json: with its curve), or csv with a line per point of the curves.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// How many runs at a time [default: as many as there are cores].
+    /// Number of runs at a time [default: the number of cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
     lists: Lists,
 }
 
-/// What is searched.
+/// The quantity of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
     /// The smallest cluster of the given shape: nodes, or slots with --slots.
@@ -108,7 +107,7 @@ pub(super) fn run(args: &SizeArgs) -> Result<(), CliError> {
     write_to_stdout(&output::render(&plan, &rows, args.format)?)
 }
 
-/// Rounds of runs, each of all sizes that some policy's search wants next.
+/// Runs in rounds; each round has all sizes that some policy's search needs next.
 fn search(plan: &Plan, args: &SizeArgs) -> Result<Vec<Search>, CliError> {
     let threads = args.threads.unwrap_or_else(cores);
     let search = Search::new(plan.grid, args.target, plan.reachable());
