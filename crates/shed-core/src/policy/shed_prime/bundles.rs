@@ -8,7 +8,7 @@ use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::prune::{is_seen, start_up};
 use crate::policy::shed_prime::PrimeDesk;
-use crate::policy::shed_prime::beliefs::Fresh;
+use crate::policy::shed_prime::beliefs::{Fresh, usual_share};
 use crate::policy::{Hedge, ShedPrime};
 use crate::round::clones::{Ask, CloneJob, CloneTask, MODES};
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
@@ -70,7 +70,7 @@ fn count_on_rescue(desk: &PrimeDesk<'_, '_>, job: &mut CloneJob) {
     if !state.job.reports_progress || !state.estimate.is_assumed {
         return;
     }
-    let ln_lost = Fresh::of(state, 1.0).ln_lost_later(state.t_avg);
+    let ln_lost = Fresh::of(state, usual_share(desk, job.position)).ln_lost_later(state.t_avg);
     for task in &mut job.tasks {
         let running = state.estimate.running(task.index);
         if running.is_some_and(|it| !it.attempts.iter().any(AttemptEstimate::reports)) {

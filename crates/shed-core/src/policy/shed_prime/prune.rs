@@ -61,7 +61,9 @@ pub(super) fn restart(desk: &mut PrimeDesk<'_, '_>) {
         if !may {
             continue;
         }
-        let fresh = Fresh::of(state, 1.0);
+        let Some(fresh) = Fresh::at(desk, position) else {
+            continue;
+        };
         let kept = desk.redraws().kept(&state.job.tenant);
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept));
