@@ -42,7 +42,7 @@ pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
 }
 
 /// Gives up lone attempts where a new one is likelier to be in time. It does so only if no capacity for a clone next
-/// to the attempt is free.
+/// to the attempt is free, or if any task waits for capacity.
 pub(super) fn restart(desk: &mut PrimeDesk<'_, '_>) {
     let someone_waits = someone_waits(desk);
     for position in desk.by_submission() {
