@@ -95,7 +95,7 @@ impl PolicyRule for Ese {
 }
 
 /// Whether the task has one attempt, which still needs more than σ mean times.
-fn is_overdue(task: &TaskEstimate<'_>, limits: Option<(f64, f64)>) -> bool {
+fn is_overdue(task: &TaskEstimate, limits: Option<(f64, f64)>) -> bool {
     let needed = || Some((limits?, task.kept()?.remaining?));
     task.attempts.len() == 1 && needed().is_some_and(|((mean, sigma), left)| left / mean > sigma)
 }

@@ -90,7 +90,7 @@ impl PolicyRule for HadoopS {
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
-        let wants = |_: usize, state: &JobView<'_>, task: &TaskEstimate<'_>| {
+        let wants = |_: usize, state: &JobView<'_>, task: &TaskEstimate| {
             self.has_finished_enough(state) && is_alone(task) && excess(state, task) > 0.0
         };
         for mode in MODES {
@@ -146,12 +146,12 @@ impl HadoopS {
 }
 
 /// A single attempt that reports.
-fn is_alone(task: &TaskEstimate<'_>) -> bool {
+fn is_alone(task: &TaskEstimate) -> bool {
     task.attempts.len() == 1 && task.kept().is_some()
 }
 
 /// How much later the task is expected to end than a new attempt would, in seconds.
-fn excess(state: &JobView<'_>, task: &TaskEstimate<'_>) -> f64 {
+fn excess(state: &JobView<'_>, task: &TaskEstimate) -> f64 {
     match (mean_of_winners(state), task.remaining()) {
         (Some(mean), Some(remaining)) => remaining - mean,
         _ => 0.0,

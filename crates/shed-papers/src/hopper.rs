@@ -119,7 +119,7 @@ fn shares(jobs: &[Summary<'_, Option<f64>>], by_submission: &[usize]) -> Vec<f64
 }
 
 /// How much later than a new attempt the task is expected to end.
-fn excess(mean: Option<f64>, task: &TaskEstimate<'_>) -> f64 {
+fn excess(mean: Option<f64>, task: &TaskEstimate) -> f64 {
     match (mean, task.kept().and_then(|kept| kept.remaining)) {
         (Some(mean), Some(remaining)) => remaining - mean,
         _ => 0.0,

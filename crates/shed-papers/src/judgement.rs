@@ -178,7 +178,7 @@ pub(crate) fn judge<R: PolicyRule<State = Decided>>(
     for mode in MODES {
         let jobs = desk.clone_jobs(mode, ask, |position, state, task| {
             let judged = judged.get(position);
-            judged.is_some_and(|judged| judged.binary_search(&task.task.index).is_ok())
+            judged.is_some_and(|judged| judged.binary_search(&task.index).is_ok())
                 && instants.is_open(state, now)
                 && !clone_reports(task)
         });
@@ -199,7 +199,7 @@ fn judged(state: &JobView<'_>, late: &[TaskIndex]) -> Vec<TaskIndex> {
     let tasks = state.estimate.tasks.iter();
     let open = tasks
         .filter(|task| !clone_reports(task))
-        .map(|task| task.task.index);
+        .map(|task| task.index);
     open.filter(|index| late.binary_search(index).is_ok())
         .collect()
 }
@@ -207,7 +207,7 @@ fn judged(state: &JobView<'_>, late: &[TaskIndex]) -> Vec<TaskIndex> {
 /// Of the stragglers; 0 without any.
 fn mean_progress(state: &JobView<'_>, stragglers: &[TaskIndex]) -> f64 {
     let late = state.estimate.tasks.iter().filter(|task| {
-        let index = task.task.index;
+        let index = task.index;
         stragglers.binary_search(&index).is_ok()
     });
     let progress = late.map(|task| task.attempts.iter().map(|a| a.progress).fold(0.0, f64::max));
@@ -215,7 +215,7 @@ fn mean_progress(state: &JobView<'_>, stragglers: &[TaskIndex]) -> f64 {
     progress.iter().sum::<f64>() / progress.len().max(1) as f64
 }
 
-fn clone_reports(task: &TaskEstimate<'_>) -> bool {
+fn clone_reports(task: &TaskEstimate) -> bool {
     let mut clones = task
         .attempts
         .iter()
@@ -230,7 +230,7 @@ pub(crate) fn stop_originals<R: PolicyRule<State = Decided>>(desk: &mut Desk<'_,
     let judged: Vec<Vec<TaskIndex>> = desk.states().iter().map(|s| s.judged.clone()).collect();
     prune::prune_for_clones(desk, |position, state, task| {
         let judged = judged.get(position);
-        judged.is_some_and(|judged| judged.binary_search(&task.task.index).is_ok())
+        judged.is_some_and(|judged| judged.binary_search(&task.index).is_ok())
             && state.job.rules.resume.keeps_checkpoints()
     });
 }

@@ -179,7 +179,7 @@ impl Laser {
 }
 
 /// Adds the estimates to the facts.
-fn foresee(task: &mut LaserTask, estimate: &TaskEstimate<'_>) {
+fn foresee(task: &mut LaserTask, estimate: &TaskEstimate) {
     let attempts = estimate.attempts.iter();
     task.progress_now = attempts.map(|a| a.progress).fold(0.0, f64::max);
     task.remaining = estimate.remaining().filter(|seconds| seconds.is_finite());

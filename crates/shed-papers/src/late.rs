@@ -114,6 +114,6 @@ impl Late {
 }
 
 /// Progress per second of the task's best attempt, counted from where it began.
-fn rate(task: &TaskEstimate<'_>) -> Option<f64> {
+fn rate(task: &TaskEstimate) -> Option<f64> {
     task.kept()?.total.map(|total| 1.0 / total)
 }

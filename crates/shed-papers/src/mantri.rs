@@ -150,18 +150,15 @@ impl Mantri {
         &self,
         state: &JobView<'_>,
         known: &Looked,
-        task: &TaskEstimate<'_>,
+        task: &TaskEstimate,
     ) -> Option<(TaskIndex, AttemptNumber)> {
-        let index = task.task.index;
+        let index = task.index;
         let [attempt] = &*task.attempts else {
             return None;
         };
         let before = known.restarts.get(&index).copied().unwrap_or(0);
-        let seen = task
-            .task
-            .attempts
-            .iter()
-            .find(|a| a.number == attempt.number)?;
+        let mut facts = state.job.task(index)?.attempts.iter();
+        let seen = facts.find(|a| a.number == attempt.number)?;
         let has_advanced = seen.progress?.last > seen.start_progress;
         if before >= self.restarts || !has_advanced {
             return None;
@@ -205,10 +202,10 @@ impl Mantri {
 
     /// That one more attempt pays, if that is above δ. While a clone of the task is silent its
     /// outcome is not known, and no other is launched.
-    fn probability(&self, state: &JobView<'_>, task: &TaskEstimate<'_>) -> Option<f64> {
+    fn probability(&self, state: &JobView<'_>, task: &TaskEstimate) -> Option<f64> {
         let law = self.law.of(state)?;
         let copies = task.attempts.len() as u32;
-        let goes = |a: &AttemptEstimate| state.is_stopped((task.task.index, a.number));
+        let goes = |a: &AttemptEstimate| state.is_stopped((task.index, a.number));
         if task.attempts.iter().all(goes) {
             return None;
         }

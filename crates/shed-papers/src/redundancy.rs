@@ -39,7 +39,7 @@ pub(crate) fn is_decided<R: PolicyRule<State = Decided>>(
 fn launch<R: PolicyRule<State = Decided>>(
     desk: &mut Desk<'_, '_, R>,
     ask: Ask,
-    may: impl Fn(&JobView<'_>, &TaskEstimate<'_>) -> bool,
+    may: impl Fn(&JobView<'_>, &TaskEstimate) -> bool,
 ) {
     let copies = desk.states().iter().map(|state| state.copies.unwrap_or(1));
     let copies: Vec<u32> = copies.collect();
@@ -58,10 +58,10 @@ fn lacking<R: PolicyRule>(
     mode: SpeculationMode,
     ask: Ask,
     copies: impl Fn(usize) -> u32,
-    may: impl Fn(&JobView<'_>, &TaskEstimate<'_>) -> bool,
+    may: impl Fn(&JobView<'_>, &TaskEstimate) -> bool,
 ) -> Vec<CloneJob> {
     let mut jobs = desk.clone_jobs(mode, ask, |position, state, task| {
-        let index = task.task.index;
+        let index = task.index;
         let stays = |a: &&AttemptEstimate| !state.is_stopped((index, a.number));
         let alive = task.attempts.iter().filter(stays).count();
         copies(position) as usize > alive && may(state, task)

@@ -68,7 +68,7 @@ impl PolicyRule for SResumeEvent {
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
         for mode in MODES {
             let jobs = desk.clone_jobs(mode, Ask::aware(self.max_clones), |_, state, task| {
-                state.stragglers.binary_search(&task.task.index).is_ok()
+                state.stragglers.binary_search(&task.index).is_ok()
             });
             for mut job in jobs {
                 self.rescue(desk, &mut job);

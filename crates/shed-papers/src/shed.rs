@@ -149,7 +149,7 @@ impl Shed {
     /// [S] Theorem 1 for a job without a running task, otherwise Theorem 2. All tasks are assumed
     /// to be like the slowest.
     fn job(&self, state: &JobView<'_>) -> JobLevelJob {
-        let progress = |task: &TaskEstimate<'_>| {
+        let progress = |task: &TaskEstimate| {
             let attempts = task.attempts.iter();
             attempts.map(|attempt| attempt.progress).fold(0.0, f64::max)
         };

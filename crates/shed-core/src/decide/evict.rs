@@ -95,10 +95,11 @@ struct Victim {
 fn makes_room(
     pass: &Round<'_>,
     state: &JobView<'_>,
-    task: &TaskEstimate<'_>,
+    task: &TaskEstimate,
     clone: &AttemptEstimate,
 ) -> bool {
-    let mut facts = task.task.attempts.iter();
+    let facts = state.job.task(task.index);
+    let mut facts = facts.into_iter().flat_map(|task| &task.attempts);
     let holds = facts.any(|a| a.number == clone.number && state.job.takes_room(a));
     holds && !pass.capacity.unusable.has(clone.node)
 }
@@ -127,7 +128,7 @@ impl Evictions {
                 let clones = task.attempts.iter();
                 let clones = clones.filter(|a| a.kind == AttemptKind::Clone);
                 for clone in clones.filter(|clone| makes_room(pass, state, task, clone)) {
-                    let id = (position, task.task.index, clone.number);
+                    let id = (position, task.index, clone.number);
                     let is_best = kept == Some(clone.number);
                     let node = clone.node.or_else(|| pass.capacity.tentative_node(id));
                     let demand = demand.clone();

@@ -123,7 +123,7 @@ impl JobView<'_> {
         }
         let mut running = 0.0;
         for task in &self.estimate.tasks {
-            let index = task.task.index;
+            let index = task.index;
             let stay = task.attempts.iter();
             let stay = stay.filter(|a| !self.doomed.contains(&(index, a.number)));
             let ln_miss: f64 = stay.map(|attempt| attempt.ln_miss_within(law, slack)).sum();

@@ -100,7 +100,7 @@ pub fn look(
     seen.has_reached_xi = state.estimate.progress >= plus.xi;
     if let Some(last) = last {
         if let Some(median) = median_of(&mut totals).filter(|_| rate_prior > 0.0) {
-            let news = |task: &TaskEstimate<'_>| task.is_news_since(last);
+            let news = |task: &TaskEstimate| task.is_news_since(last);
             state
                 .estimate
                 .weigh_those(news, median, LnRatios::default(), rate_prior);
@@ -111,12 +111,12 @@ pub fn look(
 }
 
 /// The attempts that have reported since then.
-fn runners(estimate: &JobEstimate<'_>, last: Instant) -> Vec<(TaskIndex, Runner)> {
+fn runners(estimate: &JobEstimate, last: Instant) -> Vec<(TaskIndex, Runner)> {
     let news = estimate
         .tasks
         .iter()
         .filter(|task| task.is_news_since(last));
-    let runner = |task: &TaskEstimate<'_>| {
+    let runner = |task: &TaskEstimate| {
         let kept = task.kept()?;
         let runner = Runner {
             total: kept.total?,
@@ -124,7 +124,7 @@ fn runners(estimate: &JobEstimate<'_>, last: Instant) -> Vec<(TaskIndex, Runner)
             own: kept.own_progress(),
             age: kept.age,
         };
-        Some((task.task.index, runner))
+        Some((task.index, runner))
     };
     news.filter_map(runner).collect()
 }

@@ -160,7 +160,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         &mut self,
         mode: SpeculationMode,
         ask: Ask,
-        wants: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
+        wants: impl Fn(usize, &JobView<'_>, &TaskEstimate) -> bool,
     ) -> Vec<CloneJob> {
         clones::clone_jobs(self.round, mode, ask, wants)
     }

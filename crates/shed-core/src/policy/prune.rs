@@ -27,7 +27,7 @@ pub struct Rivals<'a> {
     /// The job.
     pub state: &'a JobView<'a>,
     /// The task.
-    pub task: &'a TaskEstimate<'a>,
+    pub task: &'a TaskEstimate,
     /// The attempt to keep.
     pub kept: &'a AttemptEstimate,
     /// One of the others.
@@ -55,7 +55,7 @@ pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'
                     other,
                 };
                 if loses(&rivals) {
-                    let id = (task.task.index, other.number);
+                    let id = (task.index, other.number);
                     losers.push((position, id, kept.number));
                 }
             }
@@ -68,7 +68,7 @@ pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'
 /// The clone with the earliest predicted end takes over.
 pub fn prune_for_clones<R: PolicyRule>(
     desk: &mut Desk<'_, '_, R>,
-    picks: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
+    picks: impl Fn(usize, &JobView<'_>, &TaskEstimate) -> bool,
 ) {
     let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
     let mut losers = Vec::new();
@@ -89,7 +89,7 @@ pub fn prune_for_clones<R: PolicyRule>(
                 continue;
             };
             for other in task.attempts.iter().filter(|attempt| !is_clone(attempt)) {
-                losers.push((position, (task.task.index, other.number), kept.number));
+                losers.push((position, (task.index, other.number), kept.number));
             }
         }
     }

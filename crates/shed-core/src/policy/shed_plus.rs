@@ -355,7 +355,7 @@ fn launch_clones(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
     let ln_risk = libm::log(rules.straggler_miss);
     for mode in MODES {
         let jobs = desk.clone_jobs(mode, ask, |_, state, task| {
-            let late = state.stragglers.binary_search(&task.task.index).is_ok();
+            let late = state.stragglers.binary_search(&task.index).is_ok();
             if task.kept().is_some() {
                 late || state.ln_miss_kept(task) > ln_risk
             } else {

@@ -8,6 +8,7 @@ use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::ids::TaskIndex;
 use crate::plan::{Finding, Launch, LaunchReason, Refusal, RefusalReason};
+use crate::round::estimates::resume_point;
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, ResumePoint, SpeculationMode};
 
@@ -161,7 +162,7 @@ pub(crate) fn clone_jobs(
     pass: &mut Round<'_>,
     mode: SpeculationMode,
     ask: Ask,
-    wants: impl Fn(usize, &JobView<'_>, &TaskEstimate<'_>) -> bool,
+    wants: impl Fn(usize, &JobView<'_>, &TaskEstimate) -> bool,
 ) -> Vec<CloneJob> {
     let positions = pass.by_submission();
     let of = |position| {
@@ -179,7 +180,7 @@ pub(crate) fn clone_job(
     position: usize,
     mode: SpeculationMode,
     ask: Ask,
-    wants: impl Fn(&JobView<'_>, &TaskEstimate<'_>) -> bool,
+    wants: impl Fn(&JobView<'_>, &TaskEstimate) -> bool,
 ) -> Option<CloneJob> {
     let weighed = open_job(pass, position, mode)?.estimate.tasks.len();
     if !pass.afford(position, weighed as u64) {
@@ -191,7 +192,7 @@ pub(crate) fn clone_job(
         match clone_task(pass, position, state, task, ask) {
             Ok(candidate) => tasks.extend(candidate),
             Err(why) => refusals.push(Refusal {
-                task: task.task.index,
+                task: task.index,
                 why,
             }),
         }
@@ -269,8 +270,8 @@ pub(crate) fn clone_job_of_started(
 }
 
 /// Clones of the task that the plan leaves alive.
-fn clones_alive(state: &JobView<'_>, task: &TaskEstimate<'_>) -> u32 {
-    let index = task.task.index;
+fn clones_alive(state: &JobView<'_>, task: &TaskEstimate) -> u32 {
+    let index = task.index;
     let attempts = task.attempts.iter();
     let alive = attempts.filter(|a| !state.doomed.contains(&(index, a.number)));
     (alive.count() as u32).saturating_sub(1)
@@ -342,15 +343,17 @@ fn clone_task(
     pass: &Round<'_>,
     position: usize,
     state: &JobView<'_>,
-    task: &TaskEstimate<'_>,
+    task: &TaskEstimate,
     ask: Ask,
 ) -> Result<Option<CloneTask>, RefusalReason> {
-    let index = task.task.index;
+    let index = task.index;
+    let facts = state.job.task(index);
     let clones_alive = clones_alive(state, task);
-    if let Some(why) = refusal(state, task.task.clone_failures, clones_alive, ask) {
+    let failures = facts.map_or(0, |facts| facts.clone_failures);
+    if let Some(why) = refusal(state, failures, clones_alive, ask) {
         return Err(why);
     }
-    if state.rests(pass.snapshot.now, task.task) {
+    if facts.is_some_and(|facts| state.rests(pass.snapshot.now, facts)) {
         return Err(RefusalReason::Disrupted);
     }
     let node_of = |attempt: &AttemptEstimate| {
@@ -358,7 +361,10 @@ fn clone_task(
         attempt.node.or_else(|| pass.capacity.tentative_node(id))
     };
     let (resume, begin) = match ask.begins {
-        Begins::AsTheJobResumes => (task.resume, task.clone_begin()),
+        Begins::AsTheJobResumes => {
+            let point = facts.and_then(|facts| resume_point(state.job, facts));
+            (point, task.clone_begin())
+        }
         Begins::FromZero => (None, 0.0),
     };
     let Some(prospect) = prospect(state, begin, ask) else {
@@ -370,7 +376,7 @@ fn clone_task(
     Ok(Some(CloneTask {
         index,
         launch: clone_of(index, resume),
-        avoid: state.avoided(Some(task.task)).collect(),
+        avoid: state.avoided(facts).collect(),
         nodes: task.attempts.iter().filter_map(node_of).collect(),
         known: task.attempts.iter().filter_map(|a| a.node).collect(),
         ln_miss: state.ln_miss_kept(task),

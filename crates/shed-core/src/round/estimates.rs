@@ -21,21 +21,23 @@ pub use attempt::AttemptEstimate;
 
 /// One unfinished task with live attempts.
 #[derive(Debug, Clone)]
-pub struct TaskEstimate<'a> {
-    pub task: &'a TaskSnapshot,
+pub struct TaskEstimate {
+    pub index: TaskIndex,
     /// The attempts, never empty, ascending by number.
     pub attempts: SmallVec<[AttemptEstimate; 1]>,
-    /// The resume point at which an attempt launched now would begin.
-    pub resume: Option<&'a ResumePoint>,
+    /// The progress of the resume point at which an attempt launched now would begin.
+    resumed_at: Option<f64>,
+    /// When the task's only attempt reported for the first time; absent for several attempts.
+    first_report: Option<Instant>,
     /// Seconds that an attempt launched now takes to start, if it begins where the others are by then.
     start_up: Option<f64>,
 }
 
-impl TaskEstimate<'_> {
+impl TaskEstimate {
     /// The progress at which an attempt that replaces all others begins, if launched now.
     #[must_use]
     pub fn begin(&self) -> f64 {
-        self.resume.map_or(0.0, |point| point.progress)
+        self.resumed_at.unwrap_or(0.0)
     }
 
     /// The progress at which a clone launched now begins.
@@ -76,12 +78,7 @@ impl TaskEstimate<'_> {
 
     /// Whether the task's only attempt has reported for the first time since `last`.
     pub(crate) fn is_news_since(&self, last: Instant) -> bool {
-        let [attempt] = self.task.attempts.as_slice() else {
-            return false;
-        };
-        attempt
-            .progress
-            .is_some_and(|progress| progress.first_at > last)
+        self.first_report.is_some_and(|first| first > last)
     }
 
     /// Expected time to the task's end: that of the kept attempt, or of the best silent one.
@@ -111,7 +108,7 @@ fn end(attempt: &AttemptEstimate) -> f64 {
 
 /// The estimate of one job.
 #[derive(Debug, Clone)]
-pub struct JobEstimate<'a> {
+pub struct JobEstimate {
     /// Seconds until the job's deadline.
     pub slack: Option<f64>,
     /// The distribution of the job's attempt durations; absent until a time was observed or predicted.
@@ -121,7 +118,7 @@ pub struct JobEstimate<'a> {
     /// Mean duration of an attempt from zero, over ended and predicted ones.
     pub mean_run: Option<f64>,
     /// Unfinished tasks with live attempts, ascending.
-    pub tasks: Vec<TaskEstimate<'a>>,
+    pub tasks: Vec<TaskEstimate>,
     /// Mean progress over all tasks, where a finished task counts 1 (A17).
     pub progress: f64,
     /// Seconds that ended attempts took for a whole task: recorded winners, and successes that `settle` has not
@@ -130,13 +127,13 @@ pub struct JobEstimate<'a> {
     pub(crate) ended: Vec<f64>,
 }
 
-impl<'a> JobEstimate<'a> {
+impl JobEstimate {
     /// The estimate of a task, if it is unfinished and has live attempts.
     #[must_use]
-    pub fn task(&self, index: TaskIndex) -> Option<&TaskEstimate<'a>> {
+    pub fn task(&self, index: TaskIndex) -> Option<&TaskEstimate> {
         let position = self
             .tasks
-            .binary_search_by_key(&index, |task| task.task.index);
+            .binary_search_by_key(&index, |task| task.index);
         position.ok().and_then(|position| self.tasks.get(position))
     }
 
@@ -168,7 +165,7 @@ impl<'a> JobEstimate<'a> {
         now: Instant,
         overhead: f64,
         job: &JobSnapshot,
-        task: &'a TaskSnapshot,
+        task: &TaskSnapshot,
     ) {
         let estimate = |attempt| AttemptEstimate::new(now, overhead, attempt);
         let attempts = match task.attempts.as_slice() {
@@ -176,10 +173,15 @@ impl<'a> JobEstimate<'a> {
             _ => task.live().map(estimate).collect(),
         };
         let starts_late = job.rules.resume == Resume::Latest;
+        let first_report = match task.attempts.as_slice() {
+            [only] => only.progress.map(|progress| progress.first_at),
+            _ => None,
+        };
         let mut estimate = TaskEstimate {
-            task,
+            index: task.index,
             attempts,
-            resume: resume_point(job, task),
+            resumed_at: resume_point(job, task).map(|point| point.progress),
+            first_report,
             start_up: starts_late.then_some(overhead),
         };
         if starts_late && estimate.attempts.len() > 1 {
@@ -223,8 +225,8 @@ impl<'a> JobEstimate<'a> {
 
     /// The task, if it is unfinished and has live attempts.
     #[must_use]
-    pub fn running(&self, index: TaskIndex) -> Option<&TaskEstimate<'a>> {
-        let at = self.tasks.binary_search_by_key(&index, |t| t.task.index);
+    pub fn running(&self, index: TaskIndex) -> Option<&TaskEstimate> {
+        let at = self.tasks.binary_search_by_key(&index, |t| t.index);
         self.tasks.get(at.ok()?)
     }
 
@@ -254,7 +256,7 @@ impl<'a> JobEstimate<'a> {
     /// The same for the attempts of some tasks, given the median.
     pub(crate) fn weigh_those(
         &mut self,
-        are_weighed: impl Fn(&TaskEstimate<'_>) -> bool,
+        are_weighed: impl Fn(&TaskEstimate) -> bool,
         median: f64,
         nodes: LnRatios<'_>,
         rate_prior: f64,

@@ -6,7 +6,7 @@ use crate::capacity::{Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
-use crate::round::estimates::JobEstimate;
+use crate::round::estimates::{JobEstimate, TaskEstimate};
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
     AttemptKind, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
@@ -72,7 +72,7 @@ impl Claim {
 /// One job of a pass.
 pub struct JobView<'a> {
     pub job: &'a JobSnapshot,
-    pub estimate: JobEstimate<'a>,
+    pub estimate: JobEstimate,
     /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
     /// The index of its tenant's view in the estimates of nodes.
@@ -221,12 +221,19 @@ impl<'a> JobView<'a> {
         self.overhead.unwrap_or(self.t_avg)
     }
 
+    /// The live attempts of the task that hold capacity.
+    pub(crate) fn places_of(&self, task: &TaskEstimate) -> usize {
+        let facts = self.job.task(task.index);
+        let live = facts.into_iter().flat_map(TaskSnapshot::live);
+        live.filter(|attempt| self.job.takes_room(attempt)).count()
+    }
+
     /// Nodes that attempts of the task avoid if possible: the task was disrupted there, or attempts of its job could
     /// not start there.
     pub(crate) fn avoided(
         &self,
         task: Option<&'a TaskSnapshot>,
-    ) -> impl Iterator<Item = NodeIndex> {
+    ) -> impl Iterator<Item = NodeIndex> + use<'a> {
         let of_task = task.into_iter().flat_map(|task| &task.avoid);
         of_task.chain(&self.job.avoid).copied()
     }
@@ -386,7 +393,7 @@ impl<'a> JobView<'a> {
     #[must_use]
     pub fn clones_alive(&self) -> usize {
         let attempts = self.estimate.tasks.iter().flat_map(|task| {
-            let index = task.task.index;
+            let index = task.index;
             task.attempts.iter().map(move |a| (index, a))
         });
         let alive = attempts.filter(|(index, attempt)| {

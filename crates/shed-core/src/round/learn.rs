@@ -52,7 +52,7 @@ impl<'a> Learner<'a> {
     /// The distribution from winners and running attempts. A reporting attempt informs the least time by its
     /// predicted total. Each running attempt informs the shape as censored at its age (pitfall 4: from ended attempts
     /// alone every task looks short). `None` until the job or its class has an observed or predicted time.
-    pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<Learned> {
+    pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate) -> Option<Learned> {
         let seen = Seen::new(estimate);
         let class = job.class.as_ref();
         let known = seen.knows_least() || self.history.least(class).is_some();
@@ -116,7 +116,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn new(estimate: &'a JobEstimate<'_>) -> Self {
+    fn new(estimate: &'a JobEstimate) -> Self {
         let mut seen = Self {
             ended: &estimate.ended,
             ages: Vec::with_capacity(estimate.tasks.len()),
@@ -147,7 +147,7 @@ impl<'a> Seen<'a> {
 }
 
 /// The lesson of a job for its class once the job is gone; `None` if the job has none.
-pub(super) fn lesson(job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<(JobKey, Lesson)> {
+pub(super) fn lesson(job: &JobSnapshot, estimate: &JobEstimate) -> Option<(JobKey, Lesson)> {
     let class = job.class.clone()?;
     let seen = Seen::new(estimate);
     let times = JobTimes::new(&Sample::new(seen.ended, &seen.ages));

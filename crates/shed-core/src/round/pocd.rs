@@ -21,9 +21,9 @@ impl JobView<'_> {
         }
         let overhead = self.launch_time();
         if let Some(slack) = self.estimate.slack {
-            let late = |task: &&TaskEstimate<'_>| is_straggler(task.remaining(), slack);
+            let late = |task: &&TaskEstimate| is_straggler(task.remaining(), slack);
             let stragglers = self.estimate.tasks.iter().filter(late);
-            self.stragglers = stragglers.map(|task| task.task.index).collect();
+            self.stragglers = stragglers.map(|task| task.index).collect();
         }
         self.ln_pocd_before = self.ln_pocd(overhead, |task| task.ln_miss(|_| true));
         self.ln_pocd_after = if self.doomed.is_empty() {
@@ -36,8 +36,8 @@ impl JobView<'_> {
 
     /// ln P(the attempts that the plan leaves alive all miss).
     #[must_use]
-    pub fn ln_miss_kept(&self, task: &TaskEstimate<'_>) -> f64 {
-        let index = task.task.index;
+    pub fn ln_miss_kept(&self, task: &TaskEstimate) -> f64 {
+        let index = task.index;
         task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))
     }
 
@@ -73,7 +73,7 @@ impl JobView<'_> {
     pub(crate) fn ln_pocd_without(&self, is_out: impl Fn(TaskIndex) -> bool) -> Option<f64> {
         let overhead = self.launch_time();
         self.ln_pocd(overhead, |task| {
-            if is_out(task.task.index) {
+            if is_out(task.index) {
                 LN_IMPOSSIBLE
             } else {
                 self.ln_miss_kept(task)
@@ -83,7 +83,7 @@ impl JobView<'_> {
 
     /// ln of the job's PoCD. It is 0 with all tasks done, and −∞ with one failed for good or the deadline past. It is
     /// absent while times or the deadline are unknown.
-    fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate<'_>) -> f64) -> Option<f64> {
+    fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate) -> f64) -> Option<f64> {
         if let Some(certain) = self.certain_ln_pocd() {
             return Some(certain);
         }

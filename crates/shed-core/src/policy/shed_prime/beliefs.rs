@@ -55,7 +55,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
     }
 
     /// ln P(one of the task's attempts or of a few new ones is in time).
-    pub(super) fn ln_hope_of(&self, task: &TaskEstimate<'_>) -> f64 {
+    pub(super) fn ln_hope_of(&self, task: &TaskEstimate) -> f64 {
         ln_task_pocd(task.ln_miss(|_| true) + self.ln_lost(task.clone_begin()))
     }
 
@@ -100,13 +100,11 @@ impl<'p, 'a> Fresh<'p, 'a> {
 /// differ from job to job.
 pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     let tasks = state.estimate.tasks.iter();
-    let attempts = tasks.flat_map(|task| task.task.live());
+    let attempts = tasks.flat_map(|task| &task.attempts);
     let (mut sum, mut count) = (0.0, 0.0);
-    for attempt in attempts {
-        if let Some(started) = attempt.started {
-            sum += started.since(attempt.launched).seconds().max(0.0);
-            count += 1.0;
-        }
+    for start_up in attempts.filter_map(|attempt| attempt.start_up) {
+        sum += start_up;
+        count += 1.0;
     }
     (count > 0.0).then(|| sum / count)
 }
@@ -155,7 +153,7 @@ struct TaskLeft {
 }
 
 impl TaskLeft {
-    fn of(task: &TaskEstimate<'_>) -> Self {
+    fn of(task: &TaskEstimate) -> Self {
         let (mut reported, mut oldest) = (f64::INFINITY, None::<f64>);
         for attempt in &task.attempts {
             match attempt.remaining {
@@ -286,6 +284,6 @@ pub(super) fn task_time(state: &JobView<'_>, usual_share: f64) -> f64 {
 }
 
 /// Seconds that the task still needs, given the best action for it.
-pub(super) fn remaining(task: &TaskEstimate<'_>, time: f64, overhead: f64) -> f64 {
+pub(super) fn remaining(task: &TaskEstimate, time: f64, overhead: f64) -> f64 {
     TaskLeft::of(task).remaining(time, overhead)
 }

@@ -41,10 +41,10 @@ pub(super) fn candidates(
         fast_nodes_only: true,
         ..Ask::aware(prime.max_clones)
     };
-    let wants = |_: usize, state: &JobView<'_>, task: &TaskEstimate<'_>| {
+    let wants = |_: usize, state: &JobView<'_>, task: &TaskEstimate| {
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
         let lives_on = |attempt: &AttemptEstimate| {
-            let id = (task.task.index, attempt.number);
+            let id = (task.index, attempt.number);
             !state.doomed.contains(&id)
         };
         !is_hopeless
@@ -82,7 +82,7 @@ fn count_on_rescue(desk: &PrimeDesk<'_, '_>, job: &mut CloneJob) {
 /// A silent clone of the task has an unknown speed, and its probability is in the task's miss already. The policy
 /// decides how silent attempts are hedged. The best time is their launch, because a clone launched shortly before the
 /// report comes late, and often in vain.
-fn may_hedge(state: &JobView<'_>, task: &TaskEstimate<'_>, prime: &ShedPrime) -> bool {
+fn may_hedge(state: &JobView<'_>, task: &TaskEstimate, prime: &ShedPrime) -> bool {
     let grace = start_up(state, prime.grace);
     let speaks = |attempt: &AttemptEstimate| !state.job.reports_progress || is_seen(attempt, grace);
     let seen = |attempt: &AttemptEstimate| match prime.hedge {

@@ -122,7 +122,7 @@ fn redundancy(desk: &PrimeDesk<'_, '_>) -> f64 {
 
 /// Seconds until the first of the task's attempts ends. For a silent attempt this follows from the job's
 /// distribution. Without one, an attempt that has taken longer than usual is expected to take as long again.
-fn until_end(task: &TaskEstimate<'_>, time: f64) -> f64 {
+fn until_end(task: &TaskEstimate, time: f64) -> f64 {
     let end = |attempt: &AttemptEstimate| match attempt.remaining {
         Some(remaining) if remaining.is_finite() => remaining,
         _ if attempt.age < time => time - attempt.age,
@@ -145,7 +145,7 @@ fn releases(desk: &PrimeDesk<'_, '_>) -> Vec<Release> {
         for task in &state.estimate.tasks {
             let places = match is_held_up {
                 // A pod that cannot be placed releases no slot.
-                true => task.task.live().filter(|a| state.job.takes_room(a)).count(),
+                true => state.places_of(task),
                 false => task.attempts.len(),
             };
             // An attempt on an unusable node releases none either.

@@ -139,8 +139,8 @@ fn victims(desk: &PrimeDesk<'_, '_>) -> Vec<Victim> {
             let [attempt] = &*task.attempts else {
                 continue;
             };
-            let id = (task.task.index, attempt.number);
-            let is_durable = task.resume.is_some_and(|point| point.progress > 0.0);
+            let id = (task.index, attempt.number);
+            let is_durable = task.begin() > 0.0;
             // The slot of an attempt on an unusable node cannot be taken.
             let has_place = !desk.capacity().unusable.has(attempt.node);
             let is_young = attempt.since_launch < least_run;
@@ -209,7 +209,7 @@ fn clones_alive(desk: &PrimeDesk<'_, '_>) -> u32 {
         for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
             let attempts = task.attempts.iter();
             let may_go = attempts.filter(|attempt| {
-                let id = (task.task.index, attempt.number);
+                let id = (task.index, attempt.number);
                 attempt.kind == AttemptKind::Clone
                     && !state.doomed.contains(&id)
                     && !desk.capacity().unusable.has(attempt.node)

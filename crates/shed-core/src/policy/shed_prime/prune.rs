@@ -128,7 +128,7 @@ pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
 fn worse_than<'t>(
     fresh: &Fresh<'_, '_>,
     state: &JobView<'_>,
-    task: &'t TaskEstimate<'_>,
+    task: &'t TaskEstimate,
     kept: f64,
 ) -> Option<(TaskIndex, &'t AttemptEstimate)> {
     let [attempt] = &*task.attempts else {
@@ -136,7 +136,7 @@ fn worse_than<'t>(
     };
     // Without a deadline no attempt is in time, and no attempt is better than another.
     state.estimate.slack?;
-    let id = (task.task.index, attempt.number);
+    let id = (task.index, attempt.number);
     if !attempt.reports() || attempt.own_progress() <= 0.0 || state.doomed.contains(&id) {
         return None;
     }
@@ -144,5 +144,5 @@ fn worse_than<'t>(
     let of_place = attempt.node.and_then(|_| ln_ratio(state, attempt));
     let slowness = libm::exp(kept * of_place.unwrap_or(0.0).max(0.0));
     let gain = fresh.chance_where(task.begin(), slowness) - own;
-    (gain > RESTART_GAIN).then_some((task.task.index, attempt))
+    (gain > RESTART_GAIN).then_some((task.index, attempt))
 }

@@ -63,7 +63,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
 /// The value density of each clone of the task: an equal part of the value that the clones save together.
 fn of_clones<'t>(
     fresh: &Fresh<'_, '_>,
-    task: &'t TaskEstimate<'_>,
+    task: &'t TaskEstimate,
     ln_hope: f64,
 ) -> impl Iterator<Item = ((TaskIndex, AttemptNumber), f64)> + 't {
     let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
@@ -85,12 +85,12 @@ fn of_clones<'t>(
         } else {
             f64::INFINITY
         };
-        ((task.task.index, clone.number), worth)
+        ((task.index, clone.number), worth)
     })
 }
 
 /// P(all other tasks of the job are in time), if the job has any hope.
-fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate<'_>, ln_hope: f64) -> f64 {
+fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate, ln_hope: f64) -> f64 {
     if ln_hope.is_finite() {
         libm::exp(ln_hope - fresh.ln_hope_of(task))
     } else {

@@ -16,6 +16,8 @@ pub struct AttemptEstimate {
     pub node: Option<NodeIndex>,
     /// Seconds since the attempt's launch.
     pub since_launch: f64,
+    /// Seconds from the attempt's launch to its start, once it has started.
+    pub start_up: Option<f64>,
     /// Seconds since the attempt started to process; negative while its start is expected later.
     pub age: f64,
     /// The share of the task that is done now, as far as known.
@@ -81,6 +83,9 @@ impl AttemptEstimate {
             kind: attempt.kind,
             node: attempt.node,
             since_launch,
+            start_up: attempt
+                .started
+                .map(|at| at.since(attempt.launched).seconds().max(0.0)),
             age,
             progress: attempt.start_progress,
             total: None,
