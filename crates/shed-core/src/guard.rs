@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::decide::decide;
+use crate::decide::{Changed, Planner, decide};
 use crate::ids::JobKey;
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::policy::{Order, Policy, Speculation};
-use crate::snapshot::Snapshot;
-use crate::validate::{Fault, sound};
+use crate::snapshot::{JobSnapshot, Snapshot};
+use crate::validate::{Fault, sound, sound_where};
 
 /// The result of one pass.
 #[derive(Debug)]
@@ -67,6 +67,75 @@ pub fn decide_guarded_by<'a>(
         faults,
         panics,
     }
+}
+
+/// A [`Planner`] behind the same guard, for executors that tell it what has changed.
+#[derive(Debug, Default)]
+pub struct GuardedPlanner {
+    planner: Planner,
+    /// Jobs with invalid facts in the last pass.
+    faulty: BTreeSet<JobKey>,
+}
+
+impl GuardedPlanner {
+    /// One pass. After a panic, and while facts of the cluster itself are invalid, every job is looked at.
+    pub fn decide<'a>(
+        &mut self,
+        snapshot: &'a Snapshot,
+        memory: &mut Memory,
+        policy: &Policy,
+        changed: Changed<'_>,
+    ) -> Passed<'a> {
+        let faulty = &self.faulty;
+        let is_checked = |at, job: &JobSnapshot| changed.has(at) || faulty.contains(&job.key);
+        let (snapshot, faults) = sound_where(snapshot, is_checked);
+        self.faulty = faults.iter().filter_map(|fault| fault.job.clone()).collect();
+        let changed = match faults.is_empty() {
+            true => changed,
+            // Without the invalid facts the positions are other ones.
+            false => Changed::All,
+        };
+        for (policy, panics) in policies(policy).iter().zip(0..) {
+            let planner = &mut self.planner;
+            // A panic leaves a planner that knows nothing. The memory changes only after a pass has succeeded.
+            let decided = catch_unwind(AssertUnwindSafe(|| {
+                planner.decide(&snapshot, memory, policy, changed)
+            }));
+            if let Ok(plan) = decided {
+                return Passed {
+                    snapshot,
+                    plan,
+                    faults,
+                    panics,
+                };
+            }
+        }
+        Passed {
+            snapshot,
+            plan: Plan::default(),
+            faults,
+            panics: 3,
+        }
+    }
+
+    /// The planner.
+    #[must_use]
+    pub fn planner(&self) -> &Planner {
+        &self.planner
+    }
+}
+
+/// The result of one pass of a [`GuardedPlanner`].
+#[derive(Debug)]
+pub struct Passed<'a> {
+    /// The facts that the pass decided by and that the plan must be checked against: without the invalid ones.
+    pub snapshot: Cow<'a, Snapshot>,
+    /// The plan.
+    pub plan: Plan,
+    /// The invalid facts. The jobs named here get one attempt per task.
+    pub faults: Vec<Fault>,
+    /// How many of [`policies`] panicked; if all three, the plan is empty.
+    pub panics: u32,
 }
 
 /// The policies that are tried in turn while each panics: the policy, the same without clones, and that with first

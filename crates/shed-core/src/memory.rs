@@ -170,6 +170,34 @@ impl Memory {
         self.jobs.get(key).cloned().unwrap_or_default()
     }
 
+    /// Forgets jobs that are gone, and returns them.
+    pub(crate) fn forget(&mut self, gone: Vec<JobKey>) -> Vec<JobKey> {
+        for key in &gone {
+            self.jobs.remove(key);
+            self.states.remove(key);
+        }
+        gone
+    }
+
+    /// Forgets all other jobs, and returns those that had lessons.
+    pub(crate) fn keep_only(&mut self, present: &[&JobKey]) -> Vec<JobKey> {
+        let present: BTreeSet<&JobKey> = present.iter().copied().collect();
+        self.jobs.retain(|key, _| present.contains(key));
+        self.states.retain(|key, _| present.contains(key));
+        let left = self.history.under_way();
+        left.filter(|key| !present.contains(key)).cloned().collect()
+    }
+
+    /// Learns the times of these jobs, and what the jobs that are gone have taught.
+    pub(crate) fn teach(
+        &mut self,
+        now: Instant,
+        jobs: Vec<(JobKey, Option<Lesson>)>,
+        gone: &[JobKey],
+    ) {
+        self.history.learn(now, jobs, gone);
+    }
+
     /// Stores the memory of a job.
     pub fn set(&mut self, key: JobKey, job: JobMemory) {
         self.jobs.insert(key, job);

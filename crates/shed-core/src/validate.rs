@@ -45,7 +45,15 @@ impl fmt::Display for Fault {
 /// per task. Of two jobs with one key the first stays.
 #[must_use]
 pub fn sound(snapshot: &Snapshot) -> (Cow<'_, Snapshot>, Vec<Fault>) {
-    let faults = validate(snapshot);
+    sound_where(snapshot, |_, _| true)
+}
+
+/// The same, if the facts of only some jobs may have faults.
+pub(crate) fn sound_where(
+    snapshot: &Snapshot,
+    is_checked: impl Fn(usize, &JobSnapshot) -> bool,
+) -> (Cow<'_, Snapshot>, Vec<Fault>) {
+    let faults = faults_where(snapshot, is_checked);
     if faults.is_empty() {
         return (Cow::Borrowed(snapshot), faults);
     }
@@ -55,6 +63,13 @@ pub fn sound(snapshot: &Snapshot) -> (Cow<'_, Snapshot>, Vec<Fault>) {
 /// All faults of the snapshot; empty if decisions may use it. Costs about as much as reading it once.
 #[must_use]
 pub fn validate(snapshot: &Snapshot) -> Vec<Fault> {
+    faults_where(snapshot, |_, _| true)
+}
+
+fn faults_where(
+    snapshot: &Snapshot,
+    is_checked: impl Fn(usize, &JobSnapshot) -> bool,
+) -> Vec<Fault> {
     let mut check = Check {
         snapshot,
         job: None,
@@ -64,8 +79,10 @@ pub fn validate(snapshot: &Snapshot) -> Vec<Fault> {
     };
     check.cluster();
     check.keys();
-    for job in &snapshot.jobs {
-        check.job(job);
+    for (position, job) in snapshot.jobs.iter().enumerate() {
+        if is_checked(position, job) {
+            check.job(job);
+        }
     }
     check.faults
 }

@@ -93,6 +93,8 @@ pub struct Reports {
 pub enum Passes {
     /// Every job, after every event, as in the operator.
     Full,
+    /// Jobs that have changed: see `engine::steady`.
+    Steady,
     /// The same actions, by shortcuts where there are exact ones.
     Exact,
     /// Also shortcuts that change results: see `engine::passes`. `engine::exact` makes almost all of them

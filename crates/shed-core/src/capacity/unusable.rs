@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::snapshot::{JobPhase, NodeIndex, Snapshot};
 
 /// The unusable nodes of a snapshot, mostly none.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UnusableNodes(
     /// Ascending.
     Vec<NodeIndex>,

@@ -14,7 +14,9 @@ use crate::policy::{Order, Policy};
 use crate::round::Number;
 use crate::round::Round;
 use crate::round::estimates::resume_point;
-use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex};
+use crate::round::standing::{Standing, standing};
+use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex, TaskSnapshot};
+use crate::time::Instant;
 
 mod by_node;
 mod surge;
@@ -50,11 +52,16 @@ fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, s
     };
     let mut ranks = ranks(pass, order);
     ranks.sort();
+    pass.queue = Some(Vec::new());
     for (_, position) in ranks {
         let turn = turns.remove(&position);
         if let Some(mut turn) = turn.or_else(|| Turn::new(pass, position)) {
             pass.expect_launches(position, turn.slots);
             while turn.step(pass, evictions, surge) {}
+            let left = turn.slots - turn.launched;
+            if left > 0 {
+                pass.queue.get_or_insert_default().push((position, left));
+            }
             turn.finish(pass);
         }
     }
@@ -125,6 +132,34 @@ fn serve_by_share(
     }
     for turn in turns.into_iter().flatten() {
         turn.finish(pass);
+    }
+}
+
+/// The first attempts and retries that the job's tasks wait for at `now`, at most `most`, in the order of service. No
+/// node is chosen, and none is avoided because of what others have reported.
+#[must_use]
+pub fn next_attempts(now: Instant, job: &JobSnapshot, most: u32) -> Vec<Launch> {
+    let waits = |task: &&TaskSnapshot| standing(now, job, task) == Standing::Ready;
+    let ready = job.tasks.iter().filter(waits).map(|task| task.index);
+    let all = ready.chain(Untouched::new(job)).take(most as usize);
+    all.map(|index| first_attempt(job, index)).collect()
+}
+
+/// The task's first attempt or retry, anywhere.
+fn first_attempt(job: &JobSnapshot, index: TaskIndex) -> Launch {
+    let task = job.task(index);
+    Launch {
+        task: index,
+        kind: match task {
+            Some(_) => AttemptKind::Retry,
+            None => AttemptKind::Original,
+        },
+        resume: task.and_then(|task| resume_point(job, task)).cloned(),
+        avoid: Vec::new(),
+        rather_not: Vec::new(),
+        node: None,
+        surge: false,
+        reason: LaunchReason::Admitted,
     }
 }
 
@@ -253,21 +288,14 @@ fn launch_first(
     };
     let (job, task) = (state.job, state.job.task(index));
     let avoided = state.avoided(task);
-    let kind = if task.is_some() {
-        AttemptKind::Retry
-    } else {
-        AttemptKind::Original
-    };
+    let attempt = first_attempt(job, index);
     let chosen = node.filter(|_| is_chosen);
     let chosen = chosen.and_then(|node| pass.snapshot.nodes.get(node.0));
     let chosen = chosen.map(|node| node.name.clone());
     let mut launch = Launch {
-        task: index,
-        kind,
-        resume: task.and_then(|task| resume_point(job, task)).cloned(),
         // First attempts are placed by the cluster's scheduler alone, unless the order chooses nodes. A job that only
         // observes therefore runs as it would without shed. Attempts avoid nodes where others could not start.
-        avoid: match kind {
+        avoid: match attempt.kind {
             AttemptKind::Original => pass.names(avoided),
             // All of these nodes are a preference.
             AttemptKind::Retry | AttemptKind::Clone => {
@@ -275,10 +303,9 @@ fn launch_first(
                 pass.avoid(position, avoided.chain(doubtful))
             }
         },
-        rather_not: Vec::new(),
         node: chosen,
         surge: node.is_none(),
-        reason: LaunchReason::Admitted,
+        ..attempt
     };
     launch
         .avoid

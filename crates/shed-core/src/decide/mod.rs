@@ -4,8 +4,11 @@
 
 use crate::memory::Memory;
 use crate::plan::Plan;
-use crate::policy::Policy;
-use crate::round::{JobView, Round, Terms};
+use crate::policy::{KeptBeliefs, Policy};
+pub use admission::next_attempts;
+
+pub use crate::round::{Appointment, Changed};
+use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
 use crate::snapshot::Snapshot;
 use crate::time::Span;
 
@@ -19,8 +22,87 @@ pub mod shed_plus_lookahead;
 /// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
 
+/// Decides pass after pass, and judges in each one only the jobs that have changed or whose time has come: see
+/// [`Changed`].
+#[derive(Debug, Default)]
+pub struct Planner {
+    jobs: KeptJobs,
+    beliefs: Option<KeptBeliefs>,
+    queue: Option<Vec<(usize, u32)>>,
+}
+
+impl Planner {
+    /// One pass. The memory changes only once the pass has succeeded, except that after a panic the lists of arrivals
+    /// and of restarts may be lost.
+    ///
+    /// Jobs that `settle` has not finished with are left to it: a task with an end that is not accounted for yet gets
+    /// nothing in this pass.
+    pub fn decide(
+        &mut self,
+        snapshot: &Snapshot,
+        memory: &mut Memory,
+        policy: &Policy,
+        changed: Changed<'_>,
+    ) -> Plan {
+        let past = std::mem::take(self);
+        let (plan, lessons, kept) = past.pass(snapshot, memory, policy, changed);
+        *self = kept;
+        lessons.enter(memory);
+        plan
+    }
+
+    /// When each job of the last pass must be looked at, by position.
+    pub fn appointments(&self) -> impl Iterator<Item = Appointment> {
+        self.jobs.appointments()
+    }
+
+    /// The jobs whose tasks still wait after the last pass, by position and in the order of service, with the number
+    /// of attempts that each could still get. It is absent for orders that change with each attempt.
+    #[must_use]
+    pub fn queue(&self) -> Option<&[(usize, u32)]> {
+        self.queue.as_deref()
+    }
+
+    fn pass(
+        self,
+        snapshot: &Snapshot,
+        memory: &Memory,
+        policy: &Policy,
+        changed: Changed<'_>,
+    ) -> (Plan, Lessons, Self) {
+        let rule = policy.speculation.rule();
+        let mut round = opened(snapshot, memory, policy, self.jobs, changed);
+        let mut session = rule.open(memory, &round, self.beliefs);
+        session.before(&mut round);
+        admission::admit(&mut round, policy);
+        round.jobs.iter_mut().for_each(JobView::predict);
+        feasibility::weigh(&mut round);
+        session.after(&mut round);
+        let again = snapshot.now.plus(CUT_SHORT_LOOK);
+        for state in round.jobs.iter_mut().filter(|state| state.is_cut_short) {
+            state.look_at(Some(again));
+        }
+        let states = session.states(&round);
+        let queue = round.queue.take();
+        let (plan, mut lessons, jobs) = round.finish();
+        lessons.add_states(snapshot, states);
+        let kept = Self {
+            jobs,
+            beliefs: Some(session.keep()),
+            queue,
+        };
+        (plan, lessons, kept)
+    }
+}
+
 /// The pass in its initial state.
-fn opened<'a>(snapshot: &'a Snapshot, memory: &'a Memory, policy: &Policy) -> Round<'a> {
+fn opened<'a>(
+    snapshot: &'a Snapshot,
+    memory: &'a Memory,
+    policy: &Policy,
+    kept: KeptJobs,
+    changed: Changed<'_>,
+) -> Round<'a> {
     let rule = policy.speculation.rule();
     let terms = Terms {
         launch_overhead: rule.launch_overhead(),
@@ -31,28 +113,15 @@ fn opened<'a>(snapshot: &'a Snapshot, memory: &'a Memory, policy: &Policy) -> Ro
         capacity_share: policy.capacity_share,
         work_max: policy.work_max,
     };
-    Round::new(snapshot, memory, &terms)
+    Round::new(snapshot, memory, &terms, kept, changed)
 }
 
-/// Decides. Jobs that `settle` has not finished with are left to it: a task with an end that is not accounted for yet
-/// gets nothing in this pass.
+/// Decides on one snapshot alone, by looking at every job.
 #[must_use]
-pub fn decide(snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
-    let mut round = opened(snapshot, &memory, policy);
-    let mut session = policy.speculation.rule().open(&memory, snapshot);
-    session.before(&mut round);
-    admission::admit(&mut round, policy);
-    round.jobs.iter_mut().for_each(JobView::predict);
-    feasibility::weigh(&mut round);
-    session.after(&mut round);
-    if round.jobs.iter().any(|state| state.is_cut_short) {
-        round.wake_at(Some(snapshot.now.plus(CUT_SHORT_LOOK)));
-    }
-    let (plan, mut remembered) = round.finish();
-    for (job, state) in snapshot.jobs.iter().zip(session.states()) {
-        remembered.set_state(job.key.clone(), state);
-    }
-    (plan, remembered)
+pub fn decide(snapshot: &Snapshot, mut memory: Memory, policy: &Policy) -> (Plan, Memory) {
+    let mut planner = Planner::default();
+    let plan = planner.decide(snapshot, &mut memory, policy, Changed::All);
+    (plan, memory)
 }
 
 #[cfg(test)]

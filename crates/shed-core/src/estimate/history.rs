@@ -209,35 +209,60 @@ impl History {
     /// class and tenant their last observed times.
     #[must_use]
     pub fn after(&self, now: Instant, jobs: impl IntoIterator<Item = (JobKey, Lesson)>) -> Self {
-        let mut next = Self {
-            tenants: self.tenants.clone(),
-            classes: self.classes.clone(),
-            under_way: jobs.into_iter().collect(),
-        };
-        for (key, lesson) in &self.under_way {
-            if !next.under_way.contains_key(key) {
-                let class = next.classes.entry(lesson.class.clone()).or_default();
-                Arc::make_mut(class).record(&lesson.times, PER_CLASS_MAX, now);
-                let tenant = next.tenants.entry(lesson.tenant.clone()).or_default();
-                Arc::make_mut(tenant).record(&lesson.times, now);
-            }
+        let mut next = self.clone();
+        let jobs = jobs.into_iter().map(|(key, lesson)| (key, Some(lesson)));
+        let jobs: BTreeMap<JobKey, Option<Lesson>> = jobs.collect();
+        let gone = self.under_way.keys().filter(|key| !jobs.contains_key(key));
+        let gone: Vec<JobKey> = gone.cloned().collect();
+        next.learn(now, jobs, &gone);
+        next
+    }
+
+    /// Jobs that may still exist.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = &JobKey> {
+        self.under_way.keys()
+    }
+
+    /// Learns the times of these jobs; the jobs that are gone teach their class and tenant their last observed times.
+    pub(crate) fn learn(
+        &mut self,
+        now: Instant,
+        jobs: impl IntoIterator<Item = (JobKey, Option<Lesson>)>,
+        gone: &[JobKey],
+    ) {
+        let mut gone: Vec<&JobKey> = gone.iter().collect();
+        gone.sort_unstable();
+        for lesson in gone.into_iter().filter_map(|key| self.under_way.remove(key)) {
+            let class = self.classes.entry(lesson.class).or_default();
+            Arc::make_mut(class).record(&lesson.times, PER_CLASS_MAX, now);
+            let tenant = self.tenants.entry(lesson.tenant).or_default();
+            Arc::make_mut(tenant).record(&lesson.times, now);
         }
-        while next.tenants.len() > TENANTS_MAX {
-            let tenants = next.tenants.iter();
+        for (key, lesson) in jobs {
+            match lesson {
+                Some(lesson) => self.under_way.insert(key, lesson),
+                None => self.under_way.remove(&key),
+            };
+        }
+        self.forget_oldest();
+    }
+
+    fn forget_oldest(&mut self) {
+        while self.tenants.len() > TENANTS_MAX {
+            let tenants = self.tenants.iter();
             let oldest = tenants.min_by_key(|(_, tenant)| tenant.jobs.updated);
             let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
                 break;
             };
-            next.tenants.remove(&oldest);
+            self.tenants.remove(&oldest);
         }
-        while next.classes.len() > CLASSES_MAX {
-            let oldest = next.classes.iter().min_by_key(|(_, class)| class.updated);
+        while self.classes.len() > CLASSES_MAX {
+            let oldest = self.classes.iter().min_by_key(|(_, class)| class.updated);
             let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
                 break;
             };
-            next.classes.remove(&oldest);
+            self.classes.remove(&oldest);
         }
-        next
     }
 
     /// The memory of a class.

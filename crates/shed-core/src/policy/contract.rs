@@ -22,9 +22,8 @@ use crate::estimate::progress::optimization_interval;
 use crate::ids::Tenant;
 use crate::memory::{Memory, PolicyState};
 use crate::policy::desk::Desk;
-use crate::round::{Assessment, JobView, Round};
+use crate::round::{Assessment, JobView, Origin, Round};
 use crate::settings::{Parsed, Setting};
-use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
 /// t_avg until one is measured, for policies that have no parameter of their own for it.
@@ -40,7 +39,7 @@ const CLONE_REST_MIN: Span = Span::from_seconds(10);
 const CLONE_REST_MAX: Span = Span::from_seconds(60);
 
 /// A policy's memory of one job, kept from pass to pass.
-pub trait Remembered: Clone + Default + PartialEq + fmt::Debug {
+pub trait Remembered: Clone + Default + PartialEq + fmt::Debug + Send + 'static {
     /// The memory as text.
     fn write(&self) -> PolicyState;
 
@@ -144,7 +143,7 @@ impl<P> Arranged<P> {
 /// A policy about clones.
 pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The policy's estimates of one job.
-    type Belief: Clone + Default + fmt::Debug;
+    type Belief: Clone + Default + fmt::Debug + Send + 'static;
 
     /// The policy's memory of one job.
     type State: Remembered;
@@ -260,7 +259,12 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
     fn rate_prior(&self) -> f64;
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
     fn slow_half_life(&self) -> Span;
-    fn open<'s>(&'s self, memory: &Memory, snapshot: &Snapshot) -> Box<dyn Session + 's>;
+    fn open<'s>(
+        &'s self,
+        memory: &Memory,
+        round: &Round<'_>,
+        kept: Option<KeptBeliefs>,
+    ) -> Box<dyn Session + 's>;
     fn as_any(&self) -> &dyn Any;
     fn equals(&self, other: &dyn AnyRule) -> bool;
 }
@@ -269,8 +273,10 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
 pub(crate) trait Session {
     fn before(&mut self, round: &mut Round<'_>);
     fn after(&mut self, round: &mut Round<'_>);
-    /// The policy's memory of each job, by position.
-    fn states(&self) -> Vec<PolicyState>;
+    /// The policy's memory of the jobs that it may have changed, by position.
+    fn states(&self, round: &Round<'_>) -> Vec<(usize, PolicyState)>;
+    /// The policy's findings, for the next pass.
+    fn keep(self: Box<Self>) -> KeptBeliefs;
 }
 
 impl<R: PolicyRule> AnyRule for R {
@@ -338,14 +344,32 @@ impl<R: PolicyRule> AnyRule for R {
         PolicyRule::slow_half_life(self)
     }
 
-    fn open<'s>(&'s self, memory: &Memory, snapshot: &Snapshot) -> Box<dyn Session + 's> {
-        let state = |key| memory.state(key).map(R::State::read).unwrap_or_default();
-        Box::new(Opened {
+    fn open<'s>(
+        &'s self,
+        memory: &Memory,
+        round: &Round<'_>,
+        kept: Option<KeptBeliefs>,
+    ) -> Box<dyn Session + 's> {
+        let kept = kept.and_then(|kept| kept.0.downcast::<Vec<Known<R>>>().ok());
+        let mut kept = kept.map_or_else(Vec::new, |kept| *kept);
+        let read = |key| memory.state(key).map(R::State::read).unwrap_or_default();
+        let mut opened = Opened {
             rule: self,
-            states: snapshot.jobs.iter().map(|job| state(&job.key)).collect(),
-            beliefs: Vec::new(),
+            states: Vec::with_capacity(round.jobs.len()),
+            beliefs: Vec::with_capacity(round.jobs.len()),
             places: Vec::new(),
-        })
+            changed: Vec::new(),
+        };
+        for view in &round.jobs {
+            let known = match view.origin {
+                Origin::Kept(at) => kept.get_mut(at).map(std::mem::take),
+                Origin::Looked => None,
+            };
+            let (state, belief) = known.unwrap_or_else(|| (read(&view.job.key), R::Belief::default()));
+            opened.states.push(state);
+            opened.beliefs.push(belief);
+        }
+        Box::new(opened)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -357,21 +381,39 @@ impl<R: PolicyRule> AnyRule for R {
     }
 }
 
+/// A policy's memory of a job, and its belief about it.
+type Known<R> = (<R as PolicyRule>::State, <R as PolicyRule>::Belief);
+
+/// What a policy found out about the jobs of a pass, by position.
+pub(crate) struct KeptBeliefs(Box<dyn Any + Send>);
+
+impl fmt::Debug for KeptBeliefs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptBeliefs")
+    }
+}
+
 struct Opened<'s, R: PolicyRule> {
     rule: &'s R,
     states: Vec<R::State>,
     beliefs: Vec<R::Belief>,
     places: Vec<R::Place>,
+    /// The positions of the jobs whose memory the policy asked to change.
+    changed: Vec<usize>,
 }
 
 impl<R: PolicyRule> Opened<'_, R> {
-    /// Judges all jobs, and arranges them.
+    /// Judges the jobs that the pass looks at, and arranges all.
     fn judge(&mut self, round: &mut Round<'_>) {
-        let mut wakes = Vec::new();
         let (now, memory) = (round.snapshot.now, round.memory);
-        for (job, state) in round.jobs.iter_mut().zip(&self.states) {
-            job.assess(self.rule.assess(job));
+        let known = self.states.iter().zip(&mut self.beliefs);
+        for (job, (state, belief)) in round.jobs.iter_mut().zip(known) {
+            if !job.is_looked_at() {
+                continue;
+            }
             let known = memory.job(&job.job.key);
+            job.is_new = known.last_optimized.is_none();
+            job.assess(self.rule.assess(job));
             let judgement = self.rule.judge(
                 job,
                 &Recall {
@@ -382,13 +424,9 @@ impl<R: PolicyRule> Opened<'_, R> {
                 },
             );
             job.optimized = judgement.acts;
-            job.is_new = known.last_optimized.is_none();
             job.rank = judgement.rank;
-            wakes.push(judgement.next);
-            self.beliefs.push(judgement.belief);
-        }
-        for wake in wakes {
-            round.wake_at(wake);
+            job.look_at(judgement.next.filter(|&at| at > now));
+            *belief = judgement.belief;
         }
         self.arrange(round);
     }
@@ -415,7 +453,14 @@ impl<R: PolicyRule> Opened<'_, R> {
     }
 
     fn desk<'d, 'a>(&'d mut self, round: &'d mut Round<'a>) -> Desk<'d, 'a, R> {
-        Desk::new(round, &mut self.states, &self.beliefs, &self.places)
+        let Self {
+            states,
+            beliefs,
+            places,
+            changed,
+            ..
+        } = self;
+        Desk::new(round, (states, changed), beliefs, places)
     }
 }
 
@@ -431,8 +476,18 @@ impl<R: PolicyRule> Session for Opened<'_, R> {
         rule.after(&mut self.desk(round));
     }
 
-    fn states(&self) -> Vec<PolicyState> {
-        self.states.iter().map(Remembered::write).collect()
+    fn states(&self, round: &Round<'_>) -> Vec<(usize, PolicyState)> {
+        let looked = round.jobs.iter().enumerate();
+        let looked = looked.filter(|(_, job)| job.is_looked_at());
+        let positions = looked.map(|(position, _)| position);
+        let positions = positions.chain(self.changed.iter().copied());
+        let written = |at: usize| Some((at, self.states.get(at)?.write()));
+        positions.filter_map(written).collect()
+    }
+
+    fn keep(self: Box<Self>) -> KeptBeliefs {
+        let known: Vec<Known<R>> = self.states.into_iter().zip(self.beliefs).collect();
+        KeptBeliefs(Box::new(known))
     }
 }
 

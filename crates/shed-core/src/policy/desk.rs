@@ -15,6 +15,8 @@ use crate::time::{Instant, Span};
 pub struct Desk<'d, 'a, R: PolicyRule> {
     round: &'d mut Round<'a>,
     states: &'d mut [R::State],
+    /// The positions of the jobs whose memory was asked for to change it.
+    changed: &'d mut Vec<usize>,
     beliefs: &'d [R::Belief],
     places: &'d [R::Place],
 }
@@ -22,13 +24,14 @@ pub struct Desk<'d, 'a, R: PolicyRule> {
 impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     pub(super) fn new(
         round: &'d mut Round<'a>,
-        states: &'d mut [R::State],
+        (states, changed): (&'d mut [R::State], &'d mut Vec<usize>),
         beliefs: &'d [R::Belief],
         places: &'d [R::Place],
     ) -> Self {
         Self {
             round,
             states,
+            changed,
             beliefs,
             places,
         }
@@ -109,6 +112,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
 
     /// The policy's memory of the job, mutable.
     pub fn state_mut(&mut self, position: usize) -> Option<&mut R::State> {
+        self.changed.push(position);
         self.states.get_mut(position)
     }
 
@@ -207,10 +211,12 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.round.cut_short(&[position]);
     }
 
-    /// Notes that the policy changed nothing for the job: see [`Recall::was_idle`](super::Recall).
-    pub fn note_idle(&mut self, position: usize) {
+    /// Notes that the policy changed nothing for the job, and needs to judge it again at `again`: see
+    /// [`Recall::was_idle`](super::Recall).
+    pub fn note_idle(&mut self, position: usize, again: Instant) {
         if let Some(job) = self.round.jobs.get_mut(position) {
             job.was_idle = true;
+            job.look_at(Some(again));
         }
     }
 

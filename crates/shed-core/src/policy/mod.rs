@@ -33,6 +33,7 @@ mod shed_prime;
 pub use crate::memory::PolicyState;
 pub use crate::round::Assessment;
 pub use crate::settings::ParsePolicyError;
+pub(crate) use contract::KeptBeliefs;
 pub use contract::{Arranged, Judgement, PolicyRule, Recall, Remembered, Summary};
 pub use desk::Desk;
 pub use hadoop_ns::HadoopNs;

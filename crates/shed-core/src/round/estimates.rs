@@ -76,6 +76,12 @@ impl TaskEstimate {
         reporting.min_by(|a, b| end(a).total_cmp(&end(b)))
     }
 
+    /// Whether these are the task's live attempts.
+    fn is_of(&self, task: &TaskSnapshot) -> bool {
+        let numbers = self.attempts.iter().map(|attempt| attempt.number);
+        numbers.eq(task.live().map(|attempt| attempt.number))
+    }
+
     /// Whether the task's only attempt has reported for the first time since `last`.
     pub(crate) fn is_news_since(&self, last: Instant) -> bool {
         self.first_report.is_some_and(|first| first > last)
@@ -188,6 +194,40 @@ impl JobEstimate {
             estimate.expect_begins();
         }
         self.tasks.push(estimate);
+    }
+
+    /// Forgets the tasks, which are noted again, and returns their estimates.
+    pub(crate) fn begin_again(&mut self, job: &JobSnapshot) -> Vec<TaskEstimate> {
+        self.ended.clear();
+        self.ended.extend(job.ended_runs.iter().map(|run| run.seconds()));
+        let capacity = self.tasks.len();
+        std::mem::replace(&mut self.tasks, Vec::with_capacity(capacity))
+    }
+
+    /// Notes one more unfinished task with live attempts, in ascending order, with the estimates of an earlier look
+    /// for the attempts that had one.
+    pub(crate) fn note_known(
+        &mut self,
+        now: Instant,
+        overhead: f64,
+        (job, task): (&JobSnapshot, &TaskSnapshot),
+        known: Option<TaskEstimate>,
+    ) {
+        let known = match known {
+            Some(known) if known.is_of(task) => return self.tasks.push(known),
+            known => known,
+        };
+        self.note_running(now, overhead, job, task);
+        let (law, slack) = (self.law.as_ref(), self.slack);
+        let attempts = self.tasks.last_mut().into_iter();
+        for attempt in attempts.flat_map(|task| &mut task.attempts) {
+            let mut past = known.iter().flat_map(|task| &task.attempts);
+            match (past.find(|past| past.number == attempt.number), law) {
+                (Some(past), _) => attempt.clone_from(past),
+                (None, Some(law)) => attempt.judge(law, slack),
+                (None, None) => attempt.remaining = None,
+            }
+        }
     }
 
     /// Sums the progress once all tasks are noted.

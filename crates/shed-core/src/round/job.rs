@@ -7,6 +7,8 @@ use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
 use crate::round::estimates::{JobEstimate, TaskEstimate};
+use crate::round::kept::{Kept, Origin, shifted};
+use crate::round::slow::Heard;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
     AttemptKind, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
@@ -73,8 +75,18 @@ impl Claim {
 pub struct JobView<'a> {
     pub job: &'a JobSnapshot,
     pub estimate: JobEstimate,
+    /// How the pass came to this view, and when the job was last looked at.
+    pub(crate) origin: Origin,
+    pub(crate) looked: Instant,
+    /// How long news of the job wait since that look, and whether some do.
+    pub(crate) rest: Span,
+    pub(crate) has_news: bool,
+    /// The job's next moment of interest.
+    pub(crate) until: Option<Instant>,
     /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
+    /// What its attempts show about nodes.
+    pub(crate) heard: Heard,
     /// The index of its tenant's view in the estimates of nodes.
     pub(crate) view: usize,
     /// When the first of the job's tasks that back off may be launched again.
@@ -144,42 +156,114 @@ impl<'a> JobView<'a> {
         job: &'a JobSnapshot,
         unusable: &UnusableNodes,
     ) -> Self {
-        let mut view = Self::before_tasks(now, t_avg, job);
-        let mut touched = 0u32;
-        for task in &job.tasks {
-            view.holdings.count(job, task, unusable);
-            let standing = standing(now, job, task);
-            touched += u32::from(standing != Standing::Ended);
-            view.count(now, task, standing);
-        }
+        let estimate = JobEstimate::new(now, job);
+        let mut view = Self::before_tasks(now, t_avg, job, estimate);
+        view.count(now, unusable, |view, task| {
+            view.estimate.note_running(now, view.t_avg, job, task);
+        });
         view.estimate.add_up_progress(job);
-        let ended = job.done.len().saturating_add(job.failed.len());
-        let known = ended.saturating_add(touched);
-        view.untouched = job.rules.completions.saturating_sub(known);
+        view.until = view.moments(now).min();
         view
     }
 
-    /// Adds one task to the estimate and to the tasks that need an attempt.
-    fn count(&mut self, now: Instant, task: &'a TaskSnapshot, standing: Standing) {
-        self.estimate.note_ended(task);
-        let retry = task.retry_not_before.filter(|&at| at > now);
-        self.next_retry = self.next_retry.into_iter().chain(retry).min();
-        self.active += u32::from(is_active(self.job, task));
-        match standing {
-            Standing::Ended | Standing::Succeeded => {}
-            Standing::Live => self.estimate.note_running(now, self.t_avg, self.job, task),
-            Standing::Ready => self.ready.push(task.index),
-            Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
-                self.held_back.push(task.index);
-            }
+    /// The findings of an earlier look, which had the position `at` in the pass before. After news of the job, its
+    /// tasks are counted again.
+    pub(crate) fn kept(
+        now: Instant,
+        job: &'a JobSnapshot,
+        (at, kept): (usize, Kept),
+        has_news: bool,
+        unusable: &UnusableNodes,
+    ) -> Self {
+        let mut view = Self {
+            origin: Origin::Kept(at),
+            ..Self::before_tasks(now, kept.t_avg, job, kept.estimate)
+        };
+        view.estimate.slack = job.deadline.map(|at| at.since(now).seconds());
+        (view.looked, view.rest) = (kept.looked, kept.rest);
+        view.has_news = kept.has_news || has_news;
+        (view.heard, view.is_new) = (kept.heard, kept.is_new);
+        let elapsed = Span(-now.since(Instant(0)).0);
+        view.rank = kept.rank.map(|rank| shifted(rank, elapsed));
+        (view.overhead, view.clone_rest) = (kept.overhead, kept.clone_rest);
+        view.stragglers = kept.stragglers;
+        (view.ln_pocd_before, view.ln_pocd_after) = (kept.ln_pocd, kept.ln_pocd);
+        let left = |at: Instant| at.since(now).seconds().max(0.0);
+        view.completion = kept.completes.map(left);
+        view.until = kept.until;
+        if has_news {
+            let past = view.estimate.begin_again(job);
+            let mut past = past.into_iter().peekable();
+            view.count(now, unusable, |view, task| {
+                let known = std::iter::from_fn(|| past.next_if(|it| it.index <= task.index));
+                let known = known.filter(|it| it.index == task.index).last();
+                view.estimate.note_known(now, view.t_avg, (job, task), known);
+            });
+            view.until = view.moments(now).chain(view.until).min();
+        } else {
+            (view.ready, view.held_back) = (kept.ready, kept.held_back);
+            (view.untouched, view.active) = (kept.untouched, kept.active);
+            (view.holdings, view.next_retry) = (kept.holdings, kept.next_retry);
         }
+        view
     }
 
-    fn before_tasks(now: Instant, t_avg: f64, job: &'a JobSnapshot) -> Self {
+    /// The moments at which the job's facts change by themselves.
+    fn moments(&self, now: Instant) -> impl Iterator<Item = Instant> + use<'a> {
+        let job = self.job;
+        let moments = [job.deadline, job.launch_not_before, self.next_retry]
+            .into_iter()
+            .chain([job.obstacles.clones_not_before]);
+        moments.flatten().filter(move |&at| at > now)
+    }
+
+    /// Counts the tasks, and has those with live attempts noted in ascending order.
+    fn count(
+        &mut self,
+        now: Instant,
+        unusable: &UnusableNodes,
+        mut note: impl FnMut(&mut Self, &TaskSnapshot),
+    ) {
+        let job = self.job;
+        let mut touched = 0u32;
+        for task in &job.tasks {
+            self.holdings.count(job, task, unusable);
+            let standing = standing(now, job, task);
+            touched += u32::from(standing != Standing::Ended);
+            self.estimate.note_ended(task);
+            let retry = task.retry_not_before.filter(|&at| at > now);
+            self.next_retry = self.next_retry.into_iter().chain(retry).min();
+            self.active += u32::from(is_active(job, task));
+            match standing {
+                Standing::Ended | Standing::Succeeded => {}
+                Standing::Live => note(self, task),
+                Standing::Ready => self.ready.push(task.index),
+                Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
+                    self.held_back.push(task.index);
+                }
+            }
+        }
+        let ended = job.done.len().saturating_add(job.failed.len());
+        let known = ended.saturating_add(touched);
+        self.untouched = job.rules.completions.saturating_sub(known);
+    }
+
+    fn before_tasks(
+        now: Instant,
+        t_avg: f64,
+        job: &'a JobSnapshot,
+        estimate: JobEstimate,
+    ) -> Self {
         Self {
             job,
-            estimate: JobEstimate::new(now, job),
+            estimate,
+            origin: Origin::Looked,
+            looked: now,
+            rest: Span::default(),
+            has_news: false,
+            until: None,
             holdings: Holdings::default(),
+            heard: Heard::default(),
             view: 0,
             next_retry: None,
             ready: Vec::new(),
@@ -409,7 +493,17 @@ impl<'a> JobView<'a> {
         self.job.rules.completions.saturating_sub(ended)
     }
 
-    pub(crate) fn report(self, now: Instant) -> JobReport {
+    /// Whether this pass looks at the job.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.origin == Origin::Looked
+    }
+
+    /// The policy needs to look at the job then, if that is sooner than known.
+    pub(crate) fn look_at(&mut self, at: Option<Instant>) {
+        self.until = self.until.into_iter().chain(at).min();
+    }
+
+    pub(crate) fn report(&mut self, now: Instant) -> JobReport {
         let seconds = self.completion.filter(|seconds| seconds.is_finite());
         JobReport {
             key: self.job.key.clone(),
@@ -418,10 +512,10 @@ impl<'a> JobView<'a> {
             estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
             optimized: self.optimized,
             is_cut_short: self.is_cut_short,
-            stragglers: self.stragglers,
-            clones: self.clones,
-            kills: self.kills,
-            refusals: self.refusals,
+            stragglers: self.stragglers.clone(),
+            clones: std::mem::take(&mut self.clones),
+            kills: std::mem::take(&mut self.kills),
+            refusals: std::mem::take(&mut self.refusals),
             waiting: self.waiting,
             kept_back: self.kept_back,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),

@@ -8,9 +8,10 @@ use crate::estimate::law::{AttemptLaw, Law, LawKind};
 use crate::estimate::pareto::ParetoLaw;
 use crate::estimate::sample::Sample;
 use crate::estimate::shape::{self, ShapePrior};
-use crate::ids::{JobClass, JobKey, Tenant};
+use crate::ids::{JobClass, Tenant};
+use crate::round::JobView;
 use crate::round::estimates::JobEstimate;
-use crate::snapshot::{JobSnapshot, Snapshot};
+use crate::snapshot::JobSnapshot;
 
 /// With this many ended attempts the best-fitting family is selected from the job itself; with fewer, from its class.
 const ENDED_TO_CHOOSE: usize = 10;
@@ -32,10 +33,12 @@ pub(super) struct Learned {
 }
 
 impl<'a> Learner<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, history: &'a History, choice: LawChoice) -> Self {
+    /// For the jobs that the pass looks at.
+    pub(super) fn new(jobs: &[JobView<'a>], history: &'a History, choice: LawChoice) -> Self {
         let mut ratio_laws = BTreeMap::new();
         if choice != LawChoice::Always(LawKind::Pareto) {
-            for job in &snapshot.jobs {
+            for job in jobs.iter().filter(|view| view.is_looked_at()) {
+                let job = job.job;
                 let (tenant, class) = (&job.tenant, job.class.as_ref());
                 ratio_laws
                     .entry((tenant, class))
@@ -147,15 +150,14 @@ impl<'a> Seen<'a> {
 }
 
 /// The lesson of a job for its class once the job is gone; `None` if the job has none.
-pub(super) fn lesson(job: &JobSnapshot, estimate: &JobEstimate) -> Option<(JobKey, Lesson)> {
+pub(super) fn lesson(job: &JobSnapshot, estimate: &JobEstimate) -> Option<Lesson> {
     let class = job.class.clone()?;
     let seen = Seen::new(estimate);
     let times = JobTimes::new(&Sample::new(seen.ended, &seen.ages));
     let tenant = job.tenant.clone();
-    let lesson = Lesson {
+    Some(Lesson {
         tenant,
         class,
         times,
-    };
-    Some((job.key.clone(), lesson))
+    })
 }

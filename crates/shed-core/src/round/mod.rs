@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::fit::LawChoice;
-use crate::ids::{AttemptNumber, NodeName, TaskIndex};
-use crate::memory::{Arrivals, JobMemory, Memory, Redraws};
+use crate::ids::{JobKey, AttemptNumber, NodeName, TaskIndex};
+use crate::memory::{Arrivals, Memory, Redraws};
 use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
@@ -16,7 +16,9 @@ mod assess;
 pub mod clones;
 pub(crate) mod estimates;
 pub(crate) mod job;
+mod kept;
 mod learn;
+mod lessons;
 pub mod levels;
 mod measures;
 mod pocd;
@@ -27,8 +29,11 @@ mod work;
 pub use assess::Assessment;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use job::{Allowance, Claim, JobView, Worth};
-use learn::{Learner, lesson};
-use slow::Beliefs;
+pub use kept::{Appointment, Changed};
+pub(crate) use kept::{KeptJobs, Origin};
+use learn::Learner;
+pub(crate) use lessons::Lessons;
+use slow::{Beliefs, Heard};
 use work::Work;
 
 /// The parameters of the policy and its settings that a pass needs.
@@ -63,6 +68,11 @@ pub struct Round<'a> {
     pub(crate) arrivals: Arrivals,
     /// Nodes where capacity that comes free is reserved for waiting first attempts.
     pub(crate) reserved: Vec<NodeIndex>,
+    /// The keys of jobs of the pass before that are gone; absent if the pass looks at every job.
+    gone: Option<Vec<JobKey>>,
+    /// The positions of the jobs whose tasks still wait after admission, in the order of service, with the number of
+    /// attempts that each could still get; absent where that order changes with each attempt.
+    pub(crate) queue: Option<Vec<(usize, u32)>>,
     work: Work,
     kills: Vec<PlannedMove>,
     launches: Vec<PlannedMove>,
@@ -72,28 +82,40 @@ pub struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, memory: &'a Memory, terms: &Terms<'_>) -> Self {
+    /// A pass that looks at the jobs that have changed or are due. The others are as `kept` by the pass before.
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        memory: &'a Memory,
+        terms: &Terms<'_>,
+        kept: KeptJobs,
+        changed: Changed<'_>,
+    ) -> Self {
         let unmeasured = terms.launch_overhead;
         let unusable = UnusableNodes::of(snapshot);
-        let state = |job: &'a JobSnapshot| {
+        let look = |job: &'a JobSnapshot| {
             let measured = snapshot.launch_overhead_of(&job.tenant);
             let t_avg = measured.unwrap_or(unmeasured).seconds().max(0.0);
-            JobView::new(snapshot.now, t_avg, job, &unusable)
+            let mut view = JobView::new(snapshot.now, t_avg, job, &unusable);
+            view.heard = Heard::of(&view.estimate);
+            view
         };
-        let mut jobs: Vec<JobView<'a>> = snapshot.jobs.iter().map(state).collect();
+        let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
         let beliefs = slow::beliefs(snapshot, &jobs, memory, terms.slow_half_life);
-        let learner = Learner::new(snapshot, memory.history(), terms.law);
+        let learner = Learner::new(&jobs, memory.history(), terms.law);
         for state in &mut jobs {
+            state.view = beliefs.view_of(&state.job.tenant);
+            if !state.is_looked_at() {
+                continue;
+            }
             let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
             state.clone_rest = (terms.clone_rest)(limit, state.t_avg);
-            state.view = beliefs.view_of(&state.job.tenant);
             let nodes = beliefs.ln_ratios(state.view);
             state
                 .estimate
                 .judge(state.job, &learner, nodes, terms.rate_prior);
         }
         let holdings: Vec<Holdings> = jobs.iter().map(|state| state.holdings).collect();
-        let mut pass = Self {
+        Self {
             snapshot,
             memory,
             capacity: Capacity::with(snapshot, terms.capacity_share, &holdings, unusable),
@@ -102,20 +124,14 @@ impl<'a> Round<'a> {
             arrivals: memory.arrivals().clone(),
             reserved: Vec::new(),
             jobs,
+            gone,
+            queue: None,
             work: Work::new(terms.work_max),
             kills: Vec::new(),
             launches: Vec::new(),
             launching: Vec::new(),
             next: None,
-        };
-        for job in &snapshot.jobs {
-            pass.wake_at(job.deadline);
-            pass.wake_at(job.launch_not_before);
-            pass.wake_at(job.obstacles.clones_not_before);
         }
-        let retries = pass.jobs.iter().filter_map(|state| state.next_retry).min();
-        pass.wake_at(retries);
-        pass
     }
 
     /// Requests a pass at `at`, if that is still to come.
@@ -293,31 +309,18 @@ impl<'a> Round<'a> {
         })
     }
 
-    /// The plan, and the memory of the jobs without that of their policy.
-    pub(crate) fn finish(self) -> (Plan, Memory) {
+    /// The plan, what the pass has learned, and the findings for the next pass.
+    pub(crate) fn finish(mut self) -> (Plan, Lessons, KeptJobs) {
+        let snapshot = self.snapshot;
         let mut used_after = self.capacity.used.clone();
-        let mut remembered = Memory::default();
-        remembered.set_slow_nodes(self.beliefs.remembered);
-        remembered.set_redraws(self.redraws);
-        remembered.set_arrivals(self.arrivals);
-        let lessons = self.jobs.iter();
-        let lessons = lessons.filter_map(|state| lesson(state.job, &state.estimate));
-        remembered.set_history(self.memory.history().after(self.snapshot.now, lessons));
+        let mut lessons = Lessons::of(&mut self);
         let mut jobs = Vec::with_capacity(self.jobs.len());
-        for state in self.jobs {
+        for state in &mut self.jobs {
             used_after.add_times(&state.job.demand, state.launched);
-            let job_memory = if state.has_run() {
-                JobMemory {
-                    last_optimized: Some(self.snapshot.now),
-                    was_idle: state.was_idle,
-                }
-            } else {
-                self.memory.job(&state.job.key)
-            };
-            if job_memory.last_optimized.is_some() {
-                remembered.set(state.job.key.clone(), job_memory);
+            if state.is_looked_at() {
+                lessons.add(snapshot.now, state);
             }
-            jobs.push(state.report(self.snapshot.now));
+            jobs.push(state.report(snapshot.now));
         }
         let mut launches = self.launches;
         // A policy may have decided on clones first. The capacity suffices for all launches.
@@ -328,17 +331,17 @@ impl<'a> Round<'a> {
         } else {
             actions.extend(launches);
         }
-        let capacity = CapacityReport {
-            usable: self.capacity.usable,
-            used: self.capacity.used,
-            used_after,
-        };
+        let (kept, next_look) = KeptJobs::of(snapshot, self.capacity.unusable, self.jobs);
         let report = PlanReport {
-            capacity,
+            capacity: CapacityReport {
+                usable: self.capacity.usable,
+                used: self.capacity.used,
+                used_after,
+            },
             jobs,
-            next_pass: self.next,
+            next_pass: self.next.into_iter().chain(next_look).min(),
         };
-        (Plan { actions, report }, remembered)
+        (Plan { actions, report }, lessons, kept)
     }
 }
 

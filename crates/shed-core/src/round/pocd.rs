@@ -14,6 +14,13 @@ impl JobView<'_> {
     /// Computes stragglers, PoCD and completion without clones of this plan. The same formulas serve every job,
     /// whether or not the optimizer runs for it.
     pub(crate) fn predict(&mut self) {
+        if !self.is_looked_at() {
+            // They are those of the last look.
+            if !self.doomed.is_empty() {
+                self.ln_pocd_after = self.ln_pocd(self.launch_time(), |task| self.ln_miss_kept(task));
+            }
+            return;
+        }
         if self.estimate.is_assumed {
             self.ln_pocd_before = self.certain_ln_pocd();
             self.ln_pocd_after = self.ln_pocd_before;

@@ -15,6 +15,7 @@ use crate::time::Span;
 
 mod evidence;
 
+pub(crate) use evidence::Heard;
 use evidence::{Told, testimonies};
 
 /// ln of the slowness at which a node is avoided: 1.5 times the median of the job.

@@ -389,6 +389,7 @@ impl RunOptions {
             preemption: self.preemption,
             passes: match (self.full_passes, self.fast) {
                 (true, _) => Passes::Full,
+                _ if std::env::var_os("SHED_STEADY").is_some() => Passes::Steady,
                 (false, true) => Passes::Fast,
                 (false, false) => Passes::Exact,
             },

@@ -30,6 +30,7 @@ impl Engine<'_> {
 
     /// Carries out a settled action.
     pub(super) fn apply(&mut self, group: u32, action: &Settled) {
+        self.touch(group);
         self.tell_settled(group, action);
         let of_job = (TaskIndex(0), AttemptNumber(0));
         let (code, (task, attempt)) = match action {
@@ -78,7 +79,7 @@ impl Engine<'_> {
         let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
         attempt.start_progress = begin;
         attempt.start(now, speed);
-        self.changed |= self.planner.scope != Scope::Scoped;
+        self.changed |= !matches!(self.planner.scope, Scope::Scoped | Scope::Steady);
         let (ends, _) = attempt.end();
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
         let (launched, position) = (attempt.launched, attempt.position);
@@ -91,6 +92,7 @@ impl Engine<'_> {
             facts.started = Some(now);
             facts.start_progress = begin;
         }
+        self.touch(id);
         self.queue.put(ends, Event::End(name));
         match first_report {
             Some(at) if at < ends && self.observes() => {
@@ -133,7 +135,7 @@ impl Engine<'_> {
     }
 
     /// Whether reports have any effect.
-    fn observes(&self) -> bool {
+    pub(super) fn observes(&self) -> bool {
         use shed_core::policy::Order;
         let policy = &self.settings.policy;
         let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
@@ -142,6 +144,7 @@ impl Engine<'_> {
 
     fn kill(&mut self, id: u32, kill: &Kill) {
         let now = self.now;
+        self.touch(id);
         let group = &mut self.groups[id as usize];
         let Some(at) = group.position(kill.task) else {
             return;
@@ -276,6 +279,7 @@ impl Engine<'_> {
             self.wait_again(id);
         }
         self.dirty.push((id, task));
+        self.touch(id);
         self.changed = true;
         if !self.unplaced.is_empty() {
             self.place_waiting();
@@ -405,7 +409,7 @@ impl Engine<'_> {
 
     /// Updates the set of waiting groups.
     pub(super) fn note_waiting(&mut self, id: u32) {
-        if self.planner.scope == Scope::Full {
+        if matches!(self.planner.scope, Scope::Full | Scope::Steady) {
             return;
         }
         let Some(rank) = self.rank(id) else {

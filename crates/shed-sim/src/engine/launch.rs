@@ -91,6 +91,7 @@ impl Engine<'_> {
             }
         }
         self.totals.attempts += 1;
+        self.touch(id);
         if is_first {
             self.stir(id);
         }

@@ -16,6 +16,7 @@ mod passes;
 mod record;
 mod room;
 mod settle;
+mod steady;
 mod watch;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -43,6 +44,7 @@ use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
 use group::{Group, Spare};
 use room::Room;
+use steady::Steady;
 pub use watch::Watch;
 
 /// Passes at one instant: more can only mean that a policy reverses its own actions.
@@ -174,6 +176,7 @@ struct Planner {
     overhead_total: i64,
     overhead_count: i64,
     scratch: Snapshot,
+    steady: Steady,
     decide: Decide,
     /// Jobs with facts that the core rejects.
     refused: BTreeSet<Option<JobKey>>,
@@ -202,12 +205,17 @@ enum Scope {
     Scoped,
     /// As scoped, with the result of a pass over every job: see `exact`.
     Exact,
+    /// Over jobs that have changed: see `steady`.
+    Steady,
 }
 
 impl Scope {
     /// Shortcuts require slots, orders that do not change with time, and policies that were examined for it: see
     /// `passes`.
     fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
+        if settings.passes == Passes::Steady {
+            return Self::Steady;
+        }
         let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
         let is_free_at_once = settings.release_latency == Span(0);
         if !by_key || !is_free_at_once || !matches!(room, Room::Slots { .. }) {
@@ -286,6 +294,7 @@ impl<'a> Engine<'a> {
                 overhead_total: 0,
                 overhead_count: 0,
                 scratch: Snapshot::default(),
+                steady: Steady::default(),
                 decide,
                 refused: BTreeSet::new(),
             },
@@ -432,6 +441,7 @@ impl<'a> Engine<'a> {
         }
         self.jobs[position as usize].active += 1;
         self.note_waiting(id);
+        self.touch(id);
         self.changed = true;
     }
 
@@ -499,7 +509,9 @@ impl<'a> Engine<'a> {
         self.planner.overhead_count += 1;
         let has_clones = self.groups[attempt.group as usize].clones > 0;
         self.planner.rivals |= has_clones;
-        self.changed = true;
+        let id = attempt.group;
+        self.touch(id);
+        self.changed |= self.planner.scope != Scope::Steady;
         if self.is_exact() {
             self.note_report(slot);
         }

@@ -21,6 +21,7 @@ use shed_core::plan_check::plan_check;
 use shed_core::policy::{Order, Policy, ShedPlus, Speculation};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
+use shed_core::validate::Fault;
 
 use super::room::{Room, slots_node};
 use super::{Engine, Rank, RunError, Scope};
@@ -35,6 +36,7 @@ impl Engine<'_> {
         match self.planner.scope {
             Scope::Full => self.full_pass()?,
             Scope::Exact => self.exact_pass()?,
+            Scope::Steady => self.steady_pass()?,
             Scope::Scoped => {
                 self.launch_waiting()?;
                 self.due_pass()?;
@@ -83,31 +85,44 @@ impl Engine<'_> {
     ) -> Result<(Plan, Memory), RunError> {
         let decided = decide_guarded_by(snapshot, memory, policy, self.planner.decide);
         let (plan, memory) = (decided.plan, decided.memory);
-        let faults = decided.faults.into_iter();
+        self.note_pass(
+            (&decided.snapshot, policy),
+            &plan,
+            decided.faults,
+            decided.panics,
+        )?;
+        Ok((plan, memory))
+    }
+
+    /// Counts what a pass met, and checks its plan.
+    pub(super) fn note_pass(
+        &mut self,
+        (snapshot, policy): (&Snapshot, &Policy),
+        plan: &Plan,
+        faults: Vec<Fault>,
+        panics: u32,
+    ) -> Result<(), RunError> {
+        let faults = faults.into_iter();
         self.planner.refused.extend(faults.map(|fault| fault.job));
-        self.totals.panics += u64::from(decided.panics);
+        self.totals.panics += u64::from(panics);
         let cut_short = plan.report.jobs.iter().filter(|job| job.is_cut_short);
         self.totals.cut_short += cut_short.count() as u64;
-        if self.settings.check
-            && let Some(violation) = plan_check(&decided.snapshot, policy, &plan)
-                .into_iter()
-                .next()
-        {
-            return Err(RunError::Plan {
+        let violations = self
+            .settings
+            .check
+            .then(|| plan_check(snapshot, policy, plan));
+        match violations.and_then(|all| all.into_iter().next()) {
+            None => Ok(()),
+            Some(violation) => Err(RunError::Plan {
                 at: self.seconds(),
                 violation,
-            });
+            }),
         }
-        Ok((plan, memory))
     }
 
     /// Moves the facts of these groups into the snapshot.
     pub(super) fn take_facts(&mut self, ids: &[u32], snapshot: &mut Snapshot, refresh: bool) {
-        snapshot.now = self.now;
-        let count = self.planner.overhead_count;
-        snapshot.launch_overhead =
-            (count > 0).then(|| Span(self.planner.overhead_total / count.max(1)));
-        snapshot.jobs.clear();
+        self.begin_snapshot(snapshot);
         for &id in ids {
             self.show_bare(id);
             if let Some(mut facts) = self.groups[id as usize].facts.take() {
@@ -117,6 +132,14 @@ impl Engine<'_> {
                 snapshot.jobs.push(facts);
             }
         }
+    }
+
+    pub(super) fn begin_snapshot(&self, snapshot: &mut Snapshot) {
+        snapshot.now = self.now;
+        let count = self.planner.overhead_count;
+        snapshot.launch_overhead =
+            (count > 0).then(|| Span(self.planner.overhead_total / count.max(1)));
+        snapshot.jobs.clear();
     }
 
     pub(super) fn give_back(&mut self, ids: &[u32], snapshot: &mut Snapshot) {
@@ -161,7 +184,7 @@ impl Engine<'_> {
     }
 
     /// Carries a plan out on the groups that it is for, action by action.
-    fn carry_out(&mut self, targets: &[u32], actions: &[PlannedMove]) {
+    pub(super) fn carry_out(&mut self, targets: &[u32], actions: &[PlannedMove]) {
         for (&id, planned) in targets.iter().zip(actions) {
             self.carry_out_move(id, &planned.action);
         }
@@ -176,7 +199,7 @@ impl Engine<'_> {
     /// The wake event came: a later pass may have postponed its reason.
     pub(super) fn woken(&mut self) {
         let is_due = self.planner.next_pass.is_some_and(|next| next <= self.now);
-        if is_due || self.planner.scope == Scope::Scoped {
+        if is_due || matches!(self.planner.scope, Scope::Scoped | Scope::Steady) {
             self.changed = true;
         } else {
             self.wake_at(self.planner.next_pass);
@@ -184,7 +207,7 @@ impl Engine<'_> {
     }
 
     /// The planner requests another examination then.
-    fn wake_at(&mut self, at: Option<Instant>) {
+    pub(super) fn wake_at(&mut self, at: Option<Instant>) {
         let Some(at) = at.filter(|&at| at > self.now) else {
             return;
         };

@@ -134,7 +134,6 @@ pub(super) fn look_again(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
         return;
     }
     let now = desk.now();
-    let mut soonest: Option<Span> = None;
     for position in 0..desk.jobs().len() {
         let Some(state) = desk.job(position) else {
             continue;
@@ -150,11 +149,7 @@ pub(super) fn look_again(desk: &mut Desk<'_, '_, ShedPlus>, plus: &ShedPlus) {
             continue;
         };
         let wait = plus.idle_wait(&turn, state.t_avg);
-        desk.note_idle(position);
-        soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
-    }
-    if let Some(wait) = soonest {
-        desk.wake_at(now.plus(wait));
+        desk.note_idle(position, now.plus(wait));
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Testimony, WEIGHT_MAX, WEIGHT_MIN};
 use crate::ids::Tenant;
 use crate::memory::{Memory, NodeSlowness};
 use crate::round::JobView;
+use crate::round::estimates::JobEstimate;
 use crate::snapshot::{NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
@@ -46,9 +47,9 @@ pub(super) fn testimonies(
             remembered.push((NodeIndex(position), past));
         }
     }
-    let mut heard = Heard::of(snapshot.nodes.len());
+    let mut heard = Evidences::of(snapshot.nodes.len());
     let all = by_tenant.into_iter().map(|(tenant, (jobs, remembered))| {
-        jobs.into_iter().for_each(|state| heard.listen(state));
+        jobs.into_iter().for_each(|state| heard.add(&state.heard));
         let told = heard.take(&remembered).into_iter();
         let told =
             told.map(|(node, seen, past)| stronger(snapshot.now, half_life, node, seen, past));
@@ -90,7 +91,7 @@ fn weight_left(past: &NodeSlowness, now: Instant, half_life: Span) -> f64 {
 }
 
 /// The present evidence about one node.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Evidence {
     /// Σ weight · ln(an attempt's time over the median of its job).
     sum: f64,
@@ -112,6 +113,11 @@ impl Evidence {
         }
     }
 
+    fn add(&mut self, more: Self) {
+        self.sum += more.sum;
+        self.weight += more.weight;
+    }
+
     fn capped(self) -> Self {
         if self.weight > WEIGHT_MAX {
             Self {
@@ -124,15 +130,51 @@ impl Evidence {
     }
 }
 
+/// The evidence of one job's attempts about nodes, ascending by node.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Heard(Vec<(NodeIndex, Evidence)>);
+
+impl Heard {
+    /// The evidence of the estimated attempts, before their estimates are combined with that of their nodes.
+    pub(crate) fn of(estimate: &JobEstimate) -> Self {
+        let attempts = estimate.tasks.iter().flat_map(|task| &task.attempts);
+        let mut placed = attempts
+            .filter_map(|a| Some((a.node?, a.total?, a.own_progress())))
+            .peekable();
+        if placed.peek().is_none() {
+            return Self::default();
+        }
+        let Some(median) = estimate.median_total() else {
+            return Self::default();
+        };
+        let told = placed.map(|(node, total, progress)| {
+            let weight = (progress / WITNESS).min(1.0);
+            let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
+            let sum = weight * ln_ratio;
+            (node, Evidence { sum, weight })
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|(node, _)| *node);
+        let mut heard: Vec<(NodeIndex, Evidence)> = Vec::new();
+        for (node, more) in told {
+            match heard.last_mut() {
+                Some((last, evidence)) if *last == node => evidence.add(more),
+                _ => heard.push((node, more)),
+            }
+        }
+        Self(heard)
+    }
+}
+
 /// The present evidence about the nodes, tenant by tenant.
-struct Heard {
+struct Evidences {
     /// Per node of the snapshot; zero for nodes that are not among `nodes`.
     all: Vec<Evidence>,
     /// Nodes with evidence of the tenant's attempts; one may be listed more than once.
     nodes: Vec<NodeIndex>,
 }
 
-impl Heard {
+impl Evidences {
     fn of(nodes: usize) -> Self {
         Self {
             all: vec![Evidence::default(); nodes],
@@ -141,24 +183,11 @@ impl Heard {
     }
 
     /// Adds the evidence of one job's attempts.
-    fn listen(&mut self, state: &JobView<'_>) {
-        let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
-        let mut placed = attempts
-            .filter_map(|a| Some((a.total?, a.own_progress(), a.node?)))
-            .peekable();
-        if placed.peek().is_none() {
-            return;
-        }
-        let Some(median) = state.estimate.median_total() else {
-            return;
-        };
-        for (total, progress, node) in placed {
-            let weight = (progress / WITNESS).min(1.0);
+    fn add(&mut self, heard: &Heard) {
+        for (node, more) in &heard.0 {
             if let Some(evidence) = self.all.get_mut(node.0) {
-                let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
-                evidence.sum += weight * ln_ratio;
-                evidence.weight += weight;
-                self.nodes.push(node);
+                evidence.add(*more);
+                self.nodes.push(*node);
             }
         }
     }

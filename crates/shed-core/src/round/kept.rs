@@ -1,0 +1,279 @@
+//! The planner's findings about each job, kept from pass to pass, so that the cost of a pass follows what changed.
+//!
+//! A pass *looks* at a job, which means that it estimates each attempt and has the policy judge the job, only
+//!
+//! - if the job has news and the last look was some time ago: [`PATIENCE`] of the job's usual task time or of its
+//!   slack, whichever is less,
+//! - if its next moment of interest has come: the one that the policy named, its deadline, the end of a back-off,
+//! - or if the job is new, or the nodes have changed.
+//!
+//! Between two looks the following is exact in every pass: which tasks wait, run or have ended, the capacity that the
+//! job holds, and its slack. These are as of the last look: the predicted ends of attempts, their probabilities of a
+//! miss, the job's distribution, its PoCD, and the policy's belief. The policy acts on a job only in a pass that looks
+//! at it.
+
+use std::cmp::Ordering;
+
+use crate::capacity::{Holdings, UnusableNodes};
+use crate::ids::{JobKey, NodeName, TaskIndex};
+use crate::round::estimates::JobEstimate;
+use crate::round::job::JobView;
+use crate::round::slow::Heard;
+use crate::snapshot::{JobSnapshot, Snapshot};
+use crate::time::{Instant, Span};
+
+/// The share of a job's usual task time, and of its slack, for which its news wait at most.
+const PATIENCE: f64 = 0.02;
+
+/// The jobs of a pass whose facts may differ from those of the pass before, by position.
+#[derive(Debug, Clone, Copy)]
+pub enum Changed<'n> {
+    /// All of them.
+    All,
+    /// Those that are marked.
+    Marked(&'n [bool]),
+}
+
+impl Changed<'_> {
+    /// Whether the job at that position is one of them.
+    pub(crate) fn has(self, position: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Marked(marked) => marked.get(position).copied().unwrap_or(true),
+        }
+    }
+}
+
+/// When a job must be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appointment {
+    /// If it has news, at this time at the soonest.
+    pub rested: Instant,
+    /// In any case then.
+    pub until: Option<Instant>,
+}
+
+/// How a pass came to its view of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It looked at the job.
+    Looked,
+    /// It has the findings of the last look; the job had this position in the pass before.
+    Kept(usize),
+}
+
+/// The findings about one job.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) key: JobKey,
+    submitted: Instant,
+    pub(crate) looked: Instant,
+    /// How long news of the job wait after that look.
+    pub(crate) rest: Span,
+    /// The job's next moment of interest.
+    pub(crate) until: Option<Instant>,
+    /// Whether news of the job wait.
+    pub(crate) has_news: bool,
+    pub(crate) is_new: bool,
+    pub(crate) estimate: JobEstimate,
+    pub(crate) holdings: Holdings,
+    pub(crate) heard: Heard,
+    pub(crate) next_retry: Option<Instant>,
+    pub(crate) ready: Vec<TaskIndex>,
+    pub(crate) held_back: Vec<TaskIndex>,
+    pub(crate) untouched: u32,
+    pub(crate) active: u32,
+    /// Whether the job is hopeless, and when it has no slack left.
+    pub(crate) rank: Option<(bool, i64)>,
+    pub(crate) t_avg: f64,
+    pub(crate) overhead: Option<f64>,
+    pub(crate) clone_rest: Span,
+    pub(crate) stragglers: Vec<TaskIndex>,
+    pub(crate) ln_pocd: Option<f64>,
+    /// When the job's last task is expected to end.
+    pub(crate) completes: Option<Instant>,
+}
+
+impl Kept {
+    /// The findings at the end of a pass.
+    fn of(now: Instant, view: JobView<'_>) -> Self {
+        let ends = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
+        Self {
+            key: view.job.key.clone(),
+            submitted: view.job.submitted,
+            looked: view.looked,
+            rest: match view.origin {
+                Origin::Looked => rest(&view.estimate),
+                Origin::Kept(_) => view.rest,
+            },
+            until: view.until,
+            has_news: view.has_news,
+            is_new: view.is_new && !view.has_run(),
+            estimate: view.estimate,
+            holdings: view.holdings,
+            heard: view.heard,
+            next_retry: view.next_retry,
+            ready: view.ready,
+            held_back: view.held_back,
+            untouched: view.untouched,
+            active: view.active,
+            rank: view.rank.map(|rank| shifted(rank, now.since(Instant(0)))),
+            t_avg: view.t_avg,
+            overhead: view.overhead,
+            clone_rest: view.clone_rest,
+            stragglers: view.stragglers,
+            ln_pocd: view.ln_pocd_before,
+            completes: view.completion.filter(|it| it.is_finite()).map(ends),
+        }
+    }
+
+    /// When the job must be looked at, as far as is known now.
+    fn due(&self) -> Option<Instant> {
+        let news = self.has_news.then(|| self.looked.plus(self.rest));
+        self.until.into_iter().chain(news).min()
+    }
+
+    fn is_due(&self, now: Instant, has_news: bool) -> bool {
+        let comes = |at: Instant| at <= now;
+        let rested = self.looked.plus(self.rest);
+        now < self.looked
+            || self.until.is_some_and(comes)
+            || (has_news || self.has_news) && comes(rested)
+    }
+}
+
+/// The findings about the jobs of the last pass, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct KeptJobs {
+    jobs: Vec<Kept>,
+    nodes: Vec<NodeName>,
+    unusable: UnusableNodes,
+}
+
+impl KeptJobs {
+    /// The jobs of the snapshot, and the keys of jobs that are gone, unless every job is looked at. `look` makes a
+    /// new view.
+    pub(crate) fn views<'a>(
+        self,
+        snapshot: &'a Snapshot,
+        unusable: &UnusableNodes,
+        changed: Changed<'_>,
+        look: impl Fn(&'a JobSnapshot) -> JobView<'a>,
+    ) -> (Vec<JobView<'a>>, Option<Vec<JobKey>>) {
+        let is_same = self.unusable == *unusable && self.has_nodes(snapshot);
+        let changed = if is_same { changed } else { Changed::All };
+        let now = snapshot.now;
+        let mut past = Past::of(self.jobs);
+        let mut views = Vec::with_capacity(snapshot.jobs.len());
+        for (position, job) in snapshot.jobs.iter().enumerate() {
+            let kept = past.take(job);
+            let has_news = changed.has(position);
+            let kept = match changed {
+                Changed::All => None,
+                Changed::Marked(_) => kept.filter(|(_, kept)| !kept.is_due(now, has_news)),
+            };
+            views.push(match kept {
+                None => look(job),
+                Some((at, kept)) => JobView::kept(now, job, (at, kept), has_news, unusable),
+            });
+        }
+        let gone = match changed {
+            Changed::All => None,
+            Changed::Marked(_) => Some(past.gone(snapshot)),
+        };
+        (views, gone)
+    }
+
+    /// Keeps the findings of a pass. Returns when the next job must be looked at.
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        unusable: UnusableNodes,
+        views: Vec<JobView<'_>>,
+    ) -> (Self, Option<Instant>) {
+        let jobs: Vec<Kept> = views
+            .into_iter()
+            .map(|view| Kept::of(snapshot.now, view))
+            .collect();
+        let next = jobs.iter().filter_map(Kept::due).min();
+        let nodes = snapshot.nodes.iter().map(|node| node.name.clone());
+        let kept = Self {
+            nodes: nodes.collect(),
+            jobs,
+            unusable,
+        };
+        (kept, next)
+    }
+
+    /// When each job of the last pass must be looked at, by position.
+    pub(crate) fn appointments(&self) -> impl Iterator<Item = Appointment> {
+        self.jobs.iter().map(|kept| Appointment {
+            rested: kept.looked.plus(kept.rest),
+            until: kept.until,
+        })
+    }
+
+    fn has_nodes(&self, snapshot: &Snapshot) -> bool {
+        let names = snapshot.nodes.iter().map(|node| &node.name);
+        self.nodes.iter().eq(names)
+    }
+}
+
+/// The rank with this much more slack.
+pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64) {
+    let slack = match slack {
+        i64::MAX => slack,
+        slack => slack.saturating_add(by.0),
+    };
+    (is_hopeless, slack)
+}
+
+/// How long news of the job wait.
+fn rest(estimate: &JobEstimate) -> Span {
+    let slack = estimate.slack.filter(|slack| *slack > 0.0);
+    let times = estimate.mean_run.into_iter().chain(slack);
+    let least = times.fold(f64::INFINITY, f64::min);
+    if least.is_finite() {
+        Span::from_seconds_f64(PATIENCE * least)
+    } else {
+        Span::default()
+    }
+}
+
+/// The jobs of the last pass while those of this one are matched with them. Both are in the order of submission, then
+/// key; a job that is not counts as new.
+struct Past {
+    jobs: Vec<Option<Kept>>,
+    next: usize,
+}
+
+impl Past {
+    fn of(jobs: Vec<Kept>) -> Self {
+        Self {
+            jobs: jobs.into_iter().map(Some).collect(),
+            next: 0,
+        }
+    }
+
+    /// The job's position then, and the findings about it.
+    fn take(&mut self, job: &JobSnapshot) -> Option<(usize, Kept)> {
+        while let Some(place) = self.jobs.get_mut(self.next) {
+            let kept = place.as_ref().map(|kept| (kept.submitted, &kept.key));
+            match kept.cmp(&Some((job.submitted, &job.key))) {
+                Ordering::Less => self.next += 1,
+                Ordering::Equal => {
+                    self.next += 1;
+                    return Some((self.next - 1, place.take()?));
+                }
+                Ordering::Greater => return None,
+            }
+        }
+        None
+    }
+
+    /// The keys of the jobs that the snapshot no longer has.
+    fn gone(self, snapshot: &Snapshot) -> Vec<JobKey> {
+        let left = self.jobs.into_iter().flatten().map(|kept| kept.key);
+        let is_gone = |key: &JobKey| snapshot.jobs.iter().all(|job| job.key != *key);
+        left.filter(is_gone).collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! What a pass has learned, for the planner's memory.
+
+use crate::estimate::history::Lesson;
+use crate::ids::JobKey;
+use crate::memory::{Arrivals, JobMemory, Memory, PolicyState, Redraws, SlowNodes};
+use crate::round::learn::lesson;
+use crate::round::{JobView, Round};
+use crate::snapshot::Snapshot;
+use crate::time::Instant;
+
+/// What a pass has learned.
+pub(crate) struct Lessons {
+    now: Instant,
+    slow_nodes: SlowNodes,
+    redraws: Redraws,
+    arrivals: Arrivals,
+    /// The jobs that the pass looked at.
+    jobs: Vec<(JobKey, Option<Lesson>)>,
+    /// Those that the policy acted on.
+    acted: Vec<(JobKey, JobMemory)>,
+    states: Vec<(JobKey, PolicyState)>,
+    /// The jobs of the pass before that are gone; absent if every job was looked at, so that all others are.
+    gone: Option<Vec<JobKey>>,
+}
+
+impl Lessons {
+    /// Those about the cluster.
+    pub(super) fn of(round: &mut Round<'_>) -> Self {
+        Self {
+            now: round.snapshot.now,
+            slow_nodes: std::mem::take(&mut round.beliefs.remembered),
+            redraws: std::mem::take(&mut round.redraws),
+            arrivals: std::mem::take(&mut round.arrivals),
+            jobs: Vec::new(),
+            acted: Vec::new(),
+            states: Vec::new(),
+            gone: std::mem::take(&mut round.gone),
+        }
+    }
+
+    /// Those of a job that the pass looked at.
+    pub(super) fn add(&mut self, now: Instant, state: &JobView<'_>) {
+        let key = &state.job.key;
+        let lesson = lesson(state.job, &state.estimate);
+        self.jobs.push((key.clone(), lesson));
+        if state.has_run() {
+            let job = JobMemory {
+                last_optimized: Some(now),
+                was_idle: state.was_idle,
+            };
+            self.acted.push((key.clone(), job));
+        }
+    }
+
+    /// The policy's memory of jobs, by position.
+    pub(crate) fn add_states(&mut self, snapshot: &Snapshot, states: Vec<(usize, PolicyState)>) {
+        let named = states.into_iter().filter_map(|(position, state)| {
+            let job = snapshot.jobs.get(position)?;
+            Some((job.key.clone(), state))
+        });
+        self.states.extend(named);
+    }
+
+    /// Adds the lessons to the memory.
+    pub(crate) fn enter(self, memory: &mut Memory) {
+        memory.set_slow_nodes(self.slow_nodes);
+        memory.set_redraws(self.redraws);
+        memory.set_arrivals(self.arrivals);
+        for (key, job) in self.acted {
+            memory.set(key, job);
+        }
+        for (key, state) in self.states {
+            memory.set_state(key, state);
+        }
+        let gone = match self.gone {
+            Some(gone) => memory.forget(gone),
+            None => {
+                let present: Vec<&JobKey> = self.jobs.iter().map(|(key, _)| key).collect();
+                memory.keep_only(&present)
+            }
+        };
+        memory.teach(self.now, self.jobs, &gone);
+    }
+}
