@@ -2,7 +2,9 @@
 //! and the nodes that can hold one more attempt. Free capacity only shrinks within a pass, because a stopped attempt
 //! frees its capacity in a later pass, once it is gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use smallvec::SmallVec;
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::resources::Resources;
@@ -99,7 +101,7 @@ pub(crate) fn names(snapshot: &Snapshot) -> BTreeSet<&str> {
 
 /// Amounts of the resources that some job requests, in one fixed order. A pass compares them once per launch and
 /// node, where walks through maps would take noticeable time.
-pub(crate) type Amounts = Vec<i64>;
+pub(crate) type Amounts = SmallVec<[i64; 4]>;
 
 /// Whether the free amounts cover the demand.
 pub(crate) fn fits(room: &[i64], demand: &[i64]) -> bool {
@@ -133,7 +135,7 @@ impl Room {
 
     /// The free part of the node.
     pub(crate) fn node(&self, node: NodeIndex) -> Option<&[i64]> {
-        self.nodes.get(node.0).map(Vec::as_slice)
+        self.nodes.get(node.0).map(SmallVec::as_slice)
     }
 
     /// Whether usable capacity covers the demand.
@@ -258,6 +260,8 @@ pub struct Capacity {
     pub(crate) room_after_kills: Room,
     /// Attempts without a node that first fit assigned to one, ascending by job, task, number.
     placed: Vec<(AttemptId, NodeIndex)>,
+    /// The node that first fit assigned to all such attempts of a job, by position in the snapshot.
+    placed_together: BTreeMap<usize, NodeIndex>,
     /// First attempts and retries that were launched beyond capacity and still wait for the cluster to grow, as
     /// positions of their jobs.
     pub(crate) surging: Vec<usize>,
@@ -302,7 +306,7 @@ impl Capacity {
                 .iter()
                 .map(|node| match node.usable {
                     true => amounts(&node.free),
-                    false => vec![0; names.len()],
+                    false => names.iter().map(|_| 0).collect(),
                 })
                 .collect(),
         };
@@ -318,6 +322,7 @@ impl Capacity {
             usable,
             used,
             placed: Vec::new(),
+            placed_together: BTreeMap::new(),
             surging: Vec::new(),
             unusable,
             unplaceable: Vec::new(),
@@ -349,6 +354,12 @@ impl Capacity {
         let mut jobs: Vec<(usize, &JobSnapshot)> = jobs.map(|(at, (job, _))| (at, job)).collect();
         jobs.sort_by_key(|(_, job)| (job.submitted, &job.key));
         for (position, job) in jobs {
+            let unplaced = holdings
+                .get(position)
+                .map_or(0, |held| held.all - held.placed);
+            if self.charge_together(position, job, unplaced) {
+                continue;
+            }
             let Some(demand) = self.demands.get(position) else {
                 continue;
             };
@@ -373,6 +384,22 @@ impl Capacity {
         self.placed.sort_unstable_by_key(|placed| placed.0);
     }
 
+    /// Charges a job's attempts without a node at once, if the job has a single node and that holds them all.
+    fn charge_together(&mut self, position: usize, job: &JobSnapshot, unplaced: usize) -> bool {
+        let ([node], Some(demand)) = (&*job.eligible_nodes, self.demands.get(position)) else {
+            return false;
+        };
+        let room = self.room.node(*node).unwrap_or_default();
+        if (times_in(room, demand) as usize) < unplaced {
+            return false;
+        }
+        let count = i64::try_from(unplaced).unwrap_or(i64::MAX);
+        let all: Amounts = demand.iter().map(|one| one.saturating_mul(count)).collect();
+        self.room.take(Some(*node), &all);
+        self.placed_together.insert(position, *node);
+        true
+    }
+
     fn return_killed(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
         let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
         for (position, (job, _)) in jobs.filter(|(_, (_, held))| held.killed > 0) {
@@ -390,10 +417,9 @@ impl Capacity {
     #[must_use]
     pub fn tentative_node(&self, id: AttemptId) -> Option<NodeIndex> {
         let position = self.placed.binary_search_by_key(&id, |placed| placed.0);
-        position
-            .ok()
-            .and_then(|at| self.placed.get(at))
-            .map(|placed| placed.1)
+        let placed = position.ok().and_then(|at| self.placed.get(at));
+        let node = placed.map(|placed| placed.1);
+        node.or_else(|| self.placed_together.get(&id.0).copied())
     }
 
     /// How often the demand fits into the free usable capacity.

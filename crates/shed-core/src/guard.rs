@@ -89,7 +89,10 @@ impl GuardedPlanner {
         let faulty = &self.faulty;
         let is_checked = |at, job: &JobSnapshot| changed.has(at) || faulty.contains(&job.key);
         let (snapshot, faults) = sound_where(snapshot, is_checked);
-        self.faulty = faults.iter().filter_map(|fault| fault.job.clone()).collect();
+        self.faulty = faults
+            .iter()
+            .filter_map(|fault| fault.job.clone())
+            .collect();
         let changed = match faults.is_empty() {
             true => changed,
             // Without the invalid facts the positions are other ones.

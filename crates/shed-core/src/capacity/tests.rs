@@ -49,7 +49,7 @@ fn a_first_attempt_that_fits_nowhere_is_a_surge_one_and_holds_nothing() {
     let snapshot = world(9.0, 1, 1000).job(waiting).build();
     let capacity = Capacity::new(&snapshot, 1.0);
     assert_eq!(capacity.surging, [0]);
-    assert_eq!(capacity.room.total, [0, 109]);
+    assert_eq!(*capacity.room.total, [0, 109]);
 }
 
 #[test]

@@ -122,8 +122,7 @@ impl Evictions {
                 continue;
             };
             // `settle` stops the live attempts of a job that must not run.
-            let tasks = state.estimate.tasks.iter().filter(|_| state.may_run());
-            for task in tasks.filter(|task| task.attempts.len() > 1) {
+            for task in state.estimate.cloned().filter(|_| state.may_run()) {
                 let kept = task.kept().map(|kept| kept.number);
                 let clones = task.attempts.iter();
                 let clones = clones.filter(|a| a.kind == AttemptKind::Clone);
@@ -176,7 +175,7 @@ impl Evictions {
             Some(node) => (node, Vec::new()),
             None => self.clear_node(pass, (job, worth), demand)?,
         };
-        let mut total = pass.capacity.room_after_kills.total().to_vec();
+        let mut total = Amounts::from_slice(pass.capacity.room_after_kills.total());
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
             add(&mut total, &victim.demand, 1);
         }
@@ -211,7 +210,7 @@ impl Evictions {
         mut total: Amounts,
     ) {
         let room = pass.capacity.room_after_kills.node(node);
-        let mut room = room.unwrap_or_default().to_vec();
+        let mut room = Amounts::from_slice(room.unwrap_or_default());
         let on_node = |victim: &Victim| victim.node == Some(node);
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
             if on_node(victim) {
@@ -254,7 +253,7 @@ impl Evictions {
                 .unwrap_or_default();
             let (room, picked) = trials
                 .entry(node)
-                .or_insert_with(|| (room.to_vec(), Vec::new()));
+                .or_insert_with(|| (Amounts::from_slice(room), Vec::new()));
             if self.may_go(pass, victim, worth, picked) {
                 add(room, &victim.demand, 1);
                 picked.push(at);

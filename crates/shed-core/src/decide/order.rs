@@ -160,14 +160,8 @@ fn urgency(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (bool, i64
     };
     let waiting = state.ready.len() as f64 + f64::from(state.untouched);
     let mean_run = state.estimate.mean_run.unwrap_or(0.0);
-    let running = state.estimate.tasks.iter();
-    let (mut work, mut longest) = (waiting * mean_run, 0.0_f64);
-    for remaining in running.filter_map(|task| task.remaining()) {
-        if remaining.is_finite() {
-            work += remaining;
-            longest = longest.max(remaining);
-        }
-    }
+    let [running, mut longest] = state.estimate.left();
+    let work = waiting * mean_run + running;
     if waiting > 0.0 {
         longest = longest.max(mean_run);
     }

@@ -232,7 +232,10 @@ impl History {
     ) {
         let mut gone: Vec<&JobKey> = gone.iter().collect();
         gone.sort_unstable();
-        for lesson in gone.into_iter().filter_map(|key| self.under_way.remove(key)) {
+        for lesson in gone
+            .into_iter()
+            .filter_map(|key| self.under_way.remove(key))
+        {
             let class = self.classes.entry(lesson.class).or_default();
             Arc::make_mut(class).record(&lesson.times, PER_CLASS_MAX, now);
             let tenant = self.tenants.entry(lesson.tenant).or_default();

@@ -365,7 +365,8 @@ impl<R: PolicyRule> AnyRule for R {
                 Origin::Kept(at) => kept.get_mut(at).map(std::mem::take),
                 Origin::Looked => None,
             };
-            let (state, belief) = known.unwrap_or_else(|| (read(&view.job.key), R::Belief::default()));
+            let (state, belief) =
+                known.unwrap_or_else(|| (read(&view.job.key), R::Belief::default()));
             opened.states.push(state);
             opened.beliefs.push(belief);
         }

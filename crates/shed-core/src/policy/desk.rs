@@ -116,6 +116,11 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.states.get_mut(position)
     }
 
+    /// Whether jobs may be gone since the pass before.
+    pub(crate) fn may_have_departed(&self) -> bool {
+        self.round.gone.as_ref().is_none_or(|gone| !gone.is_empty())
+    }
+
     /// Whether the policy remembers a job that is no longer in the snapshot.
     #[must_use]
     pub fn has_departed(&self) -> bool {

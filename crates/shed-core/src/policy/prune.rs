@@ -42,7 +42,7 @@ pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'
         if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
             continue;
         }
-        for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
+        for task in state.estimate.cloned() {
             let Some(kept) = task.kept() else {
                 continue;
             };

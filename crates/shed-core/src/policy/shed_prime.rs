@@ -24,6 +24,7 @@ mod bundles;
 mod cross_job_prior;
 mod feasible_set;
 mod headroom;
+mod outlook;
 mod preempt;
 mod prune;
 mod value_density;
@@ -57,7 +58,7 @@ pub struct ShedPrime {
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
     pub timely: bool,
-    /// The time between two judgements of a job while nothing happens.
+    /// The time between two judgements of a job while nothing happens, at most; less for jobs of short tasks.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -103,7 +104,7 @@ word!(
 
 impl PolicyRule for ShedPrime {
     type Belief = beliefs::Belief;
-    type State = ();
+    type State = outlook::Outlook;
     /// The usual task time as a share of the time between the job's submission and its deadline.
     type Place = f64;
 
@@ -146,10 +147,14 @@ impl PolicyRule for ShedPrime {
         }
     }
 
-    fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<beliefs::Belief> {
+    fn judge(
+        &self,
+        job: &JobView<'_>,
+        recall: &Recall<'_, outlook::Outlook>,
+    ) -> Judgement<beliefs::Belief> {
         Judgement {
             belief: beliefs::Belief::of(job),
-            ..Judgement::every(self.interval, job, recall)
+            ..Judgement::every(self.interval.min(job.patience()), job, recall)
         }
     }
 

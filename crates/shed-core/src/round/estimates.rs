@@ -3,6 +3,8 @@
 
 mod attempt;
 
+use std::cell::OnceCell;
+
 use crate::round::learn::Learner;
 use crate::round::slow::LnRatios;
 use smallvec::{SmallVec, smallvec};
@@ -127,6 +129,10 @@ pub struct JobEstimate {
     pub tasks: Vec<TaskEstimate>,
     /// Mean progress over all tasks, where a finished task counts 1 (A17).
     pub progress: f64,
+    /// The number of live attempts.
+    pub(crate) attempts: usize,
+    /// See [`JobEstimate::left`].
+    left: OnceCell<[f64; 2]>,
     /// Seconds that ended attempts took for a whole task: recorded winners, and successes that `settle` has not
     /// recorded yet. Without those a job whose healthy attempts end together would for an instant be judged by its
     /// slow ones alone.
@@ -137,9 +143,7 @@ impl JobEstimate {
     /// The estimate of a task, if it is unfinished and has live attempts.
     #[must_use]
     pub fn task(&self, index: TaskIndex) -> Option<&TaskEstimate> {
-        let position = self
-            .tasks
-            .binary_search_by_key(&index, |task| task.index);
+        let position = self.tasks.binary_search_by_key(&index, |task| task.index);
         position.ok().and_then(|position| self.tasks.get(position))
     }
 
@@ -153,6 +157,8 @@ impl JobEstimate {
             mean_run: None,
             tasks: Vec::with_capacity(job.tasks.len()),
             progress: 0.0,
+            attempts: 0,
+            left: OnceCell::new(),
             ended: job.ended_runs.iter().map(|run| run.seconds()).collect(),
         }
     }
@@ -193,13 +199,41 @@ impl JobEstimate {
         if starts_late && estimate.attempts.len() > 1 {
             estimate.expect_begins();
         }
-        self.tasks.push(estimate);
+        self.add(estimate);
+    }
+
+    fn add(&mut self, task: TaskEstimate) {
+        self.attempts += task.attempts.len();
+        self.tasks.push(task);
+    }
+
+    /// Seconds that the running tasks still need: all together, and the one that needs most. Tasks without an estimate
+    /// do not count.
+    pub(crate) fn left(&self) -> [f64; 2] {
+        *self.left.get_or_init(|| {
+            let remaining = self.tasks.iter().filter_map(TaskEstimate::remaining);
+            let known = remaining.filter(|remaining| remaining.is_finite());
+            known.fold([0.0, 0.0], |[sum, longest], it| [sum + it, longest.max(it)])
+        })
+    }
+
+    /// The tasks with several attempts.
+    pub fn cloned(&self) -> impl Iterator<Item = &TaskEstimate> {
+        // Most jobs have none.
+        let tasks = match self.attempts > self.tasks.len() {
+            true => self.tasks.as_slice(),
+            false => &[],
+        };
+        tasks.iter().filter(|task| task.attempts.len() > 1)
     }
 
     /// Forgets the tasks, which are noted again, and returns their estimates.
     pub(crate) fn begin_again(&mut self, job: &JobSnapshot) -> Vec<TaskEstimate> {
+        self.attempts = 0;
+        self.left = OnceCell::new();
         self.ended.clear();
-        self.ended.extend(job.ended_runs.iter().map(|run| run.seconds()));
+        self.ended
+            .extend(job.ended_runs.iter().map(|run| run.seconds()));
         let capacity = self.tasks.len();
         std::mem::replace(&mut self.tasks, Vec::with_capacity(capacity))
     }
@@ -214,7 +248,7 @@ impl JobEstimate {
         known: Option<TaskEstimate>,
     ) {
         let known = match known {
-            Some(known) if known.is_of(task) => return self.tasks.push(known),
+            Some(known) if known.is_of(task) => return self.add(known),
             known => known,
         };
         self.note_running(now, overhead, job, task);

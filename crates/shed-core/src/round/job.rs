@@ -7,7 +7,7 @@ use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
 use crate::round::estimates::{JobEstimate, TaskEstimate};
-use crate::round::kept::{Kept, Origin, shifted};
+use crate::round::kept::{Kept, Origin, rest, shifted};
 use crate::round::slow::Heard;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
@@ -81,7 +81,8 @@ pub struct JobView<'a> {
     /// How long news of the job wait since that look, and whether some do.
     pub(crate) rest: Span,
     pub(crate) has_news: bool,
-    /// The job's next moment of interest.
+    /// When the policy needs to judge the job again, and when its facts next change by themselves.
+    pub(crate) next: Option<Instant>,
     pub(crate) until: Option<Instant>,
     /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
@@ -190,14 +191,15 @@ impl<'a> JobView<'a> {
         (view.ln_pocd_before, view.ln_pocd_after) = (kept.ln_pocd, kept.ln_pocd);
         let left = |at: Instant| at.since(now).seconds().max(0.0);
         view.completion = kept.completes.map(left);
-        view.until = kept.until;
+        (view.next, view.until) = (kept.next, kept.until);
         if has_news {
             let past = view.estimate.begin_again(job);
             let mut past = past.into_iter().peekable();
             view.count(now, unusable, |view, task| {
                 let known = std::iter::from_fn(|| past.next_if(|it| it.index <= task.index));
                 let known = known.filter(|it| it.index == task.index).last();
-                view.estimate.note_known(now, view.t_avg, (job, task), known);
+                view.estimate
+                    .note_known(now, view.t_avg, (job, task), known);
             });
             view.until = view.moments(now).chain(view.until).min();
         } else {
@@ -248,12 +250,7 @@ impl<'a> JobView<'a> {
         self.untouched = job.rules.completions.saturating_sub(known);
     }
 
-    fn before_tasks(
-        now: Instant,
-        t_avg: f64,
-        job: &'a JobSnapshot,
-        estimate: JobEstimate,
-    ) -> Self {
+    fn before_tasks(now: Instant, t_avg: f64, job: &'a JobSnapshot, estimate: JobEstimate) -> Self {
         Self {
             job,
             estimate,
@@ -261,6 +258,7 @@ impl<'a> JobView<'a> {
             looked: now,
             rest: Span::default(),
             has_news: false,
+            next: None,
             until: None,
             holdings: Holdings::default(),
             heard: Heard::default(),
@@ -498,9 +496,22 @@ impl<'a> JobView<'a> {
         self.origin == Origin::Looked
     }
 
+    /// How long the job may be left alone without news: very long while its times are unknown.
+    pub(crate) fn patience(&self) -> Span {
+        match rest(&self.estimate) {
+            Span(0) => Span(i64::MAX / 4),
+            rest => Span(2 * rest.0),
+        }
+    }
+
+    /// Whether the job's facts may have changed since the pass before.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.is_looked_at() || self.has_news
+    }
+
     /// The policy needs to look at the job then, if that is sooner than known.
     pub(crate) fn look_at(&mut self, at: Option<Instant>) {
-        self.until = self.until.into_iter().chain(at).min();
+        self.next = self.next.into_iter().chain(at).min();
     }
 
     pub(crate) fn report(&mut self, now: Instant) -> JobReport {

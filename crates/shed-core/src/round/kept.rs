@@ -3,8 +3,9 @@
 //! A pass *looks* at a job, which means that it estimates each attempt and has the policy judge the job, only
 //!
 //! - if the job has news and the last look was some time ago: [`PATIENCE`] of the job's usual task time or of its
-//!   slack, whichever is less,
-//! - if its next moment of interest has come: the one that the policy named, its deadline, the end of a back-off,
+//!   slack, whichever is less; half of that suffices in a pass that is made anyway,
+//! - if its next moment of interest has come: its deadline, the end of a back-off, or the moment that the policy
+//!   named, but no sooner than that after the last look,
 //! - or if the job is new, or the nodes have changed.
 //!
 //! Between two looks the following is exact in every pass: which tasks wait, run or have ended, the capacity that the
@@ -44,13 +45,37 @@ impl Changed<'_> {
     }
 }
 
-/// When a job must be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When a job must be looked at. A pass that is made shortly before looks at it as well, so that the looks at many
+/// jobs need few passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Appointment {
-    /// If it has news, at this time at the soonest.
-    pub rested: Instant,
-    /// In any case then.
-    pub until: Option<Instant>,
+    looked: Instant,
+    /// How long news of the job wait.
+    rest: Span,
+    /// When the policy needs to judge the job again.
+    next: Option<Instant>,
+    /// When the job's facts change by themselves.
+    until: Option<Instant>,
+}
+
+impl Appointment {
+    /// When the next pass must be made for the job.
+    #[must_use]
+    pub fn at(&self, has_news: bool) -> Option<Instant> {
+        let news = has_news.then(|| self.looked.plus(self.rest));
+        let moments = self.until.into_iter().chain(self.next);
+        moments.chain(news).min()
+    }
+
+    /// Whether a pass looks at the job.
+    #[must_use]
+    pub fn is_due(&self, now: Instant, has_news: bool) -> bool {
+        let soon = now.plus(Span(self.rest.0 / 2));
+        let news = has_news.then(|| self.looked.plus(self.rest));
+        now < self.looked
+            || self.until.is_some_and(|at| at <= now)
+            || self.next.into_iter().chain(news).any(|at| at <= soon)
+    }
 }
 
 /// How a pass came to its view of a job.
@@ -70,7 +95,8 @@ pub(crate) struct Kept {
     pub(crate) looked: Instant,
     /// How long news of the job wait after that look.
     pub(crate) rest: Span,
-    /// The job's next moment of interest.
+    /// When the policy needs to judge the job again, and when its facts next change by themselves.
+    pub(crate) next: Option<Instant>,
     pub(crate) until: Option<Instant>,
     /// Whether news of the job wait.
     pub(crate) has_news: bool,
@@ -97,15 +123,17 @@ pub(crate) struct Kept {
 impl Kept {
     /// The findings at the end of a pass.
     fn of(now: Instant, view: JobView<'_>) -> Self {
+        let rest = match view.origin {
+            Origin::Looked => rest(&view.estimate),
+            Origin::Kept(_) => view.rest,
+        };
         let ends = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
         Self {
             key: view.job.key.clone(),
             submitted: view.job.submitted,
             looked: view.looked,
-            rest: match view.origin {
-                Origin::Looked => rest(&view.estimate),
-                Origin::Kept(_) => view.rest,
-            },
+            rest,
+            next: view.next.map(|next| next.max(view.looked.plus(rest))),
             until: view.until,
             has_news: view.has_news,
             is_new: view.is_new && !view.has_run(),
@@ -127,18 +155,22 @@ impl Kept {
         }
     }
 
+    fn appointment(&self) -> Appointment {
+        Appointment {
+            looked: self.looked,
+            rest: self.rest,
+            next: self.next,
+            until: self.until,
+        }
+    }
+
     /// When the job must be looked at, as far as is known now.
     fn due(&self) -> Option<Instant> {
-        let news = self.has_news.then(|| self.looked.plus(self.rest));
-        self.until.into_iter().chain(news).min()
+        self.appointment().at(self.has_news)
     }
 
     fn is_due(&self, now: Instant, has_news: bool) -> bool {
-        let comes = |at: Instant| at <= now;
-        let rested = self.looked.plus(self.rest);
-        now < self.looked
-            || self.until.is_some_and(comes)
-            || (has_news || self.has_news) && comes(rested)
+        self.appointment().is_due(now, has_news || self.has_news)
     }
 }
 
@@ -206,10 +238,7 @@ impl KeptJobs {
 
     /// When each job of the last pass must be looked at, by position.
     pub(crate) fn appointments(&self) -> impl Iterator<Item = Appointment> {
-        self.jobs.iter().map(|kept| Appointment {
-            rested: kept.looked.plus(kept.rest),
-            until: kept.until,
-        })
+        self.jobs.iter().map(Kept::appointment)
     }
 
     fn has_nodes(&self, snapshot: &Snapshot) -> bool {
@@ -228,7 +257,7 @@ pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64
 }
 
 /// How long news of the job wait.
-fn rest(estimate: &JobEstimate) -> Span {
+pub(crate) fn rest(estimate: &JobEstimate) -> Span {
     let slack = estimate.slack.filter(|slack| *slack > 0.0);
     let times = estimate.mean_run.into_iter().chain(slack);
     let least = times.fold(f64::INFINITY, f64::min);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::fit::LawChoice;
-use crate::ids::{JobKey, AttemptNumber, NodeName, TaskIndex};
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::memory::{Arrivals, Memory, Redraws};
 use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
@@ -69,7 +69,7 @@ pub struct Round<'a> {
     /// Nodes where capacity that comes free is reserved for waiting first attempts.
     pub(crate) reserved: Vec<NodeIndex>,
     /// The keys of jobs of the pass before that are gone; absent if the pass looks at every job.
-    gone: Option<Vec<JobKey>>,
+    pub(crate) gone: Option<Vec<JobKey>>,
     /// The positions of the jobs whose tasks still wait after admission, in the order of service, with the number of
     /// attempts that each could still get; absent where that order changes with each attempt.
     pub(crate) queue: Option<Vec<(usize, u32)>>,

@@ -17,7 +17,8 @@ impl JobView<'_> {
         if !self.is_looked_at() {
             // They are those of the last look.
             if !self.doomed.is_empty() {
-                self.ln_pocd_after = self.ln_pocd(self.launch_time(), |task| self.ln_miss_kept(task));
+                self.ln_pocd_after =
+                    self.ln_pocd(self.launch_time(), |task| self.ln_miss_kept(task));
             }
             return;
         }

@@ -12,7 +12,7 @@ use shed_core::time::{Instant, Span};
 use super::attempt::ReportTimes;
 use super::bare::Bare;
 use super::outlook::Outlook;
-use super::steady::Appointment;
+use super::steady::Attention;
 
 /// As in the operator's ledger: the number of execution times of winners that are kept.
 pub(super) const ENDED_RUNS_MAX: usize = 32;
@@ -63,7 +63,7 @@ pub(super) struct Group {
     /// Whether a pass must examine the group now.
     pub(super) stirred: bool,
     pub(super) last_optimized: Option<Instant>,
-    pub(super) appointment: Appointment,
+    pub(super) attention: Attention,
     pub(super) launch_overhead: Span,
     /// Median task time of the group's job.
     pub(super) median: Span,
@@ -101,7 +101,7 @@ impl Group {
             wake: None,
             stirred: false,
             last_optimized: None,
-            appointment: Appointment::default(),
+            attention: Attention::default(),
             launch_overhead: Span(0),
             median: Span(0),
             reports: None,

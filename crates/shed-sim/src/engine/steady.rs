@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use shed_core::decide::next_attempts;
+use shed_core::decide::{Appointment, next_attempts};
 use shed_core::guard::GuardedPlanner;
 use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::{JobPhase, Snapshot};
@@ -34,17 +34,9 @@ pub(super) struct Steady {
 
 /// When a group must be looked at.
 #[derive(Debug, Default)]
-pub(super) struct Appointment {
+pub(super) struct Attention {
     has_news: bool,
-    /// With news: at this time at the soonest.
-    rested: Instant,
-    until: Option<Instant>,
-}
-
-impl Appointment {
-    fn is_due(&self, now: Instant) -> bool {
-        self.has_news && self.rested <= now || self.until.is_some_and(|until| until <= now)
-    }
+    appointment: Appointment,
 }
 
 impl Engine<'_> {
@@ -53,9 +45,10 @@ impl Engine<'_> {
         if self.planner.scope != Scope::Steady {
             return;
         }
-        let appointment = &mut self.groups[id as usize].appointment;
-        if !std::mem::replace(&mut appointment.has_news, true) {
-            let at = appointment.rested.max(self.now);
+        let attention = &mut self.groups[id as usize].attention;
+        if !std::mem::replace(&mut attention.has_news, true) {
+            let at = attention.appointment.at(true);
+            let at = at.map_or(self.now, |at| at.max(self.now));
             let wanted = &mut self.planner.steady.wanted;
             *wanted = Some(wanted.map_or(at, |wanted| wanted.min(at)));
             self.changed |= at <= self.now;
@@ -84,6 +77,27 @@ impl Engine<'_> {
         let mut memory = std::mem::take(&mut self.planner.memory);
         let policy = &self.settings.policy;
         let changed = shed_core::decide::Changed::Marked(&steady.marked);
+        DBG.with(|d| {
+            let mut d = d.borrow_mut();
+            d[0] += 1;
+            d[1] += ids.len() as u64;
+            d[2] += snapshot
+                .jobs
+                .iter()
+                .map(|j| j.tasks.len() as u64)
+                .sum::<u64>();
+            if d[0] % 20000 == 0 {
+                eprintln!(
+                    "{} passes {} live {} tasks {} due {} attempts-due {} steps",
+                    self.seconds(),
+                    d[0],
+                    d[1] as f64 / d[0] as f64,
+                    d[2] as f64 / d[0] as f64,
+                    d[3] as f64 / d[0] as f64,
+                    d[4] as f64 / d[0] as f64
+                );
+            }
+        });
         let passed = steady
             .planner
             .decide(&snapshot, &mut memory, policy, changed);
@@ -119,8 +133,19 @@ impl Engine<'_> {
             let Some(mut facts) = group.facts.take() else {
                 continue;
             };
-            let is_due = group.appointment.is_due(self.now);
-            marked.push(std::mem::take(&mut group.appointment.has_news));
+            let Attention {
+                has_news,
+                appointment,
+            } = &mut group.attention;
+            let is_due = appointment.is_due(self.now, *has_news);
+            marked.push(std::mem::take(has_news));
+            if is_due {
+                DBG.with(|d| {
+                    let mut d = d.borrow_mut();
+                    d[3] += 1;
+                    d[4] += facts.tasks.len() as u64;
+                });
+            }
             if observes && is_due {
                 self.refresh(id, &mut facts);
             }
@@ -131,9 +156,8 @@ impl Engine<'_> {
 
     fn keep_appointments(&mut self, ids: &[u32], steady: &Steady) {
         let appointments = steady.planner.planner().appointments();
-        for (&id, at) in ids.iter().zip(appointments) {
-            let appointment = &mut self.groups[id as usize].appointment;
-            (appointment.rested, appointment.until) = (at.rested, at.until);
+        for (&id, appointment) in ids.iter().zip(appointments) {
+            self.groups[id as usize].attention.appointment = appointment;
         }
     }
 
@@ -145,7 +169,9 @@ impl Engine<'_> {
         let queue = queue.filter(|_| matches!(self.room, Room::Slots { .. }));
         match queue {
             Some(queue) => {
-                let named = queue.iter().filter_map(|&(at, left)| Some((*ids.get(at)?, left)));
+                let named = queue
+                    .iter()
+                    .filter_map(|&(at, left)| Some((*ids.get(at)?, left)));
                 steady.queue.extend(named);
                 steady.waits_for_pass = false;
             }
@@ -180,3 +206,5 @@ impl Engine<'_> {
         }
     }
 }
+
+thread_local! { static DBG: std::cell::RefCell<[u64;8]> = const { std::cell::RefCell::new([0;8]) }; }

@@ -9,6 +9,7 @@ use crate::ids::Tenant;
 use crate::policy::contract::Summary;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Belief, known_time, usual_share};
+use crate::policy::shed_prime::outlook::Found;
 use crate::round::JobView;
 
 /// The task time while nothing at all is known, as a share of the time from submission to deadline.
@@ -94,10 +95,14 @@ fn of_foreign(ln_share: f64) -> f64 {
 /// Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike, which this
 /// distribution ignores, so large jobs would seem hopeless.
 pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
+    show(desk);
+    if desk.jobs().iter().all(|state| state.estimate.law.is_some()) {
+        return;
+    }
     let mut tenants: BTreeMap<&Tenant, Vec<Shown>> = BTreeMap::new();
-    for state in desk.jobs() {
+    for (state, outlook) in desk.jobs().iter().zip(desk.states()) {
         let own = tenants.entry(&state.job.tenant).or_default();
-        own.extend(Shown::of(state));
+        own.extend(outlook.shown.last().copied().flatten());
     }
     let witnesses = tenants.iter().filter_map(|(&tenant, own)| {
         let witness = Shown::as_witness(own)?;
@@ -126,9 +131,24 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     }
 }
 
+/// Finds what the jobs that were looked at have shown.
+fn show(desk: &mut PrimeDesk<'_, '_>) {
+    for position in 0..desk.jobs().len() {
+        let (Some(state), Some(outlook)) = (desk.job(position), desk.state(position)) else {
+            continue;
+        };
+        if outlook.shown.get(state).is_none() {
+            let found = Found::new(state, Shown::of(state));
+            if let Some(outlook) = desk.state_mut(position) {
+                outlook.shown = found;
+            }
+        }
+    }
+}
+
 /// A summary of a job's times.
-#[derive(Debug, Clone, Copy)]
-struct Shown {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shown {
     /// ln(median time / time that the job was given).
     ln_share: f64,
     /// Standard deviation of ln T, from the upper half.

@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, task_time, usual_share};
+use crate::policy::shed_prime::outlook::Found;
 use crate::policy::shed_prime::value_density::surging;
 use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate};
 
@@ -22,6 +23,9 @@ const ROUNDING: f64 = 1e-9;
 
 /// Up to this many slots that come free are examined one by one; more are examined in groups.
 const RELEASES_MAX: usize = 1024;
+
+/// The same of one job.
+const RELEASES_PER_JOB_MAX: usize = 64;
 
 /// Slots that one schedule examines. Jobs that would still wait then are ordered by value density.
 const STEPS_MAX: u32 = 100_000;
@@ -111,13 +115,17 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
 
 /// The mean number of attempts per running task.
 fn redundancy(desk: &PrimeDesk<'_, '_>) -> f64 {
-    let tasks = desk.jobs().iter().flat_map(|state| &state.estimate.tasks);
-    let (mut attempts, mut count) = (0.0, 0.0);
-    for task in tasks {
-        attempts += task.attempts.len() as f64;
-        count += 1.0;
+    let estimates = desk.jobs().iter().map(|state| &state.estimate);
+    let (mut attempts, mut tasks) = (0, 0);
+    for estimate in estimates {
+        attempts += estimate.attempts;
+        tasks += estimate.tasks.len();
     }
-    if count > 0.0 { attempts / count } else { 1.0 }
+    if tasks > 0 {
+        attempts as f64 / tasks as f64
+    } else {
+        1.0
+    }
 }
 
 /// Seconds until the first of the task's attempts ends. For a silent attempt this follows from the job's
@@ -131,17 +139,18 @@ fn until_end(task: &TaskEstimate, time: f64) -> f64 {
     task.attempts.iter().map(end).fold(f64::INFINITY, f64::min)
 }
 
-/// The free capacity, and the capacity that tasks release as they end; earliest first.
-fn releases(desk: &PrimeDesk<'_, '_>) -> Vec<Release> {
-    let mut releases = Vec::new();
-    let mut held = 0.0;
-    for (position, state) in desk.jobs().iter().enumerate() {
-        let share = desk.capacity().dominant_share(position);
-        if !share.is_finite() {
-            continue;
-        }
+/// The capacity that the tasks of one job release as they end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct JobReleases {
+    /// When, after the look, and the number of attempts; earliest first.
+    ends: Vec<(f64, f64)>,
+}
+
+impl JobReleases {
+    fn of(desk: &PrimeDesk<'_, '_>, position: usize, state: &JobView<'_>) -> Self {
         let time = task_time(state, usual_share(desk, position));
         let is_held_up = state.is_held_up(desk.now());
+        let mut ends = Vec::with_capacity(state.estimate.tasks.len());
         for task in &state.estimate.tasks {
             let places = match is_held_up {
                 // A pod that cannot be placed releases no slot.
@@ -151,21 +160,64 @@ fn releases(desk: &PrimeDesk<'_, '_>) -> Vec<Release> {
             // An attempt on an unusable node releases none either.
             let attempts = task.attempts.iter();
             let apart = attempts.filter(|a| desk.capacity().unusable.has(a.node));
-            let share = share * places.saturating_sub(apart.count()) as f64;
-            held += share;
-            let at = until_end(task, time);
-            releases.push(Release { at, share });
+            let places = places.saturating_sub(apart.count()) as f64;
+            ends.push((until_end(task, time), places));
+        }
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self {
+            ends: grouped(&ends, RELEASES_PER_JOB_MAX),
         }
     }
-    let share = (1.0 - held).max(0.0);
-    releases.push(Release { at: 0.0, share });
-    releases.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let groups = releases.chunks(releases.len().div_ceil(RELEASES_MAX));
-    let last = |group: &[Release]| Release {
-        at: group.last().map_or(0.0, |release| release.at),
-        share: group.iter().map(|release| release.share).sum(),
+}
+
+/// At most `most` groups of neighbors, each with the last time and the sum of all.
+fn grouped(ends: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    let groups = ends.chunks(ends.len().div_ceil(most).max(1));
+    let one = |group: &[(f64, f64)]| {
+        let last = group.last().map_or(0.0, |(at, _)| *at);
+        (last, group.iter().map(|(_, amount)| amount).sum())
     };
-    groups.map(last).collect()
+    groups.map(one).collect()
+}
+
+/// Finds the releases of the jobs that were looked at.
+fn find_releases(desk: &mut PrimeDesk<'_, '_>) {
+    for position in 0..desk.jobs().len() {
+        let (Some(state), Some(outlook)) = (desk.job(position), desk.state(position)) else {
+            continue;
+        };
+        if outlook.releases.get(state).is_none() {
+            let found = Found::new(state, JobReleases::of(desk, position, state));
+            if let Some(outlook) = desk.state_mut(position) {
+                outlook.releases = found;
+            }
+        }
+    }
+}
+
+/// The free capacity, and the capacity that tasks release as they end; earliest first.
+fn releases(desk: &mut PrimeDesk<'_, '_>) -> Vec<Release> {
+    find_releases(desk);
+    let mut releases = Vec::new();
+    let mut held = 0.0;
+    for (position, state) in desk.jobs().iter().enumerate() {
+        let share = desk.capacity().dominant_share(position);
+        let found = desk.state(position).and_then(|it| it.releases.last());
+        let Some(found) = found.filter(|_| share.is_finite()) else {
+            continue;
+        };
+        let age = desk.now().since(state.looked).seconds();
+        for (end, places) in &found.ends {
+            let share = share * places;
+            held += share;
+            releases.push((end - age, share));
+        }
+    }
+    releases.push((0.0, (1.0 - held).max(0.0)));
+    // Each job's are in order already.
+    releases.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let groups = grouped(&releases, RELEASES_MAX).into_iter();
+    groups.map(|(at, share)| Release { at, share }).collect()
 }
 
 /// Whether the last task of each job starts in time, or at once, if the jobs are served in this order.

@@ -13,6 +13,7 @@ use crate::ids::JobKey;
 use crate::memory::{Arrival, Arrivals};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, known_time, usual_share};
+use crate::policy::shed_prime::outlook::{Found, Outlook};
 use crate::round::{Allowance, Claim, JobView};
 use crate::snapshot::JobSnapshot;
 use crate::time::Instant;
@@ -35,7 +36,7 @@ const RISK_MIN: f64 = 0.01;
 const RISK_MAX: f64 = 0.5;
 
 /// The demand of a job.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Ask {
     /// The share of the usable capacity per attempt.
     share: f64,
@@ -44,31 +45,75 @@ struct Ask {
     arrival: Option<Arrival>,
 }
 
+/// The demand of a job, and the one that it leaves headroom for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Demands {
+    own: Ask,
+    others: Option<Demand>,
+}
+
 /// Notes the arrivals, and sets how many first attempts each waiting job may get.
 pub(super) fn reserve(desk: &mut PrimeDesk<'_, '_>) {
-    let jobs = desk.jobs().iter().enumerate();
-    let asks: Vec<Ask> = jobs
-        .map(|(position, state)| ask(desk, position, state))
+    let positions = 0..desk.jobs().len();
+    let news: Vec<usize> = positions.filter(|&at| known(desk, at).is_none()).collect();
+    let asks: Vec<(usize, Ask)> = news
+        .into_iter()
+        .filter_map(|at| Some((at, ask(desk, at)?)))
         .collect();
     let now = desk.now();
     let (jobs, arrivals) = desk.jobs_and_arrivals();
-    for (state, ask) in jobs.iter().zip(&asks) {
-        note(arrivals, now, state, ask.arrival);
+    for (at, ask) in &asks {
+        if let Some(state) = jobs.get(*at) {
+            note(arrivals, now, state, ask.arrival);
+        }
     }
-    for (position, ask) in asks.iter().enumerate() {
-        desk.set_claim(position, ask.claim());
+    for (at, own) in asks {
+        let demands = expected(desk, at, own);
+        if let (Some(state), Some(demands)) = (desk.job(at), demands) {
+            let found = Found::new(state, demands);
+            if let Some(outlook) = desk.state_mut(at) {
+                outlook.demands = found;
+            }
+        }
+    }
+    limit(desk);
+}
+
+/// The demands that follow from the last look at the job, if they are known already.
+fn known<'d>(desk: &'d PrimeDesk<'_, '_>, position: usize) -> Option<&'d Demands> {
+    let outlook = desk.state(position)?;
+    outlook.demands.get(desk.job(position)?)
+}
+
+fn expected(desk: &PrimeDesk<'_, '_>, position: usize, own: Ask) -> Option<Demands> {
+    let state = desk.job(position)?;
+    let above = TIMES_AS_MUCH * state.worth_of_waiting() / own.share;
+    let waits = state.launchable_now() > 0 && own.share > 0.0;
+    let others = waits.then(|| demand(desk, &state.job.key, above, own.seconds));
+    Some(Demands {
+        own,
+        others: others.flatten(),
+    })
+}
+
+/// Sets the claim of each job.
+fn limit(desk: &mut PrimeDesk<'_, '_>) {
+    let of = |outlook: &Outlook| outlook.demands.last().copied();
+    let demands: Vec<Option<Demands>> = desk.states().iter().map(of).collect();
+    for (position, demands) in demands.iter().enumerate() {
+        let claim = demands.map_or_else(Claim::default, |demands| demands.own.claim());
+        desk.set_claim(position, claim);
     }
     let held = Held::of(desk);
-    let jobs = desk.jobs().iter().zip(&asks);
-    let allowances: Vec<_> = jobs
-        .map(|(state, ask)| allowance(desk, state, *ask, &held))
-        .collect();
-    for (position, (ask, allowance)) in asks.iter().zip(allowances).enumerate() {
-        let claim = Claim {
-            allowance,
-            ..ask.claim()
-        };
-        desk.set_claim(position, claim);
+    for (position, demands) in demands.iter().enumerate() {
+        let allowance = demands.and_then(|demands| allowance(desk, position, demands, &held));
+        if let Some(state) = desk.job(position).filter(|_| allowance.is_some()) {
+            let claim = Claim {
+                allowance,
+                ..state.claim
+            };
+            desk.set_claim(position, claim);
+        }
     }
 }
 
@@ -98,11 +143,12 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Opt
 /// were removed before their deadline.
 pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
     let (now, snapshot) = (desk.now(), desk.snapshot());
+    let some_are_gone = desk.may_have_departed();
     let (jobs, arrivals) = desk.jobs_and_arrivals();
     if !arrivals.may_be_withdrawn(now) {
         return;
     }
-    for state in jobs {
+    for state in jobs.iter().filter(|state| state.has_changed()) {
         let key = &state.job.key;
         if arrivals.has_run(key) {
             continue;
@@ -113,6 +159,9 @@ pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
         } else {
             arrivals.mark(key, has_run, state.holds_room());
         }
+    }
+    if !some_are_gone {
+        return;
     }
     let present: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
     arrivals.forget_withdrawn(now, |key| present.contains(key));
@@ -125,7 +174,8 @@ fn has_run(job: &JobSnapshot) -> bool {
     has_ended || attempts.any(|attempt| attempt.started.is_some())
 }
 
-fn ask(desk: &PrimeDesk<'_, '_>, position: usize, state: &JobView<'_>) -> Ask {
+fn ask(desk: &PrimeDesk<'_, '_>, position: usize) -> Option<Ask> {
+    let state = desk.job(position)?;
     let share = desk.capacity().dominant_share(position);
     // A demand beyond the whole capacity takes nothing from other jobs, and no headroom is kept from it.
     let share = if share.is_finite() { share } else { 0.0 };
@@ -151,11 +201,11 @@ fn ask(desk: &PrimeDesk<'_, '_>, position: usize, state: &JobView<'_>) -> Ask {
             has_run: false,
             is_launched: false,
         });
-    Ask {
+    Some(Ask {
         share,
         seconds,
         arrival,
-    }
+    })
 }
 
 /// The capacity that attempts hold, by the value density of their jobs.
@@ -189,16 +239,16 @@ impl Held {
 /// The allowance of the job, if headroom is kept from it.
 fn allowance(
     desk: &PrimeDesk<'_, '_>,
-    state: &JobView<'_>,
-    ask: Ask,
+    position: usize,
+    Demands { own: ask, others }: Demands,
     held: &Held,
 ) -> Option<Allowance> {
+    let (state, demand) = (desk.job(position)?, others?);
     if state.launchable_now() == 0 || ask.share <= 0.0 {
         return None;
     }
     let worth = state.worth_of_waiting() / ask.share;
     let up_to = TIMES_AS_MUCH * worth;
-    let demand = demand(desk, &state.job.key, up_to, ask.seconds)?;
     let risk = (worth / demand.density).clamp(RISK_MIN, RISK_MAX);
     let kept = demand.mean + normal_tail_quantile(libm::log(risk)) * demand.deviation;
     let of_others = if state.claim.density <= up_to {
@@ -213,7 +263,8 @@ fn allowance(
 }
 
 /// The expected demand of jobs with a higher value density.
-struct Demand {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Demand {
     /// The mean share of the usable capacity.
     mean: f64,
     deviation: f64,

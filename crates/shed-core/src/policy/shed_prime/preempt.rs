@@ -206,7 +206,7 @@ fn pick(desk: &PrimeDesk<'_, '_>, victims: &[Victim], waiter: &Waiter) -> Option
 fn clones_alive(desk: &PrimeDesk<'_, '_>) -> u32 {
     let mut clones = 0;
     for state in desk.jobs() {
-        for task in state.estimate.tasks.iter().filter(|t| t.attempts.len() > 1) {
+        for task in state.estimate.cloned() {
             let attempts = task.attempts.iter();
             let may_go = attempts.filter(|attempt| {
                 let id = (task.index, attempt.number);

@@ -43,7 +43,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
     let estimate = &fresh.state.estimate;
     let waiting = f64::from(fresh.state.waiting_now().max(1));
     let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
-    let mut tasks = estimate.tasks.iter().filter(|t| t.attempts.len() > 1);
+    let mut tasks = estimate.cloned();
     let clones = tasks.next().map(|first| {
         let ln_hope = if estimate.is_assumed {
             fresh.ln_hope()

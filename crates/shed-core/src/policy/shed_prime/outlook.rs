@@ -1,0 +1,60 @@
+//! What follows from the last look at a job alone. It is kept until the next look.
+
+use crate::memory::PolicyState;
+use crate::policy::contract::Remembered;
+use crate::policy::shed_prime::cross_job_prior::Shown;
+use crate::policy::shed_prime::feasible_set::JobReleases;
+use crate::policy::shed_prime::headroom::Demands;
+use crate::round::JobView;
+use crate::time::Instant;
+
+/// The policy's findings about a job. Missing ones are found again, so they need not survive a failover.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outlook {
+    /// A summary of the job's times.
+    pub(super) shown: Found<Option<Shown>>,
+    /// The job's demand, and that of others.
+    pub(super) demands: Found<Demands>,
+    /// The capacity that the job's tasks release as they end.
+    pub(super) releases: Found<JobReleases>,
+}
+
+impl Remembered for Outlook {
+    fn write(&self) -> PolicyState {
+        PolicyState::default()
+    }
+
+    fn read(_: &PolicyState) -> Self {
+        Self::default()
+    }
+}
+
+/// A finding, with the time of the look that it follows from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found<T>(Option<(Instant, T)>);
+
+impl<T> Default for Found<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Found<T> {
+    /// The finding of the last look at the job.
+    pub(super) fn new(job: &JobView<'_>, value: T) -> Self {
+        Self(Some((job.looked, value)))
+    }
+
+    /// The finding, if the job was not looked at since.
+    pub(super) fn get(&self, job: &JobView<'_>) -> Option<&T> {
+        // Two looks may have the same time.
+        let found = self.0.as_ref().filter(|_| !job.is_looked_at());
+        self.last()
+            .filter(|_| found.is_some_and(|(at, _)| *at == job.looked))
+    }
+
+    /// The last finding.
+    pub(super) fn last(&self) -> Option<&T> {
+        self.0.as_ref().map(|(_, value)| value)
+    }
+}
