@@ -32,6 +32,9 @@ mod value_density;
 /// The desk of shed-prime.
 type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
 
+/// See [`ShedPrime::interval`].
+const INTERVALS_MAX: i64 = 10;
+
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShedPrime {
@@ -58,7 +61,8 @@ pub struct ShedPrime {
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
     pub timely: bool,
-    /// The time between two judgements of a job while nothing happens, at most; less for jobs of short tasks.
+    /// The time between two judgements of a job of unknown times while nothing happens. A job of known times is judged
+    /// again after twice the time for which its news wait, at most after [`INTERVALS_MAX`] times this.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -79,6 +83,14 @@ impl Default for ShedPrime {
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
+    }
+}
+
+impl ShedPrime {
+    fn again_after(&self, job: &JobView<'_>) -> Span {
+        let most = Span(self.interval.0.saturating_mul(INTERVALS_MAX));
+        let known = job.patience().map(|rest| Span(2 * rest.0).min(most));
+        known.unwrap_or(self.interval)
     }
 }
 
@@ -154,7 +166,7 @@ impl PolicyRule for ShedPrime {
     ) -> Judgement<beliefs::Belief> {
         Judgement {
             belief: beliefs::Belief::of(job),
-            ..Judgement::every(self.interval.min(job.patience()), job, recall)
+            ..Judgement::every(self.again_after(job), job, recall)
         }
     }
 

@@ -496,12 +496,9 @@ impl<'a> JobView<'a> {
         self.origin == Origin::Looked
     }
 
-    /// How long the job may be left alone without news: very long while its times are unknown.
-    pub(crate) fn patience(&self) -> Span {
-        match rest(&self.estimate) {
-            Span(0) => Span(i64::MAX / 4),
-            rest => Span(2 * rest.0),
-        }
+    /// How long news of the job wait, if its usual task time is known.
+    pub(crate) fn patience(&self) -> Option<Span> {
+        self.estimate.mean_run.map(|_| rest(&self.estimate))
     }
 
     /// Whether the job's facts may have changed since the pass before.

@@ -4,8 +4,7 @@
 //!
 //! - if the job has news and the last look was some time ago: [`PATIENCE`] of the job's usual task time or of its
 //!   slack, whichever is less; half of that suffices in a pass that is made anyway,
-//! - if its next moment of interest has come: its deadline, the end of a back-off, or the moment that the policy
-//!   named, but no sooner than that after the last look,
+//! - if its next moment of interest has come: its deadline, the end of a back-off, or the moment that the policy named,
 //! - or if the job is new, or the nodes have changed.
 //!
 //! Between two looks the following is exact in every pass: which tasks wait, run or have ended, the capacity that the
@@ -133,7 +132,7 @@ impl Kept {
             submitted: view.job.submitted,
             looked: view.looked,
             rest,
-            next: view.next.map(|next| next.max(view.looked.plus(rest))),
+            next: view.next,
             until: view.until,
             has_news: view.has_news,
             is_new: view.is_new && !view.has_run(),

@@ -35,6 +35,8 @@ pub(super) struct Steady {
 /// When a group must be looked at.
 #[derive(Debug, Default)]
 pub(super) struct Attention {
+    /// Whether the facts have changed since the last pass, and since the last look.
+    has_changed: bool,
     has_news: bool,
     appointment: Appointment,
 }
@@ -46,6 +48,7 @@ impl Engine<'_> {
             return;
         }
         let attention = &mut self.groups[id as usize].attention;
+        attention.has_changed = true;
         if !std::mem::replace(&mut attention.has_news, true) {
             let at = attention.appointment.at(true);
             let at = at.map_or(self.now, |at| at.max(self.now));
@@ -77,27 +80,6 @@ impl Engine<'_> {
         let mut memory = std::mem::take(&mut self.planner.memory);
         let policy = &self.settings.policy;
         let changed = shed_core::decide::Changed::Marked(&steady.marked);
-        DBG.with(|d| {
-            let mut d = d.borrow_mut();
-            d[0] += 1;
-            d[1] += ids.len() as u64;
-            d[2] += snapshot
-                .jobs
-                .iter()
-                .map(|j| j.tasks.len() as u64)
-                .sum::<u64>();
-            if d[0] % 20000 == 0 {
-                eprintln!(
-                    "{} passes {} live {} tasks {} due {} attempts-due {} steps",
-                    self.seconds(),
-                    d[0],
-                    d[1] as f64 / d[0] as f64,
-                    d[2] as f64 / d[0] as f64,
-                    d[3] as f64 / d[0] as f64,
-                    d[4] as f64 / d[0] as f64
-                );
-            }
-        });
         let passed = steady
             .planner
             .decide(&snapshot, &mut memory, policy, changed);
@@ -133,19 +115,10 @@ impl Engine<'_> {
             let Some(mut facts) = group.facts.take() else {
                 continue;
             };
-            let Attention {
-                has_news,
-                appointment,
-            } = &mut group.attention;
-            let is_due = appointment.is_due(self.now, *has_news);
-            marked.push(std::mem::take(has_news));
-            if is_due {
-                DBG.with(|d| {
-                    let mut d = d.borrow_mut();
-                    d[3] += 1;
-                    d[4] += facts.tasks.len() as u64;
-                });
-            }
+            let attention = &mut group.attention;
+            let is_due = attention.appointment.is_due(self.now, attention.has_news);
+            attention.has_news &= !is_due;
+            marked.push(std::mem::take(&mut attention.has_changed));
             if observes && is_due {
                 self.refresh(id, &mut facts);
             }
@@ -206,5 +179,3 @@ impl Engine<'_> {
         }
     }
 }
-
-thread_local! { static DBG: std::cell::RefCell<[u64;8]> = const { std::cell::RefCell::new([0;8]) }; }

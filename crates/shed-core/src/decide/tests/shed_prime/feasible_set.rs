@@ -121,15 +121,35 @@ fn up_to_1024_slots_are_examined_one_by_one() {
     // One slot is free, two come free after 5 s, the others later. Three tasks must start within 6 s.
     let slots_in_all = |count: usize| {
         let ends = |index| if index < 2 { 5.0 } else { 300.0 };
-        let other = job("other").tasks(count as u32).deadline_in(9000.0);
-        let other = (0..count - 1).fold(other, |job, index| {
-            job.task(index as u32, [ends_in(0, ends(index)).on(index)])
-        });
-        let other = other.with(|job| job.rules.completions -= 1);
         let world = slots(count).job(small(1000.0)).job(large().tasks(3));
-        world.job(other)
+        let all: Vec<usize> = (0..count - 1).collect();
+        all.chunks(64).fold(world, |world, part| {
+            let name = format!("other-{}", part[0]);
+            let other = job(&name).tasks(part.len() as u32).deadline_in(9000.0);
+            let tasks = part.iter().zip(0..);
+            let other = tasks.fold(other, |job, (&at, index)| {
+                job.task(index, [ends_in(0, ends(at)).on(at)])
+            });
+            world.job(other)
+        })
     };
     table(TEXT, slots_in_all, &[(1024, LARGE), (1025, SMALL)]);
+}
+
+#[test]
+fn up_to_64_slots_of_a_job_are_examined_one_by_one() {
+    // As above, with groups of three from 129 tasks on.
+    let slots_of_one = |count: usize| {
+        let ends = |index| if index < 2 { 5.0 } else { 300.0 };
+        let other = job("other").tasks(count as u32).deadline_in(9000.0);
+        let other = (0..count).fold(other, |job, index| {
+            job.task(index as u32, [ends_in(0, ends(index)).on(index)])
+        });
+        let world = slots(count + 1);
+        let world = world.job(small(1000.0)).job(large().tasks(3));
+        world.job(other)
+    };
+    table(TEXT, slots_of_one, &[(128, LARGE), (129, SMALL)]);
 }
 
 #[test]
