@@ -189,6 +189,7 @@ fn refusal_words(why: RefusalReason) -> &'static str {
         RefusalReason::Budget => "the policy's own limit of clones is reached",
         RefusalReason::Work => "the pass ran out of work",
         RefusalReason::Target => "the job's PoCD has reached its target",
+        RefusalReason::Stopped => "an administrator stopped new clones",
     }
 }
 

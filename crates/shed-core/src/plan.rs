@@ -373,6 +373,8 @@ pub enum RefusalReason {
     Work,
     /// The job's PoCD has reached the value that its user set.
     Target,
+    /// An administrator stopped new clones of the job's namespace, or of the whole cluster.
+    Stopped,
 }
 
 impl RefusalReason {
@@ -391,6 +393,7 @@ impl RefusalReason {
             Self::Budget => "budget",
             Self::Work => "work",
             Self::Target => "target",
+            Self::Stopped => "stopped",
         }
     }
 }

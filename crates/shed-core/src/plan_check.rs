@@ -42,6 +42,8 @@ pub enum Rule {
     LaunchKind,
     /// A task gets more clones than its limit.
     CloneCount,
+    /// A clone is launched although an administrator stopped new clones.
+    CloneStop,
     /// A launch for a task or job that must not get one at this time.
     LaunchTarget,
     /// Clones are launched or attempts pruned although the user or the policy forbids it.
@@ -72,6 +74,7 @@ impl Rule {
             Self::Parallelism => "parallelism",
             Self::LaunchKind => "launch_kind",
             Self::CloneCount => "clone_count",
+            Self::CloneStop => "clone_stop",
             Self::LaunchTarget => "launch_target",
             Self::Speculation => "speculation",
             Self::Preemption => "preemption",

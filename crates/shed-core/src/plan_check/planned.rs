@@ -324,6 +324,8 @@ impl<'a> Slice<'a> {
             let most = max_clones.min(job.rules.max_clones_per_task);
             if job.rules.speculation != SpeculationMode::Enabled || max_clones == 0 {
                 Some(Rule::Speculation)
+            } else if job.obstacles.clones_stopped {
+                Some(Rule::CloneStop)
             } else if survivors == 0 {
                 Some(Rule::LaunchKind)
             } else {

@@ -178,6 +178,14 @@ fn clones_and_prunes_where_the_user_or_the_policy_wants_none_are_caught() {
 }
 
 #[test]
+fn a_clone_is_caught_while_an_administrator_stops_clones() {
+    let stopped = || pair().with(|job| job.obstacles.clones_stopped = true);
+    check(stopped(), [clone(0)], &[Rule::CloneStop]);
+    let prune = kill(0, 1, KillKind::Prune, Some(0));
+    check(stopped(), [prune, original(1)], &[]);
+}
+
+#[test]
 fn two_copies_where_there_must_never_be_two_are_caught() {
     let never_two = |number: u32| {
         let gone_soon = attempt(number).killed(KillKind::Suspend, 20.0);

@@ -135,6 +135,7 @@ impl Bytes<'_> {
             11 => builder.with(|job| job.obstacles.no_node = true),
             12 => builder.with(|job| job.obstacles.attempts_max = Some(3)),
             13 => builder.with(|job| job.obstacles.clones_not_before = Some(at(101.0))),
+            14 => builder.with(|job| job.obstacles.clones_stopped = true),
             _ => builder.resumes(),
         };
         for index in 0..tasks {

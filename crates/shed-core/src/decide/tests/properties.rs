@@ -99,6 +99,7 @@ fn any_job() -> impl Strategy<Value = JobBuilder> {
             8 => builder.with(|job| job.asks_feasibility = true),
             9 => builder.with(|job| job.obstacles.no_node = true),
             10 => builder.with(|job| job.obstacles.attempts_max = Some(2)),
+            11 => builder.with(|job| job.obstacles.clones_stopped = true),
             _ => builder,
         };
         builder = match mode {
