@@ -99,7 +99,7 @@ const KILLS: [KillKind; 10] = [
     KillKind::Abandon,
     KillKind::Surplus,
 ];
-const REFUSALS: [RefusalReason; 12] = [
+const REFUSALS: [RefusalReason; 13] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
@@ -112,6 +112,7 @@ const REFUSALS: [RefusalReason; 12] = [
     RefusalReason::Work,
     RefusalReason::Target,
     RefusalReason::Stopped,
+    RefusalReason::JobBudget,
 ];
 const REPORT_FAULTS: [ReportError; 10] = [
     ReportError::TooLarge,

@@ -251,6 +251,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             20,
         )?,
         target_pocd: target(spec.target_pocd)?,
+        clone_budget: None,
         on_miss: spec.on_miss,
         backoff_limit: within(
             "backoffLimitPerIndex",

@@ -7,6 +7,7 @@ use std::fmt;
 use crate::ids::{AttemptNumber, JobKey, TaskIndex};
 use crate::snapshot::{AttemptSnapshot, JobSnapshot, TaskSnapshot};
 
+mod budget;
 mod planned;
 mod settled;
 
@@ -44,6 +45,8 @@ pub enum Rule {
     CloneCount,
     /// A clone is launched although an administrator stopped new clones.
     CloneStop,
+    /// Clones exceed the budget of their job.
+    CloneBudget,
     /// A launch for a task or job that must not get one at this time.
     LaunchTarget,
     /// Clones are launched or attempts pruned although the user or the policy forbids it.
@@ -75,6 +78,7 @@ impl Rule {
             Self::LaunchKind => "launch_kind",
             Self::CloneCount => "clone_count",
             Self::CloneStop => "clone_stop",
+            Self::CloneBudget => "clone_budget",
             Self::LaunchTarget => "launch_target",
             Self::Speculation => "speculation",
             Self::Preemption => "preemption",

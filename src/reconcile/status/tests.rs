@@ -17,6 +17,7 @@ fn report(pocd: f64) -> JobReport {
         clones: vec![],
         kills: vec![],
         refusals: vec![],
+        clone_budget: None,
         waiting: 0,
         kept_back: 0,
         attempt_slot_seconds: None,

@@ -11,6 +11,7 @@ use crate::plan::{Finding, Launch, LaunchReason, Refusal, RefusalReason};
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, ResumePoint, SpeculationMode};
 
+mod budget;
 mod grants;
 
 pub(crate) use grants::{grant, has_enough};
