@@ -8,7 +8,7 @@ use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{
     AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, Obstacles, Progress, Resume,
-    ResumePoint, SlotTime, TaskSnapshot,
+    ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -127,7 +127,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         eligible_nodes: Arc::clone(&view.places.eligible),
         tasks,
         ended_runs: ledger.ended_runs.clone(),
-        ended_slot_time: SlotTime::default(),
+        ended_slot_time: ledger.slot_time,
         launch_not_before: view.launch_not_before.max(held_off),
         obstacles: Obstacles::default(),
         failures: adopted_job::failures(job, ledger, &view.pods),
