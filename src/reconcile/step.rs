@@ -115,7 +115,9 @@ fn still_holds(ledger: &Ledger, input: Input<'_>, action: &Move) -> bool {
                 && !ledger.failed.contains(task)
                 && !ledger.is_dropped(task.0)
                 && match launch.kind {
-                    AttemptKind::Clone => lives(task).next().is_some(),
+                    AttemptKind::Clone => {
+                        !input.facts.obstacles.clones_stopped && lives(task).next().is_some()
+                    }
                     AttemptKind::Original | AttemptKind::Retry
                         if input.view.job.rules.waits_until_gone() =>
                     {

@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use shed::api::{self, DeadlineJob, reason};
-use shed_e2e::cluster::OPERATOR_NAMESPACE;
 use shed_e2e::jobs::{Job, SOON, assert_counts_balance, condition, shell, shell_or_fake, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -69,7 +68,8 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
     let spec = json!({"completions": 1, "suspend": true,
         "template": shell_or_fake("sleep 2", 2000, 0)});
     let job = Job::submit(world, "everywhere", spec).await?;
-    let set = |value| world.annotate_namespace(OPERATOR_NAMESPACE, api::ANNOTATION_CLONES, value);
+    let own = world.operator.namespace();
+    let set = |value| world.annotate_namespace(own, api::ANNOTATION_CLONES, value);
     set(STOP).await?;
     let told = job
         .wait("the stop of the cluster", SOON, |job| {
@@ -79,7 +79,7 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
     let message = &condition(&told, api::CLONES_STOPPED)
         .context("condition")?
         .message;
-    ensure!(message.contains(OPERATOR_NAMESPACE), "{message}");
+    ensure!(message.contains(own), "{message}");
     // An unknown value has no effect, and an event names it.
     set(Some("halt")).await?;
     job.wait("the end of the stop", SOON, |job| {
@@ -87,10 +87,7 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
     })
     .await?;
     wait::until("the event", SOON, async || {
-        let selector = format!(
-            "involvedObject.name={OPERATOR_NAMESPACE},reason={}",
-            api::UNKNOWN_VALUE
-        );
+        let selector = format!("involvedObject.name={own},reason={}", api::UNKNOWN_VALUE);
         let arguments = [
             "get",
             "events",
@@ -110,7 +107,7 @@ async fn the_annotation_of_the_operators_namespace_stops_the_clones_of_every_job
     scenario(Needs::Pods, Company::Alone, async |world| {
         let followed = follow_the_cluster(world).await;
         world
-            .annotate_namespace(OPERATOR_NAMESPACE, api::ANNOTATION_CLONES, None)
+            .annotate_namespace(world.operator.namespace(), api::ANNOTATION_CLONES, None)
             .await?;
         followed
     })
