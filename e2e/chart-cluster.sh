@@ -68,6 +68,8 @@ may "$operator" no patch deadlinejobs.shed.dev --subresource status
 may "$operator" yes update deadlinejobs.shed.dev --subresource finalizers
 for verb in get list watch create delete patch; do may "$operator" yes "$verb" pods; done
 for verb in list watch; do may "$operator" yes "$verb" nodes; done
+for verb in list watch; do may "$operator" yes "$verb" namespaces; done
+for verb in get create update patch delete; do may "$operator" no "$verb" namespaces; done
 may "$operator" yes get persistentvolumeclaims
 for verb in list watch update delete; do may "$operator" no "$verb" persistentvolumeclaims; done
 # The Lease, in its own namespace and under its own name only.

@@ -1,5 +1,5 @@
 //! The state that the watches of the apiserver show: jobs, pods (reduced to the facts shed needs),
-//! nodes. Lists are consistent reads. Watches end within a minute so that a dead connection is
+//! nodes, and the annotations of namespaces. Lists are consistent reads. Watches end within a minute so that a dead connection is
 //! noticed. A 410 makes the watch list again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -34,6 +34,7 @@ mod attempts;
 mod batch;
 mod binds;
 mod changes;
+pub mod clone_stops;
 pub mod failure;
 pub mod identity;
 mod index;
@@ -52,6 +53,7 @@ mod watermark;
 
 use batch::watch_batch;
 pub use changes::{Changes, Inbox};
+use clone_stops::{CloneStops, watch_namespaces};
 use index::PodIndex;
 pub use job_watch::Gap;
 use job_watch::watch_jobs;
@@ -80,6 +82,8 @@ pub struct Stores {
     batch: Option<Jobs>,
     pods: RwLock<PodIndex>,
     nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
+    /// The namespaces that stop new clones.
+    clone_stops: RwLock<Option<Arc<CloneStops>>>,
     /// The nodes' own addresses.
     node_addresses: RwLock<HashSet<IpAddr>>,
     /// Reports changes to pollers.
@@ -139,6 +143,8 @@ impl Stores {
         tasks.spawn(jobs.map(|()| "watch of jobs"));
         tasks.spawn(pods.map(|()| "watch of pods"));
         tasks.spawn(nodes.map(|()| "watch of nodes"));
+        let namespaces = watch_namespaces(Arc::clone(&stores), client.clone());
+        tasks.spawn(namespaces.map(|()| "watch of namespaces"));
         if adopts {
             let batch = watch_batch(
                 Arc::clone(&stores),
@@ -163,6 +169,7 @@ impl Stores {
             batch,
             pods: RwLock::default(),
             nodes: RwLock::default(),
+            clone_stops: RwLock::default(),
             node_addresses: RwLock::default(),
             news: changes::News::default(),
             changed: Notify::new(),
@@ -190,7 +197,7 @@ impl Stores {
     /// Whether every list has come in.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.pods().listed && self.nodes_guard().is_some()
+        self.pods().listed && self.nodes_guard().is_some() && self.knows_clone_stops()
     }
 
     /// The batch/v1 Jobs, if any of them are shed's to run.
@@ -436,6 +443,7 @@ impl Stores {
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
         let stores = Arc::new(Self {
             nodes: RwLock::new(Some(nodes.collect())),
+            clone_stops: RwLock::new(Some(Arc::default())),
             ..Self::new(jobs, None, Clock::for_tests())
         });
         stores.note_nodes();

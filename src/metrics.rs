@@ -99,7 +99,7 @@ const KILLS: [KillKind; 10] = [
     KillKind::Abandon,
     KillKind::Surplus,
 ];
-const REFUSALS: [RefusalReason; 11] = [
+const REFUSALS: [RefusalReason; 13] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
@@ -111,6 +111,8 @@ const REFUSALS: [RefusalReason; 11] = [
     RefusalReason::Budget,
     RefusalReason::Work,
     RefusalReason::Target,
+    RefusalReason::Stopped,
+    RefusalReason::JobBudget,
 ];
 const REPORT_FAULTS: [ReportError; 10] = [
     ReportError::TooLarge,

@@ -363,6 +363,8 @@ fn check_for_restores(context: &ReconcileContext, tasks: &mut JoinSet<&'static s
 fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
     let gaps = reconcile::undecodable_jobs::run(Arc::clone(context));
     tasks.spawn(gaps.map(|()| "telling of what is not understood"));
+    let values = reconcile::clone_stops::run(Arc::clone(context));
+    tasks.spawn(values.map(|()| "telling of unknown values of annotations"));
     let disowned = reconcile::disowned_pods::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));

@@ -251,6 +251,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
             20,
         )?,
         target_pocd: target(spec.target_pocd)?,
+        clone_budget: clone_budget(spec.speculation.budget)?,
         on_miss: spec.on_miss,
         backoff_limit: within(
             "backoffLimitPerIndex",
@@ -279,6 +280,14 @@ fn target(pocd: Option<f64>) -> Result<Option<f64>, InvalidSpec> {
     match pocd.filter(wrong) {
         Some(value) => Err(InvalidSpec::Target { value }),
         None => Ok(pocd),
+    }
+}
+
+fn clone_budget(budget: Option<f64>) -> Result<Option<f64>, InvalidSpec> {
+    let wrong = |share: &f64| !api::is_clone_budget(*share);
+    match budget.filter(wrong) {
+        Some(value) => Err(InvalidSpec::CloneBudget { value }),
+        None => Ok(budget),
     }
 }
 
@@ -403,6 +412,8 @@ mod tests {
             ),
             ("targetPoCD: 0", "spec.targetPoCD"),
             ("targetPoCD: 1.01", "spec.targetPoCD"),
+            ("speculation: {budget: -0.1}", "spec.speculation.budget"),
+            ("speculation: {budget: 20.5}", "spec.speculation.budget"),
             ("progress: {}", "spec.progress"),
             (
                 "progress: {file: {}, metric: {port: 80, name: done}}",

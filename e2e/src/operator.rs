@@ -61,17 +61,22 @@ impl Operator {
         Ok(pods.list(&Self::ours()).await?.items)
     }
 
+    /// The operator's own namespace: that of its service account or kubeconfig.
+    #[must_use]
+    pub fn namespace(&self) -> &'static str {
+        if self.is_ours() {
+            OPERATOR_NAMESPACE
+        } else {
+            "default"
+        }
+    }
+
     /// The holder of the Lease; absent between two leaders.
     ///
     /// # Errors
     /// If the apiserver doesn't answer.
     pub async fn holder(&self) -> Result<Option<String>> {
-        let namespace = if self.is_ours() {
-            OPERATOR_NAMESPACE
-        } else {
-            "default"
-        };
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), namespace);
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.namespace());
         let lease = leases.get_opt(LEASE).await?;
         let holder = lease.and_then(|lease| lease.spec?.holder_identity);
         Ok(holder.filter(|holder| !holder.is_empty()))

@@ -107,6 +107,23 @@ impl World {
         self.kubectl(&arguments).await
     }
 
+    /// Sets an annotation of a namespace, or removes it.
+    ///
+    /// # Errors
+    /// If the apiserver refuses.
+    pub async fn annotate_namespace(
+        &self,
+        namespace: &str,
+        key: &str,
+        value: Option<&str>,
+    ) -> Result<()> {
+        let patch = json!({"metadata": {"annotations": {key: value}}});
+        Api::<Namespace>::all(self.cluster.client())
+            .patch(namespace, &PatchParams::default(), &Patch::Merge(&patch))
+            .await?;
+        Ok(())
+    }
+
     /// Puts labels on the test's namespace.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::api::{
     ClockStart, Deadline, GROUP, Idempotency, OnMiss, Preemption, ProgressSource, Resume,
-    Speculation, SpeculationMode,
+    Speculation, SpeculationMode, is_clone_budget,
 };
 
 const DEADLINE: &str = "deadline";
@@ -19,8 +19,9 @@ const RESUME: &str = "resume";
 const PREEMPTION: &str = "preemption";
 const SPECULATION: &str = "speculation";
 const MAX_CLONES: &str = "max-clones-per-task";
+const CLONE_BUDGET: &str = "clone-budget";
 const TARGET: &str = "target-pocd";
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     DEADLINE,
     CLOCK_START,
     ON_MISS,
@@ -30,6 +31,7 @@ const KNOWN: [&str; 10] = [
     PREEMPTION,
     SPECULATION,
     MAX_CLONES,
+    CLONE_BUDGET,
     TARGET,
 ];
 
@@ -179,6 +181,19 @@ fn target(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
     target.map(Some).ok_or_else(wrong)
 }
 
+fn clone_budget(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
+    let Some(&text) = own.get(CLONE_BUDGET) else {
+        return Ok(None);
+    };
+    let number: Option<f64> = text.parse().ok();
+    let budget = number.filter(|number| is_clone_budget(*number));
+    let wrong = || {
+        let fix = "use a share of the job's own slot-seconds from 0 to 20, such as 0.2";
+        bad(CLONE_BUDGET, format!("invalid value `{text}`: {fix}"))
+    };
+    budget.map(Some).ok_or_else(wrong)
+}
+
 /// `file`, or the content of a `DeadlineJob`'s spec.progress.
 fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnnotation> {
     let Some(&text) = own.get(PROGRESS) else {
@@ -266,6 +281,7 @@ fn speculation(own: &BTreeMap<&str, &str>, wishes: &Wishes) -> Result<Speculatio
         };
         speculation.max_clones_per_task = number.ok_or_else(wrong)?;
     }
+    speculation.budget = clone_budget(own)?;
     Ok(speculation)
 }
 
@@ -307,6 +323,14 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_of_clones_is_a_share_and_may_be_zero() {
+        let budget = |yaml: &str| wishes(yaml).unwrap().speculation.budget;
+        assert_eq!(budget("{}"), None);
+        assert_eq!(budget("{shed.dev/clone-budget: '0'}"), Some(0.0));
+        assert_eq!(budget("{shed.dev/clone-budget: '0.25'}"), Some(0.25));
+    }
+
+    #[test]
     fn what_cannot_be_read_is_refused_by_name_with_the_fix() {
         for (yaml, words) in [
             ("{shed.dev/deadlin: 5m}", "shed.dev/deadlin: is unknown"),
@@ -336,6 +360,9 @@ mod tests {
                 "clones need shed.dev/deadline",
             ),
             ("{shed.dev/max-clones-per-task: '21'}", "from 0 to 20"),
+            ("{shed.dev/clone-budget: '-0.1'}", "such as 0.2"),
+            ("{shed.dev/clone-budget: '21'}", "from 0 to 20"),
+            ("{shed.dev/clone-budget: NaN}", "from 0 to 20"),
             ("{shed.dev/target-pocd: '1.5'}", "such as 0.95"),
         ] {
             let yaml = yaml.replace(": 8080", ": '8080'");

@@ -30,6 +30,8 @@ pub const VOLUME_NOT_SHARED: &str = "VolumeNotShared";
 pub const TERMINATION_UNCONFIRMED: &str = "TerminationUnconfirmed";
 /// Some checkpoints are not durable.
 pub const CHECKPOINTS_NOT_DURABLE: &str = "CheckpointsNotDurable";
+/// An administrator stopped new clones with an annotation of a Namespace.
+pub const CLONES_STOPPED: &str = "ClonesStopped";
 /// shed pauses the job's reconciles because the last one panicked, timed out or got stuck.
 pub const QUARANTINED: &str = "Quarantined";
 /// On a batch/v1 Job: shed cannot run it as its annotations require.
@@ -93,6 +95,12 @@ pub mod reason {
     pub const OBJECT_SIZE_LIMIT: &str = "ObjectSizeLimit";
     /// `CheckpointsNotDurable` is false.
     pub const CHECKPOINTS_DURABLE: &str = "CheckpointsDurable";
+    /// `ClonesStopped`: the annotation of shed's own namespace stops new clones in the whole cluster.
+    pub const CLUSTER_ANNOTATION: &str = "ClusterAnnotation";
+    /// `ClonesStopped`: the annotation of the job's namespace stops its new clones.
+    pub const NAMESPACE_ANNOTATION: &str = "NamespaceAnnotation";
+    /// `ClonesStopped` is false.
+    pub const CLONES_ALLOWED: &str = "ClonesAllowed";
     /// `TasksPending` is false.
     pub const NO_TASKS_PENDING: &str = "NoTasksPending";
     /// `DeadlineAtRisk` is false: PoCD is high enough.

@@ -73,6 +73,8 @@ use super::unknown_fields::Unknown;
         .message("spec.maxFailedIndexes must not be above spec.completions: lower it or leave it out"),
     validation = Rule::new("!has(self.targetPoCD) || self.targetPoCD > 0.0")
         .message("spec.targetPoCD must be above 0 and at most 1, e.g. 0.95, or left out"),
+    validation = Rule::new("!has(self.speculation) || !has(self.speculation.budget) || (self.speculation.budget >= 0.0 && self.speculation.budget <= 20.0)")
+        .message("spec.speculation.budget must be between 0 and 20, e.g. 0.2, or left out"),
     validation = Rule::new("has(self.indexes) == has(oldSelf.indexes) && (!has(self.indexes) || self.indexes == oldSelf.indexes)")
         .message("spec.indexes cannot be changed: create another DeadlineJob"),
     validation = Rule::new("has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)")
@@ -354,7 +356,7 @@ fn default_metrics_path() -> String {
 }
 
 /// Clones of stragglers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Speculation {
     /// Enabled, Observe (decide and report, but launch no clones) or Disabled.
@@ -365,6 +367,20 @@ pub struct Speculation {
     #[serde(default = "default_max_clones")]
     #[schemars(range(min = 0, max = 20))]
     pub max_clones_per_task: i32,
+    /// Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of
+    /// the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:
+    /// no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+}
+
+/// The largest budget: no policy launches more than this number of clones per task.
+pub const CLONE_BUDGET_MAX: f64 = 20.0;
+
+/// Whether the value is a budget; false for NaN.
+#[must_use]
+pub fn is_clone_budget(share: f64) -> bool {
+    (0.0..=CLONE_BUDGET_MAX).contains(&share)
 }
 
 fn default_max_clones() -> i32 {
@@ -376,6 +392,7 @@ impl Default for Speculation {
         Self {
             mode: SpeculationMode::default(),
             max_clones_per_task: default_max_clones(),
+            budget: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shed_core::index_set::IndexSet;
-use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
+use shed_core::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint, SlotTime};
 use shed_core::time::{Instant, Span};
 
 mod compact;
@@ -120,6 +120,14 @@ pub struct Ledger {
     #[serde(rename = "endedRunsMs", default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<i64>")]
     pub ended_runs: Vec<Span>,
+    /// With speculation.budget: milliseconds for which ended attempts held their slots, from launch to end.
+    #[serde(
+        rename = "slotTimeMs",
+        default,
+        skip_serializing_if = "SlotTime::is_zero"
+    )]
+    #[schemars(with = "SlotTimeEntry")]
+    pub slot_time: SlotTime,
     /// Why the job's reconciles are paused. Absent after a successful reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<QuarantineEntry>,
@@ -148,6 +156,7 @@ impl Default for Ledger {
             fence_token: 0,
             policy_state: None,
             ended_runs: Vec::new(),
+            slot_time: SlotTime::default(),
             quarantine: None,
             counts: AttemptCounts::default(),
         }
@@ -160,6 +169,16 @@ fn first_form() -> u32 {
 
 fn is_none_given(token: &i64) -> bool {
     *token == 0
+}
+
+/// The schema of [`SlotTime`].
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SlotTimeEntry {
+    /// Of first attempts and retries.
+    own: i64,
+    /// Of clones.
+    clones: i64,
 }
 
 /// The last reconcile of the job panicked, timed out or got stuck.

@@ -28,6 +28,12 @@ pub const RESERVED: [&str; 6] = [
     LABEL_KIND,
     LABEL_SEGMENT,
 ];
+/// Annotation of a Namespace: `stop` stops new clones.
+pub const ANNOTATION_CLONES: &str = "shed.dev/clones";
+/// The value of [`ANNOTATION_CLONES`] that has an effect.
+pub const CLONES_STOP: &str = "stop";
+/// Reason of the event about a Namespace whose annotation has an unknown value.
+pub const UNKNOWN_VALUE: &str = "UnknownAnnotationValue";
 /// Reason of the event about a batch/v1 Job that shed has begun and no longer runs.
 pub const NOT_ADOPTED: &str = "NotAdopted";
 /// Reason of the event about a pod that carries a job's label and is no attempt of it.

@@ -205,6 +205,24 @@ pub const TABLE: &[Row] = &[
         "no runnable task is waiting",
     ),
     blocked(
+        &[api::CLONES_STOPPED],
+        reason::CLUSTER_ANNOTATION,
+        "the annotation shed.dev/clones: stop of shed's namespace {} stops new clones in the whole cluster; live \
+         clones continue",
+        "remove the annotation to allow clones",
+    ),
+    blocked(
+        &[api::CLONES_STOPPED],
+        reason::NAMESPACE_ANNOTATION,
+        "the annotation shed.dev/clones: stop of namespace {} stops new clones of its jobs; live clones continue",
+        "remove the annotation to allow clones",
+    ),
+    over(
+        &[api::CLONES_STOPPED],
+        reason::CLONES_ALLOWED,
+        "no annotation affects the clones of the job",
+    ),
+    blocked(
         &[api::DEADLINE_AT_RISK],
         reason::TASKS_STRAGGLING,
         "tasks are expected to finish after the deadline; PoCD is below {}",

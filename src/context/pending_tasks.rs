@@ -183,6 +183,7 @@ mod tests {
                 clones: vec![],
                 kills: vec![],
                 refusals: vec![],
+                clone_budget: None,
                 waiting,
                 kept_back,
                 attempt_slot_seconds: None,

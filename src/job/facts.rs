@@ -127,6 +127,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         eligible_nodes: Arc::clone(&view.places.eligible),
         tasks,
         ended_runs: ledger.ended_runs.clone(),
+        ended_slot_time: ledger.slot_time,
         launch_not_before: view.launch_not_before.max(held_off),
         obstacles: Obstacles::default(),
         failures: adopted_job::failures(job, ledger, &view.pods),

@@ -8,7 +8,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, Idempotency, JobPhase,
-    JobRules, JobSnapshot, KillKind, NodeIndex, Obstacles, OnMiss, Preemption, Resume,
+    JobRules, JobSnapshot, KillKind, NodeIndex, Obstacles, OnMiss, Preemption, Resume, SlotTime,
     SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::Instant;
@@ -37,6 +37,7 @@ pub(super) fn job(
             speculation: SpeculationMode::Disabled,
             max_clones_per_task: 0,
             target_pocd: None,
+            clone_budget: None,
             on_miss: OnMiss::Fail,
             backoff_limit: 0,
             suspend: false,
@@ -53,6 +54,7 @@ pub(super) fn job(
         failed: IndexSet::new(),
         tasks,
         ended_runs: Vec::new(),
+        ended_slot_time: SlotTime::default(),
         launch_not_before: None,
         obstacles: Obstacles::default(),
         failures: 0,

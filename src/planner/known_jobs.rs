@@ -20,6 +20,7 @@ use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, 
 use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
+use crate::cluster::clone_stops::CloneStops;
 use crate::cluster::identity::Owner;
 use crate::cluster::{Inbox, Stores};
 use crate::context::Context;
@@ -57,6 +58,8 @@ pub struct KnownJobs {
     jobs: HashMap<JobUid, Known>,
     uids: HashMap<Owner, JobUid>,
     nodes: Option<KnownNodes>,
+    /// The namespaces that stopped new clones in the last pass.
+    clone_stops: Arc<CloneStops>,
 }
 
 struct Known {
@@ -66,6 +69,12 @@ struct Known {
     /// Absent while a pass has them.
     facts: Option<JobSnapshot>,
     until: Instant,
+}
+
+/// The namespaces that stop new clones: in this pass and in the last one.
+pub(super) struct StopsNowAndBefore {
+    pub(super) now: Arc<CloneStops>,
+    pub(super) before: Arc<CloneStops>,
 }
 
 struct KnownNodes {
@@ -118,6 +127,13 @@ impl KnownJobs {
             numbered: NumberedNodes::of(stores, &of_attempts),
             of_attempts,
         });
+    }
+
+    /// The namespaces that stop new clones. Every pass reads them, because they apply to known jobs too.
+    pub(super) fn clone_stops(&mut self, stores: &Stores) -> StopsNowAndBefore {
+        let now = stores.clone_stops();
+        let before = std::mem::replace(&mut self.clone_stops, Arc::clone(&now));
+        StopsNowAndBefore { now, before }
     }
 
     pub(super) fn nodes(&self) -> Option<&NumberedNodes> {

@@ -18,7 +18,7 @@ use crate::job::leftover_pods::leftover;
 use crate::job::view::{JobView, Places, Sighting};
 use crate::plan_slices::JobUid;
 use crate::planner::departing_jobs;
-use crate::planner::known_jobs::{KnownJobs, Leftover, Looked, Rest};
+use crate::planner::known_jobs::{KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined_jobs::{Apart, SetApart};
@@ -76,6 +76,16 @@ impl ClusterView {
         self.snapshot.jobs.push(looked.facts);
     }
 
+    /// Notes whether new clones of the job are stopped. If that changed, so does the job's condition.
+    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, stops: &StopsNowAndBefore) {
+        let namespace = &facts.tenant.0;
+        let [now, before] = [&stops.now, &stops.before].map(|stops| stops.of(namespace));
+        facts.obstacles.clones_stopped = now.is_some();
+        if now != before {
+            self.news.push(Arc::clone(&facts.key.0));
+        }
+    }
+
     fn note(&mut self, uid: &JobUid, obstacles: &Obstacles) {
         self.due = self.due.into_iter().chain(obstacles.due).min();
         let news = obstacles.is_news.then(|| Arc::clone(uid));
@@ -102,6 +112,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let mut owners = HashSet::new();
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
+    let stops = known.clone_stops(&context.stores);
     for watched in context.stores.live() {
         let slice = watched
             .metadata
@@ -115,9 +126,10 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
                 look(context, (&watched, newest), held, known, &mut view, ticks)
             })
         });
-        let Some(looked) = looked else {
+        let Some(mut looked) = looked else {
             continue;
         };
+        view.note_clone_stop(&mut looked.facts, &stops);
         owners.insert(looked.rest.owner.clone());
         charge_leftover(&looked.rest.leftover, &mut others);
         view.add(&watched, looked);

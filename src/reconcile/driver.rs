@@ -223,6 +223,8 @@ async fn observe(
     let put_right = range::put_right(&mut view);
     let mut facts = facts::facts(&view);
     deadline::hold_limit(&context.shared.clock, &mut facts);
+    let stop = context.shared.stores.clone_stops();
+    facts.obstacles.clones_stopped = stop.of(&view.job.namespace).is_some();
     context.shared.memos.with(&view.job.uid, |memo| {
         memo.placement.mark(&mut facts, &view.pods);
         planner::obstacles::limit(memo, &view, &mut facts, &context.shared.clock);

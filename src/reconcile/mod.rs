@@ -3,6 +3,7 @@
 
 mod backoff;
 mod claims;
+pub mod clone_stops;
 pub mod companion_failures;
 pub mod companions;
 pub mod context;

@@ -118,6 +118,7 @@ fn render(
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
     let blocked = stuck.or(memo.blocked);
     let told_ledger = told_ledger(pass, old, &step.ledger);
+    let clone_stops = context.shared.stores.clone_stops();
     let input = status::Input {
         job: &pass.view.job,
         ledger: &told_ledger,
@@ -136,6 +137,7 @@ fn render(
         facts_as_of: pass.facts.facts_as_of,
         held_back: Case::after(&pass.view, step).is_held_back(clock, pass.view.now),
         waiting: &waiting,
+        clone_stop: clone_stops.of(&pass.view.job.namespace),
         told: memo.told.as_ref(),
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
         now: pass.view.now,

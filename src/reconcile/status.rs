@@ -4,11 +4,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
-use shed_core::snapshot::{AttemptKind, Conclusion};
+use shed_core::snapshot::{AttemptKind, Conclusion, Idempotency, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{self, DeadlineJobStatus, Ledger, Pocd, reason};
 use crate::clock;
+use crate::cluster::clone_stops::CloneStop;
 use crate::conditions::{Conditions, messages};
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
@@ -66,6 +67,8 @@ pub struct Input<'a> {
     pub held_back: bool,
     /// The obstacle of tasks without an attempt.
     pub waiting: &'a PendingTasks,
+    /// The namespace whose annotation stops new clones of the job.
+    pub clone_stop: Option<CloneStop<'a>>,
     /// The verdict on whether the deadline can be kept.
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
@@ -224,6 +227,7 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
     deadline_conditions(&mut list, input);
     risk_conditions(&mut list, input);
     feasibility_condition(&mut list, input);
+    clone_condition(&mut list, input);
     obstacle_conditions(&mut list, input);
     attempt_conditions(&mut list, input);
     checkpoint_and_progress_conditions(&mut list, input);
@@ -237,6 +241,25 @@ fn feasibility_condition(list: &mut Conditions, input: Input<'_>) {
     if let Some(told) = told.filter(|_| input.ledger.ending.is_none()) {
         let (reason, detail) = told.words();
         list.say(api::DEADLINE_FEASIBLE, reason, &detail);
+    }
+}
+
+/// The stop of new clones, for a job that may have clones. A job that has ended keeps the last one.
+fn clone_condition(list: &mut Conditions, input: Input<'_>) {
+    if input.ledger.ending.is_some() {
+        return;
+    }
+    let rules = &input.job.rules;
+    let may_have_clones =
+        rules.speculation != SpeculationMode::Disabled && rules.idempotency != Idempotency::None;
+    match input.clone_stop.filter(|_| may_have_clones) {
+        Some(CloneStop::Cluster(namespace)) => {
+            list.say(api::CLONES_STOPPED, reason::CLUSTER_ANNOTATION, namespace);
+        }
+        Some(CloneStop::Namespace(namespace)) => {
+            list.say(api::CLONES_STOPPED, reason::NAMESPACE_ANNOTATION, namespace);
+        }
+        None => list.clear(api::CLONES_STOPPED, reason::CLONES_ALLOWED, ""),
     }
 }
 

@@ -9,8 +9,8 @@ use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Kill, Move, Outcome, Settled};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
-    AttemptKind, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot, KillKind, OnMiss,
-    Resume,
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot,
+    KillKind, OnMiss, Resume, SlotTime,
 };
 use shed_core::time::{Instant, Span};
 
@@ -115,7 +115,9 @@ fn still_holds(ledger: &Ledger, input: Input<'_>, action: &Move) -> bool {
                 && !ledger.failed.contains(task)
                 && !ledger.is_dropped(task.0)
                 && match launch.kind {
-                    AttemptKind::Clone => lives(task).next().is_some(),
+                    AttemptKind::Clone => {
+                        !input.facts.obstacles.clones_stopped && lives(task).next().is_some()
+                    }
                     AttemptKind::Original | AttemptKind::Retry
                         if input.view.job.rules.waits_until_gone() =>
                     {
@@ -266,13 +268,36 @@ fn count(
     outcome: Outcome,
 ) {
     let (retries, now) = (input.view.job.retries, input.view.now);
+    let slot_time = slot_time_after(step, input, task, attempt);
     if let Some(kind) = step.ledger.count(task, attempt, outcome, retries, now) {
+        step.ledger.slot_time = slot_time;
         step.notices.push(Notice::Counted {
             id: (task.0, attempt.0),
             kind,
             outcome,
         });
     }
+}
+
+/// The slot time of ended attempts with this one. Only a budget of clones requires it.
+fn slot_time_after(
+    step: &Step,
+    input: Input<'_>,
+    task: TaskIndex,
+    number: AttemptNumber,
+) -> SlotTime {
+    let mut time = step.ledger.slot_time;
+    let has_budget = input.view.job.rules.clone_budget.is_some();
+    if let Some(attempt) = find(input.facts, task, number).filter(|_| has_budget) {
+        let until = attempt.held_until(input.view.now);
+        time.add(attempt.kind, attempt.launched, until);
+    }
+    time
+}
+
+fn find(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> Option<&AttemptSnapshot> {
+    let mut attempts = facts.task(task)?.attempts.iter();
+    attempts.find(|attempt| attempt.number == number)
 }
 
 fn end(step: &mut Step, input: Input<'_>, conclusion: Conclusion) {
@@ -332,12 +357,7 @@ fn win(
     number: AttemptNumber,
     finished: Instant,
 ) {
-    let attempt = input.facts.task(task).and_then(|task| {
-        task.attempts
-            .iter()
-            .find(|attempt| attempt.number == number)
-    });
-    let Some(attempt) = attempt else {
+    let Some(attempt) = find(input.facts, task, number) else {
         return;
     };
     // The time of a whole task: a resumed attempt did only the rest of it.
@@ -345,7 +365,9 @@ fn win(
         let share = (1.0 - attempt.start_progress).max(0.01);
         Span::from_seconds_f64(finished.since(started).seconds().max(0.0) / share)
     });
+    let slot_time = slot_time_after(step, input, task, number);
     if step.ledger.win(task, number, finished, run) {
+        step.ledger.slot_time = slot_time;
         step.notices.push(Notice::Won {
             id: (task.0, number.0),
             kind: attempt.kind,

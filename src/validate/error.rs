@@ -1,5 +1,6 @@
 //! Errors about a specification that cannot be carried out.
 
+use crate::api::CLONE_BUDGET_MAX;
 use crate::size;
 
 /// Why a specification can't be carried out.
@@ -47,6 +48,15 @@ pub enum InvalidSpec {
         "spec.targetPoCD: {value} is not above 0 and at most 1: use a value such as 0.95, or omit it"
     )]
     Target {
+        /// The field's value.
+        value: f64,
+    },
+    /// A budget that is not a share.
+    #[error(
+        "spec.speculation.budget: {value} is not between 0 and {CLONE_BUDGET_MAX}: use a share of the job's own \
+         slot-seconds such as 0.2, or omit it"
+    )]
+    CloneBudget {
         /// The field's value.
         value: f64,
     },

@@ -50,6 +50,13 @@ impl fmt::Display for Explanation<'_> {
             let why = refusal_words(refusal.why);
             writeln!(f, "task {} gets no clone: {why}", refusal.task)?;
         }
+        if let Some(budget) = self.report.clone_budget {
+            let (clones, own) = (budget.clones + budget.granted, budget.own);
+            writeln!(
+                f,
+                "budget of clones: {clones:.1} slot-seconds for {own:.1} of the job's own"
+            )?;
+        }
         if self.report.waiting > 0 {
             writeln!(f, "{} first attempts wait", self.report.waiting)?;
         }
@@ -189,6 +196,8 @@ fn refusal_words(why: RefusalReason) -> &'static str {
         RefusalReason::Budget => "the policy's own limit of clones is reached",
         RefusalReason::Work => "the pass ran out of work",
         RefusalReason::Target => "the job's PoCD has reached its target",
+        RefusalReason::Stopped => "an administrator stopped new clones",
+        RefusalReason::JobBudget => "the job's budget of clones is used up",
     }
 }
 
@@ -286,6 +295,12 @@ mod tests {
             &text,
             "task 2 gets no clone: it has the maximum number of clones",
         );
+        let (_, _, text) = explained(straggling().clone_budget(0.0), "shed-plus");
+        has(
+            &text,
+            "task 2 gets no clone: the job's budget of clones is used up",
+        );
+        has(&text, "budget of clones: ");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
     JobPhase, JobRules, JobSnapshot, KillKind, Node, NodeIndex, Obstacles, OnMiss, Preemption,
-    Progress, Resume, ResumePoint, Snapshot, SpeculationMode, TaskSnapshot,
+    Progress, Resume, ResumePoint, SlotTime, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -271,6 +271,7 @@ pub fn job(key: &str) -> JobBuilder {
         speculation: SpeculationMode::Enabled,
         max_clones_per_task: 5,
         target_pocd: None,
+        clone_budget: None,
         on_miss: OnMiss::Continue,
         backoff_limit: 3,
         suspend: false,
@@ -294,6 +295,7 @@ pub fn job(key: &str) -> JobBuilder {
         failed: IndexSet::new(),
         tasks: Vec::new(),
         ended_runs: Vec::new(),
+        ended_slot_time: SlotTime::default(),
         launch_not_before: None,
         obstacles: Obstacles::default(),
         failures: 0,
@@ -336,6 +338,12 @@ impl JobBuilder {
     #[must_use]
     pub fn target(self, pocd: f64) -> Self {
         self.with(|job| job.rules.target_pocd = Some(pocd))
+    }
+
+    /// With this budget of clones.
+    #[must_use]
+    pub fn clone_budget(self, share: f64) -> Self {
+        self.with(|job| job.rules.clone_budget = Some(share))
     }
 
     /// With this many tasks.

@@ -275,6 +275,9 @@ pub struct JobReport {
     pub kills: Vec<KillReport>,
     /// Tasks that should have got a clone and did not.
     pub refusals: Vec<Refusal>,
+    /// The figures of the job's clone budget; absent unless the job has one and the pass weighed a clone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clone_budget: Option<CloneBudget>,
     /// First attempts and retries that wait for capacity or parallelism.
     pub waiting: u32,
     /// Waiting attempts that may be held back by headroom for future jobs.
@@ -304,6 +307,20 @@ pub struct Feasibility {
     pub is_known: bool,
     /// The number of the job's tasks that could run at a time.
     pub width: u32,
+}
+
+/// The figures of a job's clone budget in slot-seconds: spent so far, and expected until the live attempts end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CloneBudget {
+    /// Of first attempts and retries, with those that the plan launches.
+    #[serde(with = "float")]
+    pub own: f64,
+    /// Of clones that were launched before the plan.
+    #[serde(with = "float")]
+    pub clones: f64,
+    /// Of the plan's clones.
+    #[serde(with = "float")]
+    pub granted: f64,
 }
 
 /// One clone's marginal gain and cost.
@@ -373,6 +390,10 @@ pub enum RefusalReason {
     Work,
     /// The job's PoCD has reached the value that its user set.
     Target,
+    /// An administrator stopped new clones of the job's namespace, or of the whole cluster.
+    Stopped,
+    /// The job's own budget of clones is used up.
+    JobBudget,
 }
 
 impl RefusalReason {
@@ -391,6 +412,8 @@ impl RefusalReason {
             Self::Budget => "budget",
             Self::Work => "work",
             Self::Target => "target",
+            Self::Stopped => "stopped",
+            Self::JobBudget => "job_budget",
         }
     }
 }

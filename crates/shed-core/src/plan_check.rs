@@ -7,6 +7,7 @@ use std::fmt;
 use crate::ids::{AttemptNumber, JobKey, TaskIndex};
 use crate::snapshot::{AttemptSnapshot, JobSnapshot, TaskSnapshot};
 
+mod budget;
 mod planned;
 mod settled;
 
@@ -42,6 +43,10 @@ pub enum Rule {
     LaunchKind,
     /// A task gets more clones than its limit.
     CloneCount,
+    /// A clone is launched although an administrator stopped new clones.
+    CloneStop,
+    /// Clones exceed the budget of their job.
+    CloneBudget,
     /// A launch for a task or job that must not get one at this time.
     LaunchTarget,
     /// Clones are launched or attempts pruned although the user or the policy forbids it.
@@ -72,6 +77,8 @@ impl Rule {
             Self::Parallelism => "parallelism",
             Self::LaunchKind => "launch_kind",
             Self::CloneCount => "clone_count",
+            Self::CloneStop => "clone_stop",
+            Self::CloneBudget => "clone_budget",
             Self::LaunchTarget => "launch_target",
             Self::Speculation => "speculation",
             Self::Preemption => "preemption",

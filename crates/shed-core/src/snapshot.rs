@@ -17,10 +17,12 @@ mod ending;
 mod kill;
 mod obstacles;
 mod ranges;
+mod slot_time;
 
 pub use ending::{Conclusion, EndRules, SuccessRule};
 pub use kill::KillKind;
 pub use obstacles::Obstacles;
+pub use slot_time::SlotTime;
 
 /// The cluster in one planning pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -165,6 +167,14 @@ pub struct JobRules {
     /// finds worthwhile.
     #[serde(default, with = "float::option")]
     pub target_pocd: Option<f64>,
+    /// The limit of the slot-seconds of clones as a share of the job's own slot-seconds, at least 0. A straggler may
+    /// have one clone whatever the limit. Absent: no limit.
+    #[serde(
+        default,
+        with = "float::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub clone_budget: Option<f64>,
     /// The treatment of attempts at the deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
@@ -233,6 +243,9 @@ pub struct JobSnapshot {
     pub tasks: Vec<TaskSnapshot>,
     /// Execution times (start to finish) of recent winners; those of resumed ones are scaled up to a whole task.
     pub ended_runs: Vec<Span>,
+    /// The slot time of attempts whose end is counted. Executors record it for jobs with a clone budget only.
+    #[serde(default, skip_serializing_if = "SlotTime::is_zero")]
+    pub ended_slot_time: SlotTime,
     /// Nothing may be launched before this (the apiserver refused attempts of this job).
     pub launch_not_before: Option<Instant>,
     /// Other obstacles to creating or placing the job's attempts.

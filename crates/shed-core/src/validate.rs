@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::ids::{AttemptNumber, JobKey, TaskIndex};
 use crate::resources::Resources;
-use crate::snapshot::{AttemptSnapshot, AttemptState, JobSnapshot, NodeIndex, Snapshot};
+use crate::snapshot::{AttemptSnapshot, AttemptState, JobSnapshot, NodeIndex, SlotTime, Snapshot};
 use crate::time::{Instant, Span};
 
 mod repair;
@@ -94,6 +94,11 @@ fn is_negative(amounts: &Resources) -> bool {
 /// Also false for NaN.
 fn is_share(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
+}
+
+/// Also false for NaN.
+fn is_budget(share: f64) -> bool {
+    share >= 0.0 && share.is_finite()
 }
 
 fn is_finite(at: Instant) -> bool {
@@ -223,6 +228,10 @@ impl<'a> Check<'a> {
         if target.is_some_and(|target| !is_share(target) || target == 0.0) {
             self.fault("rules.target_pocd", "is not in (0, 1]");
         }
+        let budget = job.rules.clone_budget;
+        if budget.is_some_and(|share| !is_budget(share)) {
+            self.fault("rules.clone_budget", "is negative or not finite");
+        }
         self.instant("submitted", Some(job.submitted));
         self.instant("deadline", job.deadline);
         self.instant("time_limit", job.time_limit);
@@ -231,6 +240,10 @@ impl<'a> Check<'a> {
         self.instant("obstacles.clones_not_before", clones);
         if !job.ended_runs.iter().all(|&run| is_time(run)) {
             self.fault("ended_runs", "has a negative or infinite time");
+        }
+        let SlotTime { own, clones } = job.ended_slot_time;
+        if !is_time(own) || !is_time(clones) {
+            self.fault("ended_slot_time", "is negative or infinite");
         }
     }
 

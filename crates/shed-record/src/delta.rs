@@ -34,8 +34,8 @@ impl Split {
     /// The difference from `before`.
     fn changes(&self, before: Option<&Self>) -> JobLine {
         let same_head = before.is_some_and(|before| {
-            let targets = [&before.head, &self.head].map(|head| head.rules.target_pocd);
-            before.head == self.head && targets[0].map(f64::to_bits) == targets[1].map(f64::to_bits)
+            let [was, is] = [&before.head, &self.head].map(head_bits);
+            before.head == self.head && was == is
         });
         let is_new = |task: &&TaskSnapshot| {
             let known = before.and_then(|before| before.task(task.index));
@@ -50,6 +50,12 @@ impl Split {
             gone: gone.filter(|&index| self.task(index).is_none()).collect(),
         }
     }
+}
+
+/// The bits of the floats of a job without its tasks.
+fn head_bits(head: &JobSnapshot) -> [Option<u64>; 2] {
+    let rules = &head.rules;
+    [rules.target_pocd, rules.clone_budget].map(|share| share.map(f64::to_bits))
 }
 
 /// Whether the tasks are equal to the bit. `==` takes the two zeros for one.

@@ -136,6 +136,7 @@ fn limits_and_times() -> Vec<Walk> {
             ["Failed", "TerminatingOrFailed", "Failed"],
             "Never",
         ),
+        taken("speculation.budget", [0.2, 0.0, 20.0], -0.1),
         taken("speculation.maxClonesPerTask", [5, 0, 20], 21),
         taken(
             "speculation.mode",

@@ -93,7 +93,7 @@ pub fn faults(old: &Ledger, new: &Ledger) -> BTreeSet<LedgerFault> {
             new.counts.won == i64::from(new.done.len()),
             LedgerFault::Winners,
         ),
-        (grew(&old.counts, &new.counts), LedgerFault::CountsWentBack),
+        (grew(old, new), LedgerFault::CountsWentBack),
         (ends_stay(old, new), LedgerFault::EndTakenBack),
         (winners_stay(old, new), LedgerFault::WinnerChanged),
         (kills_stay(old, new), LedgerFault::KillChanged),
@@ -109,8 +109,11 @@ fn is_balanced(ledger: &Ledger) -> bool {
     ledger.counts.launched() == ledger.counts.ended() + open
 }
 
-fn grew(old: &AttemptCounts, new: &AttemptCounts) -> bool {
-    old.won <= new.won && old.ended() <= new.ended()
+fn grew(old: &Ledger, new: &Ledger) -> bool {
+    let (before, after) = (&old.counts, &new.counts);
+    let (spent, spends) = (old.slot_time, new.slot_time);
+    let time_grew = spent.own <= spends.own && spent.clones <= spends.clones;
+    time_grew && before.won <= after.won && before.ended() <= after.ended()
 }
 
 /// Only a segment that was taken over needs no attempt, so it has not failed.

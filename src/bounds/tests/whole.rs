@@ -103,6 +103,7 @@ impl Driven {
             facts_as_of: self.facts_as_of,
             held_back: false,
             waiting: &PendingTasks::No,
+            clone_stop: None,
             told: None,
             pocd_written: None,
             now: self.now,

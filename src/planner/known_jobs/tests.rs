@@ -211,6 +211,30 @@ async fn a_pass_looks_at_what_has_changed() {
 }
 
 #[tokio::test]
+async fn a_stop_of_clones_reaches_known_jobs_in_the_next_pass() {
+    let mut world = World::new(3);
+    world.looks();
+    let mut pass = |values: &[(&str, &str)]| {
+        let context = &world.process.context.shared;
+        context.stores.show_clone_stops(values);
+        let view = view_after(context, &mut world.known);
+        let jobs = view.snapshot.jobs.iter();
+        let stopped = jobs.filter(|job| job.obstacles.clones_stopped).count();
+        world.known.put_back(view.snapshot.jobs);
+        (view.looked.len(), stopped, view.news.len())
+    };
+    assert_eq!(pass(&[]), (0, 0, 0));
+    let stop = [("team", "stop")];
+    assert_eq!(pass(&stop), (0, 3, 3), "each gets its condition");
+    assert_eq!(pass(&stop), (0, 3, 0));
+    let other = [("team", "stop"), ("other", "stop")];
+    assert_eq!(pass(&other), (0, 3, 0));
+    assert_eq!(pass(&[("shed", "stop")]), (0, 3, 3), "another reason");
+    assert_eq!(pass(&[("team", "halt")]), (0, 0, 3), "as without one");
+    assert_eq!(pass(&[]), (0, 0, 0));
+}
+
+#[tokio::test]
 async fn a_quiet_job_is_looked_at_again_after_a_while() {
     let mut world = World::new(20);
     world.looks();
@@ -246,6 +270,7 @@ enum Step {
     Report(u32, u32, u8),
     Nodes(u32),
     BackOff(u32),
+    CloneStop(&'static str),
     Judged,
 }
 
@@ -268,6 +293,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (attempt(), 1..100_u8).prop_map(|((job, task), share)| Step::Report(job, task, share)),
         1 => (0..3_u32).prop_map(Step::Nodes),
         1 => (0..JOBS).prop_map(Step::BackOff),
+        1 => prop::sample::select(vec!["team", "shed", "other"]).prop_map(Step::CloneStop),
         1 => Just(Step::Judged),
     ]
 }
@@ -307,6 +333,7 @@ proptest! {
                             world.stores().show_nodes(&nodes);
                         }
                         Step::BackOff(job) => back_off(&world, job),
+                        Step::CloneStop(namespace) => world.stores().show_clone_stops(&[(namespace, "stop")]),
                         Step::Judged => world.judge_deadlines(),
                     }
                 }

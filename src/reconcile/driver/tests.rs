@@ -1,6 +1,8 @@
 //! Every conversation that a reconcile has with the apiserver: the whole list of its calls.
 
 mod clocks;
+mod clone_budget;
+mod clone_stop;
 mod crash;
 mod creation;
 mod denied;

@@ -17,6 +17,7 @@ fn report(pocd: f64) -> JobReport {
         clones: vec![],
         kills: vec![],
         refusals: vec![],
+        clone_budget: None,
         waiting: 0,
         kept_back: 0,
         attempt_slot_seconds: None,
@@ -40,6 +41,7 @@ struct Case {
     placed: bool,
     running: bool,
     placeable: bool,
+    clone_stop: Option<CloneStop<'static>>,
 }
 
 impl Case {
@@ -60,6 +62,7 @@ impl Case {
             placed: true,
             running: true,
             placeable: false,
+            clone_stop: None,
         }
     }
 
@@ -82,6 +85,7 @@ impl Case {
             facts_as_of: self.facts_as_of,
             held_back: self.held_back,
             waiting: &self.waiting,
+            clone_stop: self.clone_stop,
             told: self.told.as_ref(),
             pocd_written: self.pocd_written,
             now: self.now,
@@ -433,4 +437,41 @@ fn what_tasks_wait_for_is_told_and_taken_back() {
     case.waiting = PendingTasks::No;
     let over = is("False", reason::NO_TASKS_PENDING);
     assert_eq!(case.condition(api::TASKS_PENDING), over);
+}
+
+#[test]
+fn a_stop_of_clones_is_a_condition_and_its_end_too() {
+    let mut case = Case::new("");
+    assert_eq!(case.condition(api::CLONES_STOPPED), None);
+    case.clone_stop = Some(CloneStop::Namespace("team"));
+    let of_namespace = is("True", reason::NAMESPACE_ANNOTATION);
+    assert_eq!(case.condition(api::CLONES_STOPPED), of_namespace);
+    case.clone_stop = Some(CloneStop::Cluster("shed"));
+    let of_cluster = is("True", reason::CLUSTER_ANNOTATION);
+    assert_eq!(case.condition(api::CLONES_STOPPED), of_cluster);
+    let message = &case.old.conditions.last().unwrap().message;
+    assert!(message.contains("namespace shed"), "{message}");
+    case.clone_stop = None;
+    let over = is("False", reason::CLONES_ALLOWED);
+    assert_eq!(case.condition(api::CLONES_STOPPED), over);
+}
+
+#[test]
+fn a_job_that_has_ended_keeps_the_stop_of_clones() {
+    let mut case = Case::new("");
+    case.clone_stop = Some(CloneStop::Namespace("team"));
+    let stopped = is("True", reason::NAMESPACE_ANNOTATION);
+    assert_eq!(case.condition(api::CLONES_STOPPED), stopped);
+    case.ledger.ending = Some(Conclusion::Complete);
+    case.clone_stop = None;
+    assert_eq!(case.condition(api::CLONES_STOPPED), stopped);
+}
+
+#[test]
+fn a_job_that_has_no_clones_reports_no_stop() {
+    for change in ["idempotency: None", "speculation: {mode: Disabled}"] {
+        let mut case = Case::new(change);
+        case.clone_stop = Some(CloneStop::Namespace("team"));
+        assert_eq!(case.condition(api::CLONES_STOPPED), None, "{change}");
+    }
 }

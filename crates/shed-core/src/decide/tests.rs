@@ -11,6 +11,7 @@ use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod ageing;
 mod arrivals;
+mod clone_limits;
 mod corrupt;
 mod disrupted;
 mod feasibility;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::capacity::{Capacity, Holdings, UnusableNodes};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::plan::{Kill, Launch, Move, Plan};
+use crate::plan_check::budget::{Launched, excess};
 use crate::plan_check::{Rule, Violation, find_attempt};
 use crate::policy::{PREEMPTION_LAUNCHES, Policy};
 use crate::snapshot::{
@@ -58,6 +59,14 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
             }),
         }
     }
+    for (slice, at) in slices.iter().zip(0..) {
+        let report = plan.report.jobs.get(at);
+        let report = report.filter(|report| report.key == slice.job.key);
+        if let Some(message) = excess(slice.job, snapshot.now, report, &slice.cloned) {
+            let violation = slice.violation(Rule::CloneBudget, message);
+            check.violations.push(violation);
+        }
+    }
     check.violations
 }
 
@@ -86,6 +95,8 @@ struct Slice<'a> {
     /// Tasks that get a first attempt or retry.
     started: BTreeSet<TaskIndex>,
     clones: BTreeMap<TaskIndex, u32>,
+    /// The clones in the order of the plan.
+    cloned: Vec<Launched>,
     /// Tasks with an attempt before the plan.
     active: u32,
     /// The capacity that the job's attempts hold before the plan.
@@ -198,6 +209,7 @@ impl<'a> Slice<'a> {
             doomed: BTreeSet::new(),
             started: BTreeSet::new(),
             clones: BTreeMap::new(),
+            cloned: Vec::new(),
             active: active.count() as u32,
             holdings: Holdings::of(job, unusable),
             launched: 0,
@@ -321,9 +333,13 @@ impl<'a> Slice<'a> {
         if launch.kind == AttemptKind::Clone {
             let clones = self.clones.entry(launch.task).or_insert(0);
             *clones += 1;
+            // Of n attempts one is the task's own.
+            self.cloned.push((launch.task, *clones + survivors > 2));
             let most = max_clones.min(job.rules.max_clones_per_task);
             if job.rules.speculation != SpeculationMode::Enabled || max_clones == 0 {
                 Some(Rule::Speculation)
+            } else if job.obstacles.clones_stopped {
+                Some(Rule::CloneStop)
             } else if survivors == 0 {
                 Some(Rule::LaunchKind)
             } else {

@@ -1,6 +1,8 @@
+use crate::decide::decide;
 use crate::fixtures::{self, JobBuilder, at, attempt, job, shed_plus, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
-use crate::plan::{Kill, Launch, Move, Plan, PlannedMove};
+use crate::memory::Memory;
+use crate::plan::{CloneBudget, CloneReport, Kill, Launch, Move, Plan, PlannedMove};
 use crate::plan_check::{Rule, plan_check};
 use crate::policy::{Policy, Speculation};
 use crate::snapshot::{
@@ -175,6 +177,71 @@ fn clones_and_prunes_where_the_user_or_the_policy_wants_none_are_caught() {
         ..Policy::default()
     };
     check_with(&snapshot, &policy, [clone(0)], &[Rule::Speculation]);
+}
+
+#[test]
+fn a_clone_is_caught_while_an_administrator_stops_clones() {
+    let stopped = || pair().with(|job| job.obstacles.clones_stopped = true);
+    check(stopped(), [clone(0)], &[Rule::CloneStop]);
+    let prune = kill(0, 1, KillKind::Prune, Some(0));
+    check(stopped(), [prune, original(1)], &[]);
+}
+
+/// The check's violations for clones of task 0, or of 0 and 1, with these figures and costs.
+#[track_caller]
+fn check_budget(share: f64, figures: Option<(f64, f64)>, costs: &[(u32, f64)], expected: &[Rule]) {
+    let running = |node| [attempt(0).on(node).progress(0.3, 30.0)];
+    let job = job("a").clone_budget(share);
+    let job = job.task(0, running(0)).task(1, running(1));
+    let snapshot = world(30.0, 2, 8000).job(job).build();
+    let policy = shed_plus();
+    let mut plan = decide(&snapshot, Memory::default(), &policy).0;
+    let report = &mut plan.report.jobs[0];
+    report.stragglers = vec![TaskIndex(0)];
+    report.clone_budget = figures.map(|(own, clones)| CloneBudget {
+        own,
+        clones,
+        granted: 0.0,
+    });
+    let report_of = |&(task, cost_slot_seconds): &(u32, f64)| CloneReport {
+        task: TaskIndex(task),
+        pocd_gain: 0.0,
+        cost_slot_seconds,
+    };
+    report.clones = costs.iter().map(report_of).collect();
+    let action = |&(task, _): &(u32, f64)| PlannedMove {
+        job: JobKey::from("a"),
+        action: clone(task),
+    };
+    plan.actions = costs.iter().map(action).collect();
+    let violations = plan_check(&snapshot, &policy, &plan);
+    let rules: Vec<Rule> = violations.iter().map(|violation| violation.rule).collect();
+    assert_eq!(rules, expected, "{violations:?}");
+}
+
+#[test]
+fn clones_beyond_the_jobs_budget_are_caught() {
+    let rule = &[Rule::CloneBudget];
+    // Two attempts have run for 30 s each, and task 0 is late.
+    let figures = Some((100.0, 0.0));
+    check_budget(0.0, figures, &[(0, 9.0)], &[]);
+    check_budget(0.0, figures, &[(1, 9.0)], rule);
+    check_budget(0.0, figures, &[(0, 9.0), (0, 9.0)], rule);
+    check_budget(0.2, figures, &[(0, 9.0), (0, 9.0)], &[]);
+    check_budget(0.2, figures, &[(1, 9.0), (1, 9.0)], &[]);
+    check_budget(0.2, Some((100.0, 5.0)), &[(1, 9.0), (1, 9.0)], rule);
+    check_budget(0.2, figures, &[(0, 15.0), (1, 9.0)], rule);
+    check_budget(0.2, figures, &[(1, 0.0)], rule);
+    check_budget(0.2, figures, &[(1, f64::NAN)], rule);
+}
+
+#[test]
+fn figures_of_a_budget_that_contradict_the_facts_are_caught() {
+    let rule = &[Rule::CloneBudget];
+    check_budget(0.5, None, &[(0, 9.0)], rule);
+    check_budget(0.5, Some((59.0, 0.0)), &[(0, 9.0)], rule);
+    check_budget(0.5, Some((60.0, -1.0)), &[(0, 9.0)], rule);
+    check_budget(0.5, Some((f64::INFINITY, 0.0)), &[(0, 9.0)], rule);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::round::estimates::resume_point;
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, Idempotency, NodeIndex, ResumePoint, SpeculationMode};
 
+mod budget;
 mod grants;
 
 pub(crate) use grants::{grant, has_enough};
@@ -286,7 +287,9 @@ fn refusal(
 ) -> Option<RefusalReason> {
     let max_clones = state.job.rules.max_clones_per_task.min(ask.max_clones);
     let heeds_deadline = ask.heeds != Heeds::Nothing;
-    if state.job.rules.idempotency == Idempotency::None {
+    if state.job.obstacles.clones_stopped {
+        Some(RefusalReason::Stopped)
+    } else if state.job.rules.idempotency == Idempotency::None {
         Some(RefusalReason::NotIdempotent)
     } else if heeds_deadline && state.estimate.slack.is_none_or(|slack| slack <= 0.0) {
         // [S+] Algorithm 1, step 1: jobs past their deadline get no clones.

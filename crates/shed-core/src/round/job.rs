@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::capacity::{Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{CloneReport, Feasibility, JobReport, KillReport, Refusal};
+use crate::plan::{CloneBudget, CloneReport, Feasibility, JobReport, KillReport, Refusal};
 use crate::round::estimates::{JobEstimate, TaskEstimate};
 use crate::round::kept::{Kept, Origin, rest, shifted};
 use crate::round::slow::Heard;
@@ -142,6 +142,8 @@ pub struct JobView<'a> {
     pub(crate) ln_pocd_before: Option<f64>,
     pub(crate) ln_pocd_after: Option<f64>,
     pub(crate) clones: Vec<CloneReport>,
+    /// The figures of the job's clone budget, once a clone was weighed.
+    pub(crate) clone_budget: Option<CloneBudget>,
     pub(crate) kills: Vec<KillReport>,
     pub(crate) refusals: Vec<Refusal>,
     /// Seconds until the job's last task is expected to end.
@@ -290,6 +292,7 @@ impl<'a> JobView<'a> {
             ln_pocd_before: None,
             ln_pocd_after: None,
             clones: Vec::new(),
+            clone_budget: None,
             kills: Vec::new(),
             refusals: Vec::new(),
             completion: None,
@@ -524,6 +527,7 @@ impl<'a> JobView<'a> {
             clones: std::mem::take(&mut self.clones),
             kills: std::mem::take(&mut self.kills),
             refusals: std::mem::take(&mut self.refusals),
+            clone_budget: self.clone_budget,
             waiting: self.waiting,
             kept_back: self.kept_back,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),

@@ -19,6 +19,9 @@ pub struct Obstacles {
     /// No clone is launched before this: the apiserver refused one.
     #[serde(default)]
     pub clones_not_before: Option<Instant>,
+    /// An administrator stopped new clones of the job's namespace, or of the whole cluster. Live clones continue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clones_stopped: bool,
 }
 
 impl Obstacles {

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use crate::ids::{JobKey, NodeName};
 use crate::resources::Resources;
 use crate::snapshot::{
-    AttemptSnapshot, AttemptState, Grant, JobSnapshot, Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobSnapshot, SlotTime, Snapshot, SpeculationMode,
+    TaskSnapshot,
 };
 use crate::time::Instant;
 use crate::validate::{
-    CLOCK_SKEW_MAX, Fault, TIME_MAX, is_finite, is_negative, is_share, is_time, twice,
+    CLOCK_SKEW_MAX, Fault, TIME_MAX, is_budget, is_finite, is_negative, is_share, is_time, twice,
 };
 
 /// The snapshot without the faulty values.
@@ -51,6 +52,12 @@ fn repair_job(job: &mut JobSnapshot, nodes: usize) {
     job.rules.speculation = SpeculationMode::Disabled;
     let target = job.rules.target_pocd;
     job.rules.target_pocd = target.filter(|&target| is_share(target) && target > 0.0);
+    let budget = job.rules.clone_budget;
+    job.rules.clone_budget = budget.filter(|&share| is_budget(share));
+    let SlotTime { own, clones } = job.ended_slot_time;
+    if !is_time(own) || !is_time(clones) {
+        job.ended_slot_time = SlotTime::default();
+    }
     not_negative(&mut job.demand);
     let known: BTreeSet<_> = job
         .eligible_nodes

@@ -46,6 +46,14 @@ fn a_fault_names_its_job_and_field() {
             &["a: rules.target_pocd is not in (0, 1]"],
         );
     }
+    for budget in [-0.1, f64::NAN, f64::INFINITY] {
+        check(
+            job("a").clone_budget(budget),
+            &["a: rules.clone_budget is negative or not finite"],
+        );
+    }
+    let odd = healthy().with(|job| job.ended_slot_time.clones = Span(-1));
+    check(odd, &["a: ended_slot_time is negative or infinite"]);
     // `completions` was lowered below a task that still runs.
     let unwanted = healthy().with(|job| job.tasks[0].index = TaskIndex(4));
     check(unwanted, &[]);

@@ -33,7 +33,7 @@ use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Obstacles,
-    Resume, Snapshot, SpeculationMode, TaskSnapshot,
+    Resume, SlotTime, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -477,6 +477,7 @@ impl<'a> Engine<'a> {
                 speculation: SpeculationMode::Enabled,
                 max_clones_per_task: settings.max_clones,
                 target_pocd: None,
+                clone_budget: None,
                 on_miss: settings.on_miss,
                 backoff_limit: settings.backoff_limit,
                 suspend: false,
@@ -493,6 +494,7 @@ impl<'a> Engine<'a> {
             failed: IndexSet::new(),
             tasks: Vec::new(),
             ended_runs: Vec::new(),
+            ended_slot_time: SlotTime::default(),
             launch_not_before: None,
             obstacles: Obstacles::default(),
             failures: 0,

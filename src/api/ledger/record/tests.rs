@@ -1,4 +1,6 @@
 use super::*;
+use shed_core::snapshot::SlotTime;
+
 use crate::api::QuarantineEntry;
 
 fn launch(task: u32, kind: AttemptKind) -> Launch {
@@ -34,6 +36,10 @@ fn what_is_written_is_read_back() {
         until: Instant(9000),
     });
     ledger.first_pass = Some(Instant(500));
+    ledger.slot_time = SlotTime {
+        own: Span(4000),
+        clones: Span(1000),
+    };
     ledger.keep_checkpoint(
         TaskIndex(3),
         &ResumePoint {
@@ -169,4 +175,21 @@ fn a_ledger_without_a_form_is_one_of_the_first_and_a_newer_one_is_not_read() {
     let newer = status(serde_json::json!({"form": LEDGER_FORM + 1, "done": ["0"]}));
     let error = Ledger::from_status(Some(&newer)).unwrap_err();
     assert_eq!(error, NewerForm(LEDGER_FORM + 1));
+}
+
+#[test]
+fn the_slot_time_is_two_numbers_and_absent_where_there_is_none() {
+    let ledger = race();
+    let text = serde_json::to_string(&ledger).unwrap();
+    assert!(!text.contains("slotTimeMs"), "{text}");
+    let spent = Ledger {
+        slot_time: SlotTime {
+            own: Span(4000),
+            clones: Span(1000),
+        },
+        ..ledger
+    };
+    let text = serde_json::to_string(&spent).unwrap();
+    let expected = r#""slotTimeMs":{"own":4000,"clones":1000}"#;
+    assert!(text.contains(expected), "{text}");
 }

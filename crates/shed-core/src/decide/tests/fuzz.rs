@@ -135,6 +135,9 @@ impl Bytes<'_> {
             11 => builder.with(|job| job.obstacles.no_node = true),
             12 => builder.with(|job| job.obstacles.attempts_max = Some(3)),
             13 => builder.with(|job| job.obstacles.clones_not_before = Some(at(101.0))),
+            14 => builder.with(|job| job.obstacles.clones_stopped = true),
+            15 => builder.clone_budget(0.0),
+            16 => builder.clone_budget(f64::from(self.byte()) / 64.0),
             _ => builder.resumes(),
         };
         for index in 0..tasks {

@@ -99,6 +99,9 @@ fn any_job() -> impl Strategy<Value = JobBuilder> {
             8 => builder.with(|job| job.asks_feasibility = true),
             9 => builder.with(|job| job.obstacles.no_node = true),
             10 => builder.with(|job| job.obstacles.attempts_max = Some(2)),
+            11 => builder.with(|job| job.obstacles.clones_stopped = true),
+            12 => builder.clone_budget(0.0),
+            13 => builder.clone_budget(f64::from(deadline) / 400.0),
             _ => builder,
         };
         builder = match mode {

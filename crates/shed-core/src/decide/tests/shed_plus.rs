@@ -17,7 +17,7 @@ use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Span;
 
 /// At 30 s: three tasks will take 70 s, task 3 will take 280 s, and 160 s are allowed.
-fn straggling() -> JobBuilder {
+pub(super) fn straggling() -> JobBuilder {
     let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
     job("a")
         .deadline_in(160.0)
@@ -29,7 +29,7 @@ fn straggling() -> JobBuilder {
 
 /// Slots for `slots` more attempts than the four of `straggling`, spread over four nodes. The last one is on node 3,
 /// where a clone would join the straggler.
-fn cluster(slots: usize) -> World {
+pub(super) fn cluster(slots: usize) -> World {
     let mut cluster = world(30.0, 4, 4000);
     for slot in 0..12 - slots {
         cluster = cluster.others((slot + 3) % 4, 1000);
@@ -37,7 +37,7 @@ fn cluster(slots: usize) -> World {
     cluster
 }
 
-fn plan(world: World) -> Plan {
+pub(super) fn plan(world: World) -> Plan {
     plan_of(&world.build(), &Memory::default(), &shed_plus()).0
 }
 

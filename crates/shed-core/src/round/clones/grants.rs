@@ -1,6 +1,6 @@
 //! Grants of clones, within capacity and the job's target.
 
-use super::{CloneJob, CloneTask, Odds};
+use super::{CloneJob, CloneTask, Odds, budget};
 use crate::estimate::pocd::{gain_of_one_more, probability};
 use crate::ids::TaskIndex;
 use crate::plan::{CloneReport, Launch, LaunchReason, Refusal, RefusalReason};
@@ -31,7 +31,13 @@ pub(crate) fn grant(
     let Some(task) = job.tasks.get_mut(at).filter(may) else {
         return false;
     };
-    let node = match place(pass, position, task, job.fast_nodes_only) {
+    let now = pass.snapshot.now;
+    let state = pass.jobs.get_mut(position);
+    let node = match state.is_some_and(|state| budget::permits(state, task, now)) {
+        true => place(pass, position, task, job.fast_nodes_only),
+        false => Err(RefusalReason::JobBudget),
+    };
+    let node = match node {
         Ok(node) => node,
         Err(why) => {
             task.is_refused = true;
@@ -49,6 +55,7 @@ pub(crate) fn grant(
     let Some(state) = pass.jobs.get_mut(position) else {
         return false;
     };
+    budget::charge(state, cost);
     state.clones.push(CloneReport {
         task: index,
         pocd_gain: match (odds.before, odds.after) {
