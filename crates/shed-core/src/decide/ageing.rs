@@ -7,7 +7,7 @@ use crate::time::{Instant, Span};
 
 /// The part of the usable capacity that attempts of aged jobs may hold before other jobs are served. One
 /// attempt is always allowed.
-const SHARE: f64 = 0.02;
+pub const SHARE: f64 = 0.02;
 
 /// A job ages for at least this many launch overheads, also if its deadline left no time.
 const LAUNCHES_MIN: f64 = 10.0;
@@ -16,7 +16,7 @@ const LAUNCHES_MIN: f64 = 10.0;
 const ROUNDING: f64 = 1e-9;
 
 /// When a job with a deadline has aged.
-fn aged_at(state: &JobView<'_>) -> Option<Instant> {
+pub(super) fn aged_at(state: &JobView<'_>) -> Option<Instant> {
     let deadline = state.job.deadline?;
     let given = deadline.since(state.job.submitted);
     let least = Span::from_seconds_f64(LAUNCHES_MIN * state.t_avg);

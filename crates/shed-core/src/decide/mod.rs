@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::policy::{KeptBeliefs, Policy};
 pub use admission::next_attempts;
+pub use ageing::SHARE as AGED_SHARE;
 
 pub use crate::round::{Appointment, Changed};
 use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
@@ -17,6 +18,7 @@ mod ageing;
 mod evict;
 pub mod feasibility;
 mod order;
+pub mod places;
 pub mod shed_plus_lookahead;
 
 /// The time until jobs that were cut short are examined again.

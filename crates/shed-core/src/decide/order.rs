@@ -21,7 +21,7 @@ pub(super) type Rank<'a> = (Tier, i64, Number, Instant, &'a JobKey);
 
 /// The first component of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tier {
+pub enum Tier {
     /// The job can be in time together with all others of this tier.
     Timely,
     Usual,

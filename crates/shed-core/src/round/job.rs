@@ -501,7 +501,7 @@ impl<'a> JobView<'a> {
 
     /// How long news of the job wait, if its usual task time is known.
     pub(crate) fn patience(&self) -> Option<Span> {
-        self.estimate.mean_run.map(|_| rest(&self.estimate))
+        self.estimate.mean_run.map(|_| rest(self))
     }
 
     /// Whether the job's facts may have changed since the pass before.

@@ -123,7 +123,7 @@ impl Kept {
     /// The findings at the end of a pass.
     fn of(now: Instant, view: JobView<'_>) -> Self {
         let rest = match view.origin {
-            Origin::Looked => rest(&view.estimate),
+            Origin::Looked => rest(&view),
             Origin::Kept(_) => view.rest,
         };
         let ends = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
@@ -255,16 +255,13 @@ pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64
     (is_hopeless, slack)
 }
 
-/// How long news of the job wait.
-pub(crate) fn rest(estimate: &JobEstimate) -> Span {
-    let slack = estimate.slack.filter(|slack| *slack > 0.0);
-    let times = estimate.mean_run.into_iter().chain(slack);
-    let least = times.fold(f64::INFINITY, f64::min);
-    if least.is_finite() {
-        Span::from_seconds_f64(PATIENCE * least)
-    } else {
-        Span::default()
-    }
+/// How long news of the job wait. For a late job of unknown times that follows from the time that it was given.
+pub(crate) fn rest(view: &JobView<'_>) -> Span {
+    let slack = view.estimate.slack.filter(|slack| *slack > 0.0);
+    let times = view.estimate.mean_run.into_iter().chain(slack);
+    let least = times.min_by(f64::total_cmp).or_else(|| view.limit());
+    let least = least.filter(|least| least.is_finite()).unwrap_or(0.0);
+    Span::from_seconds_f64(PATIENCE * least)
 }
 
 /// The jobs of the last pass while those of this one are matched with them. Both are in the order of submission, then

@@ -79,7 +79,8 @@ impl Engine<'_> {
         let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
         attempt.start_progress = begin;
         attempt.start(now, speed);
-        self.changed |= !matches!(self.planner.scope, Scope::Scoped | Scope::Steady);
+        let scope = self.planner.scope;
+        self.changed |= !matches!(scope, Scope::Scoped | Scope::Steady | Scope::Places);
         let (ends, _) = attempt.end();
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
         let (launched, position) = (attempt.launched, attempt.position);
@@ -231,6 +232,8 @@ impl Engine<'_> {
         group.look_at(position);
         self.planner.rivals |= group.clones > 0;
         group.held -= 1;
+        self.count_slot(id, false);
+        let group = &mut self.groups[id as usize];
         if is_clone {
             group.clones -= 1;
             self.planner.clones -= 1;
@@ -386,6 +389,7 @@ impl Engine<'_> {
     fn wait_again(&mut self, id: u32) {
         self.groups[id as usize].waiting += 1;
         self.planner.retries = true;
+        self.touch_place(id, true);
         self.planner.rivals = true;
         self.planner.forget_ahead();
         self.note_waiting(id);
@@ -409,7 +413,10 @@ impl Engine<'_> {
 
     /// Updates the set of waiting groups.
     pub(super) fn note_waiting(&mut self, id: u32) {
-        if matches!(self.planner.scope, Scope::Full | Scope::Steady) {
+        if matches!(
+            self.planner.scope,
+            Scope::Full | Scope::Steady | Scope::Places
+        ) {
             return;
         }
         let Some(rank) = self.rank(id) else {

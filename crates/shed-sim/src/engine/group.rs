@@ -12,6 +12,7 @@ use shed_core::time::{Instant, Span};
 use super::attempt::ReportTimes;
 use super::bare::Bare;
 use super::outlook::Outlook;
+use super::places::Entry;
 use super::steady::Attention;
 
 /// As in the operator's ledger: the number of execution times of winners that are kept.
@@ -64,6 +65,7 @@ pub(super) struct Group {
     pub(super) stirred: bool,
     pub(super) last_optimized: Option<Instant>,
     pub(super) attention: Attention,
+    pub(super) entry: Entry,
     pub(super) launch_overhead: Span,
     /// Median task time of the group's job.
     pub(super) median: Span,
@@ -102,6 +104,7 @@ impl Group {
             stirred: false,
             last_optimized: None,
             attention: Attention::default(),
+            entry: Entry::default(),
             launch_overhead: Span(0),
             median: Span(0),
             reports: None,

@@ -92,6 +92,7 @@ impl Engine<'_> {
         }
         self.totals.attempts += 1;
         self.touch(id);
+        self.count_slot(id, true);
         if is_first {
             self.stir(id);
         }

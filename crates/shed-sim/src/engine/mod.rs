@@ -13,6 +13,7 @@ mod launch;
 mod nodes;
 mod outlook;
 mod passes;
+mod places;
 mod record;
 mod room;
 mod settle;
@@ -23,6 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use shed_core::decide::decide;
+use shed_core::decide::places::has_places;
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
@@ -43,6 +45,7 @@ use crate::settings::{Passes, Resuming, Settings};
 use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
 use group::{Group, Spare};
+use places::Places;
 use room::Room;
 use steady::Steady;
 pub use watch::Watch;
@@ -177,6 +180,7 @@ struct Planner {
     overhead_count: i64,
     scratch: Snapshot,
     steady: Steady,
+    places: Places,
     decide: Decide,
     /// Jobs with facts that the core rejects.
     refused: BTreeSet<Option<JobKey>>,
@@ -207,6 +211,8 @@ enum Scope {
     Exact,
     /// Over jobs that have changed: see `steady`.
     Steady,
+    /// Over single jobs, which then stand in a queue: see `places`.
+    Places,
 }
 
 impl Scope {
@@ -214,7 +220,11 @@ impl Scope {
     /// `passes`.
     fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
         if settings.passes == Passes::Steady {
-            return Self::Steady;
+            let is_slots = matches!(room, Room::Slots { .. });
+            return match is_slots && has_places(&settings.policy) {
+                true => Self::Places,
+                false => Self::Steady,
+            };
         }
         let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
         let is_free_at_once = settings.release_latency == Span(0);
@@ -295,6 +305,7 @@ impl<'a> Engine<'a> {
                 overhead_count: 0,
                 scratch: Snapshot::default(),
                 steady: Steady::default(),
+                places: Places::default(),
                 decide,
                 refused: BTreeSet::new(),
             },
@@ -442,6 +453,7 @@ impl<'a> Engine<'a> {
         self.jobs[position as usize].active += 1;
         self.note_waiting(id);
         self.touch(id);
+        self.touch_place(id, true);
         self.changed = true;
     }
 
@@ -513,7 +525,7 @@ impl<'a> Engine<'a> {
         self.planner.rivals |= has_clones;
         let id = attempt.group;
         self.touch(id);
-        self.changed |= self.planner.scope != Scope::Steady;
+        self.changed |= !matches!(self.planner.scope, Scope::Steady | Scope::Places);
         if self.is_exact() {
             self.note_report(slot);
         }

@@ -37,6 +37,7 @@ impl Engine<'_> {
             Scope::Full => self.full_pass()?,
             Scope::Exact => self.exact_pass()?,
             Scope::Steady => self.steady_pass()?,
+            Scope::Places => self.places_pass(),
             Scope::Scoped => {
                 self.launch_waiting()?;
                 self.due_pass()?;
@@ -199,7 +200,8 @@ impl Engine<'_> {
     /// The wake event came: a later pass may have postponed its reason.
     pub(super) fn woken(&mut self) {
         let is_due = self.planner.next_pass.is_some_and(|next| next <= self.now);
-        if is_due || matches!(self.planner.scope, Scope::Scoped | Scope::Steady) {
+        let scope = self.planner.scope;
+        if is_due || matches!(scope, Scope::Scoped | Scope::Steady | Scope::Places) {
             self.changed = true;
         } else {
             self.wake_at(self.planner.next_pass);

@@ -138,6 +138,7 @@ impl Engine<'_> {
         if let Some(facts) = &mut self.groups[id as usize].facts {
             facts.phase = JobPhase::Ending(conclusion);
         }
+        self.leave_queue(id);
         self.dirty_groups.push(id);
         self.note_waiting(id);
         if self.is_exact() {

@@ -41,9 +41,22 @@ pub(super) struct Attention {
     appointment: Appointment,
 }
 
+impl Attention {
+    /// When the group must be looked at if it has news.
+    pub(super) fn news_at(&self) -> Option<Instant> {
+        self.appointment.at(true)
+    }
+
+    /// The group was looked at.
+    pub(super) fn keep(&mut self, appointment: Appointment) {
+        self.appointment = appointment;
+    }
+}
+
 impl Engine<'_> {
     /// The group's facts have changed.
     pub(super) fn touch(&mut self, id: u32) {
+        self.touch_place(id, false);
         if self.planner.scope != Scope::Steady {
             return;
         }
