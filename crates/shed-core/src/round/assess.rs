@@ -1,7 +1,5 @@
 //! How a policy overrides the estimate of a job's attempts.
 
-use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
-use crate::estimate::special::ln_normal_tail;
 use crate::round::JobView;
 
 /// How the attempts of a job are judged, for a policy with a better estimate than the distribution of the job's
@@ -19,39 +17,6 @@ impl JobView<'_> {
     /// Judges the attempts as the policy assesses them.
     pub(crate) fn assess(&mut self, assessment: Assessment) {
         self.overhead = assessment.launch_time;
-        if let Some((spread, slack)) = assessment.spread.zip(self.estimate.slack) {
-            self.spread(spread, slack);
-        }
-    }
-
-    /// An attempt that reports ends at about its predicted time. Eq. 14 gives it the spread of all attempts, but most
-    /// of that spread is in the attempt's rate, which is known.
-    fn spread(&mut self, spread: f64, slack: f64) {
-        let tasks = self.estimate.tasks.iter_mut();
-        for attempt in tasks.flat_map(|task| &mut task.attempts) {
-            if attempt.reports()
-                && let Some(remaining) = attempt.remaining
-            {
-                attempt.ln_miss = ln_miss(remaining, slack, spread);
-            }
-        }
-    }
-}
-
-fn ln_miss(remaining: f64, slack: f64, spread: f64) -> f64 {
-    if remaining <= 0.0 {
-        LN_IMPOSSIBLE
-    } else if slack <= 0.0 {
-        LN_CERTAIN
-    } else {
-        let deviation = (remaining * spread).max(f64::MIN_POSITIVE);
-        let z = (slack - remaining) / deviation;
-        if z.is_finite() {
-            ln_normal_tail(z)
-        } else if z > 0.0 {
-            LN_IMPOSSIBLE
-        } else {
-            LN_CERTAIN
-        }
+        self.estimate.assess(assessment.spread);
     }
 }

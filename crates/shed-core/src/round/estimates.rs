@@ -291,9 +291,21 @@ impl JobEstimate {
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
             match &self.law {
-                Some(law) => attempt.judge(law, self.slack),
+                Some(law) => attempt.predict(law),
                 None => attempt.remaining = None,
             }
+        }
+    }
+
+    /// Estimates each attempt's probability of a miss. An attempt that reports is judged by the `spread` of its
+    /// predicted time, if there is one: see [`Assessment`](crate::round::Assessment).
+    pub(crate) fn assess(&mut self, spread: Option<f64>) {
+        let (Some(law), Some(slack)) = (&self.law, self.slack) else {
+            return;
+        };
+        let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
+        for attempt in attempts {
+            attempt.assess(law, slack, spread);
         }
     }
 

@@ -25,6 +25,9 @@ use crate::time::{Instant, Span};
 /// The share of a job's usual task time, and of its slack, for which its news wait at most.
 const PATIENCE: f64 = 0.02;
 
+/// Close to the deadline the share is that of this part of the usual task time.
+const LEAST_SCALE: f64 = 0.25;
+
 /// The jobs of a pass whose facts may differ from those of the pass before, by position.
 #[derive(Debug, Clone, Copy)]
 pub enum Changed<'n> {
@@ -255,13 +258,14 @@ pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64
     (is_hopeless, slack)
 }
 
-/// How long news of the job wait. For a late job of unknown times that follows from the time that it was given.
+/// How long news of the job wait. While its times are unknown that follows from the time that it was given.
 pub(crate) fn rest(view: &JobView<'_>) -> Span {
-    let slack = view.estimate.slack.filter(|slack| *slack > 0.0);
-    let times = view.estimate.mean_run.into_iter().chain(slack);
-    let least = times.min_by(f64::total_cmp).or_else(|| view.limit());
-    let least = least.filter(|least| least.is_finite()).unwrap_or(0.0);
-    Span::from_seconds_f64(PATIENCE * least)
+    let time = view.estimate.mean_run.or_else(|| view.limit());
+    let time = time.filter(|time| time.is_finite() && *time > 0.0);
+    let time = time.unwrap_or(0.0);
+    let slack = view.estimate.slack.unwrap_or(f64::INFINITY);
+    let scale = slack.clamp(LEAST_SCALE * time, time);
+    Span::from_seconds_f64(PATIENCE * scale)
 }
 
 /// The jobs of the last pass while those of this one are matched with them. Both are in the order of submission, then

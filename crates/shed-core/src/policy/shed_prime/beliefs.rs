@@ -1,6 +1,7 @@
 //! Estimates of attempts and jobs: when each attempt ends, how long a new one would take, how much slack a job has,
 //! and whether it can still finish in time.
 
+use std::cell::Cell;
 use std::f64::consts::LN_2;
 
 use crate::estimate::law::AttemptLaw;
@@ -27,6 +28,8 @@ pub(super) struct Fresh<'p, 'a> {
     usual_share: f64,
     /// Seconds from a launch to the start of its work.
     overhead: f64,
+    /// The progress at which the last attempt asked for begins, and its [`Fresh::ln_lost`]. Most begin at zero.
+    last_lost: Cell<Option<(f64, f64)>>,
 }
 
 impl<'p, 'a> Fresh<'p, 'a> {
@@ -41,6 +44,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
             state,
             usual_share,
             overhead: state.launch_time(),
+            last_lost: Cell::new(None),
         }
     }
 
@@ -61,7 +65,13 @@ impl<'p, 'a> Fresh<'p, 'a> {
 
     /// ln P(a few new attempts that begin there all miss).
     fn ln_lost(&self, begin: f64) -> f64 {
-        DRAWS_HOPED_FOR * libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON))
+        if let Some((_, ln_lost)) = self.last_lost.get().filter(|(last, _)| *last == begin) {
+            return ln_lost;
+        }
+        let ln_miss = libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON));
+        let ln_lost = DRAWS_HOPED_FOR * ln_miss;
+        self.last_lost.set(Some((begin, ln_lost)));
+        ln_lost
     }
 
     /// ln P(a few new attempts that are launched after `wait` seconds all miss).

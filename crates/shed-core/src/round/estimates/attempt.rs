@@ -1,9 +1,10 @@
 //! The estimate of one attempt: its rate, its end, and the probability that it misses the deadline.
 
 use crate::estimate::law::{Evidence, Law};
-use crate::estimate::pareto::LN_CERTAIN;
+use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::LiveAttempt;
 use crate::estimate::progress::remaining_time;
+use crate::estimate::special::ln_normal_tail;
 use crate::ids::AttemptNumber;
 use crate::snapshot::{AttemptKind, AttemptSnapshot, NodeIndex, Progress};
 use crate::time::Instant;
@@ -143,14 +144,27 @@ impl AttemptEstimate {
         }
     }
 
+    /// Predicts the attempt's end by the job's distribution.
+    pub(super) fn predict(&mut self, law: &Law) {
+        self.remaining = Some(self.live().remaining(law));
+    }
+
     /// Judges by the job's distribution: eq. 14 or its equivalent for an attempt that reports, the conditional
     /// distribution (spec 7.1) for a silent one.
     pub(super) fn judge(&mut self, law: &Law, slack: Option<f64>) {
-        let live = self.live();
-        self.remaining = Some(live.remaining(law));
+        self.predict(law);
         if let Some(slack) = slack {
-            self.ln_miss = live.ln_miss(law, slack);
+            self.assess(law, slack, None);
         }
+    }
+
+    /// The same by the `spread` of the predicted time, where the attempt reports.
+    pub(super) fn assess(&mut self, law: &Law, slack: f64, spread: Option<f64>) {
+        let predicted = self.remaining.filter(|_| self.reports());
+        self.ln_miss = match predicted.zip(spread) {
+            Some((remaining, spread)) => ln_miss_of(remaining, slack, spread),
+            None => self.ln_miss_within(law, slack),
+        };
     }
 
     /// ln P(the attempt does not end within `slack` seconds).
@@ -169,6 +183,26 @@ impl AttemptEstimate {
         LiveAttempt {
             begin: self.start_progress,
             evidence,
+        }
+    }
+}
+
+/// ln P(an attempt misses) that ends at about its predicted time. Eq. 14 gives it the spread of all attempts, but most
+/// of that spread is in the attempt's rate, which is known.
+fn ln_miss_of(remaining: f64, slack: f64, spread: f64) -> f64 {
+    if remaining <= 0.0 {
+        LN_IMPOSSIBLE
+    } else if slack <= 0.0 {
+        LN_CERTAIN
+    } else {
+        let deviation = (remaining * spread).max(f64::MIN_POSITIVE);
+        let z = (slack - remaining) / deviation;
+        if z.is_finite() {
+            ln_normal_tail(z)
+        } else if z > 0.0 {
+            LN_IMPOSSIBLE
+        } else {
+            LN_CERTAIN
         }
     }
 }
