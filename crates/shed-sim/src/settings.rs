@@ -88,18 +88,13 @@ pub struct Reports {
     pub noise: f64,
 }
 
-/// The jobs that a planner pass examines.
+/// The jobs that a planner pass looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// Every job, after every event, as in the operator.
+    /// Every job, after every event.
     Full,
-    /// Jobs that have changed: see `engine::steady`.
-    Steady,
-    /// The same actions, by shortcuts where there are exact ones.
-    Exact,
-    /// Also shortcuts that change results: see `engine::passes`. `engine::exact` makes almost all of them
-    /// unnecessary.
-    Fast,
+    /// Those that have changed, and those that have asked for it.
+    Incremental,
 }
 
 /// Settings of a run.
@@ -131,7 +126,7 @@ pub struct Settings {
     pub max_clones: u32,
     /// Whether first attempts may be preempted.
     pub preemption: Preemption,
-    /// The jobs that a planner pass examines.
+    /// The jobs that a planner pass looks at.
     pub passes: Passes,
     /// Checks every plan against the core's rules and every shortcut against the full computation.
     pub check: bool,
@@ -162,7 +157,7 @@ impl Settings {
             backoff_limit: 6,
             max_clones: 5,
             preemption: Preemption::Never,
-            passes: Passes::Exact,
+            passes: Passes::Incremental,
             check: false,
         }
     }

@@ -58,7 +58,7 @@ fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, s
         if let Some(mut turn) = turn.or_else(|| Turn::new(pass, position)) {
             pass.expect_launches(position, turn.slots);
             while turn.step(pass, evictions, surge) {}
-            let left = turn.slots - turn.launched;
+            let left = turn.slots.saturating_sub(turn.launched);
             if left > 0 {
                 pass.queue.get_or_insert_default().push((position, left));
             }

@@ -25,6 +25,9 @@ use crate::time::{Instant, Span};
 /// The share of a job's usual task time, and of its slack, for which its news wait at most.
 const PATIENCE: f64 = 0.02;
 
+/// News wait no longer than this, however long tasks take.
+const REST_MAX: Span = Span::from_seconds(600);
+
 /// Close to the deadline the share is that of this part of the usual task time.
 const LEAST_SCALE: f64 = 0.25;
 
@@ -265,7 +268,7 @@ pub(crate) fn rest(view: &JobView<'_>) -> Span {
     let time = time.unwrap_or(0.0);
     let slack = view.estimate.slack.unwrap_or(f64::INFINITY);
     let scale = slack.clamp(LEAST_SCALE * time, time);
-    Span::from_seconds_f64(PATIENCE * scale)
+    Span::from_seconds_f64(PATIENCE * scale).min(REST_MAX)
 }
 
 /// The jobs of the last pass while those of this one are matched with them. Both are in the order of submission, then

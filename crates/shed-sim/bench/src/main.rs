@@ -15,7 +15,7 @@ use std::time::Instant;
 use shed_core::policy::{Order, Policy};
 use shed_sim::engine::Engine;
 use shed_sim::model::Model;
-use shed_sim::settings::{Cluster, Delay, Passes, Reports, Settings};
+use shed_sim::settings::{Cluster, Delay, Reports, Settings};
 use shed_sim::trace::{self, Trace};
 use shed_sim::workload::{Shaping, shape};
 
@@ -45,7 +45,7 @@ fn main() {
         "ratio of the whole run, policy included, to simcore: {:.2}",
         ours / theirs
     );
-    best("shed-sim, shed-plus fifo, --fast", || {
+    best("shed-sim, shed-plus fifo", || {
         run(&trace, slots, "shed-plus", Some(1.5))
     });
 }
@@ -77,7 +77,6 @@ fn run(trace: &Trace, slots: u32, policy: &str, factor: Option<f64>) -> (u64, f6
     let workload = workload.unwrap_or_else(|error| panic!("{error}"));
     let policy = Policy::parse(policy, Order::Fifo).unwrap_or_else(|error| panic!("{error}"));
     let mut settings = Settings::new(policy, cluster);
-    settings.passes = Passes::Fast;
     if factor.is_some() {
         let share = Delay::OfMedian(0.05);
         settings.model = Model::Resample;

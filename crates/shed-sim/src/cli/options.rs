@@ -134,13 +134,9 @@ pub struct RunOptions {
     /// One seed, one run.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Plan on every job after every event, as the operator does, without shortcuts.
+    /// Look at every job after every event: the reference for the usual passes, and many times slower.
     #[arg(long)]
     pub full_passes: bool,
-    /// Under shed-plus with fifo or edf on slots: examine a job only when the policy requested it. Faster where
-    /// reports are noisy or jobs have classes; the policy may notice later that a job reached ξ.
-    #[arg(long, conflicts_with = "full_passes")]
-    pub fast: bool,
     /// Check every plan against the core's rules, and every shortcut against the full computation.
     #[arg(long)]
     pub check: bool,
@@ -387,11 +383,9 @@ impl RunOptions {
             backoff_limit: self.backoff_limit,
             max_clones: self.max_clones,
             preemption: self.preemption,
-            passes: match (self.full_passes, self.fast) {
-                (true, _) => Passes::Full,
-                _ if std::env::var_os("SHED_STEADY").is_some() => Passes::Steady,
-                (false, true) => Passes::Fast,
-                (false, false) => Passes::Exact,
+            passes: match self.full_passes {
+                true => Passes::Full,
+                false => Passes::Incremental,
             },
             check: self.check,
         }

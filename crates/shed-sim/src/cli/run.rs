@@ -33,7 +33,7 @@ pub(super) struct RunArgs {
     pub(super) options: RunOptions,
     /// Write the planner's facts and decisions to a folder, as the operator does, for `replay`; implies
     /// --full-passes.
-    #[arg(long, value_name = "DIR", conflicts_with = "fast")]
+    #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// How the result is written.
     #[arg(long, value_enum, default_value = "table")]

@@ -80,15 +80,14 @@ impl Engine<'_> {
         attempt.start_progress = begin;
         attempt.start(now, speed);
         let scope = self.planner.scope;
-        self.changed |= !matches!(scope, Scope::Scoped | Scope::Steady | Scope::Places);
+        self.changed |= !matches!(scope, Scope::Steady | Scope::Places);
         let (ends, _) = attempt.end();
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
         let (launched, position) = (attempt.launched, attempt.position);
         let group = &mut self.groups[id as usize];
         group.look_at(position);
         let first_report = group.reports.map(|times| now.plus(times.first));
-        let is_bare = group.bare.has(TaskIndex(task));
-        if !is_bare && let Some(facts) = group.attempt_mut(task, number) {
+        if let Some(facts) = group.attempt_mut(task, number) {
             facts.state = AttemptState::Running;
             facts.started = Some(now);
             facts.start_progress = begin;
@@ -114,7 +113,7 @@ impl Engine<'_> {
         let group = &self.groups[attempt.group as usize];
         let task = TaskIndex(attempt.task);
         let resumes = self.settings.resuming == Resuming::Latest && !attempt.starts_over;
-        if !resumes || group.bare.has(task) {
+        if !resumes {
             return begin;
         }
         let (Some(times), Some(at)) = (group.reports, group.position(task)) else {
@@ -212,10 +211,6 @@ impl Engine<'_> {
         self.attempts.forget_events(slot);
         let now = self.now;
         let failed = !matches!(state, AttemptState::Succeeded { .. });
-        if failed {
-            let attempt = self.attempts.get(slot);
-            self.show_task(attempt.group, TaskIndex(attempt.task));
-        }
         let attempt = self.attempts.get_mut(slot);
         attempt.ended = true;
         let reached = attempt.progress(now);
@@ -244,13 +239,7 @@ impl Engine<'_> {
         let group = &mut self.groups[id as usize];
         let text = &self.no_checkpoint;
         let mut was_killed = false;
-        let is_bare = group.bare.has(TaskIndex(task));
-        let entry = if is_bare {
-            None
-        } else {
-            group.entry(TaskIndex(task))
-        };
-        if let Some((entry, truth)) = entry {
+        if let Some((entry, truth)) = group.entry(TaskIndex(task)) {
             if let Some(facts) = entry.attempts.iter_mut().find(|a| a.number.0 == number) {
                 facts.state = state;
                 was_killed = facts.kill.is_some();
@@ -308,19 +297,14 @@ impl Engine<'_> {
 
     fn win(&mut self, id: u32, task: TaskIndex, number: AttemptNumber) {
         let group = &mut self.groups[id as usize];
-        let bare = group.bare.take(task);
-        let has_entry = bare.is_none();
-        let taken = bare.map(|slot| (slot, None)).or_else(|| {
-            let (facts, slot) = group.take(task, number)?;
-            Some((slot, facts.kill))
-        });
-        let Some((slot, kill)) = taken else {
+        let Some((facts, slot)) = group.take(task, number) else {
             return;
         };
+        let kill = facts.kill;
         if let Some(snapshot) = &mut group.facts {
             snapshot.done.insert(task);
         }
-        if has_entry && let Some((entry, truth)) = group.entry(task) {
+        if let Some((entry, truth)) = group.entry(task) {
             entry.winner = Some(number);
             entry.retry_not_before = None;
             self.spare.reclaim(entry, truth);
@@ -330,9 +314,7 @@ impl Engine<'_> {
             let run = self.now.since(started).seconds() / (1.0 - attempt.start_progress);
             group.add_ended_run(Span::from_seconds_f64(run));
         }
-        if has_entry {
-            group.fold(task);
-        }
+        group.fold(task);
         self.record(id, slot, kill, None);
         let attempt = self.attempts.get(slot);
         self.totals.useful_ms += self.now.since(attempt.placed).0;

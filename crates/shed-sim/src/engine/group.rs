@@ -10,7 +10,6 @@ use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, ResumePoint, TaskSnapsho
 use shed_core::time::{Instant, Span};
 
 use super::attempt::ReportTimes;
-use super::bare::Bare;
 use super::outlook::Outlook;
 use super::places::Entry;
 use super::steady::Attention;
@@ -40,8 +39,6 @@ pub(super) struct Group {
     pub(super) facts: Option<JobSnapshot>,
     /// Parallel to `facts.tasks`.
     pub(super) truths: Vec<TaskTruth>,
-    /// Tasks without an entry, whose only data is their attempt.
-    pub(super) bare: Bare,
     /// The index of the last task found, because an event looks up its task several times.
     hint: Cell<usize>,
     /// The number of entries that have no information any more.
@@ -59,10 +56,6 @@ pub(super) struct Group {
     pub(super) dying: u32,
     /// The outlook between exact passes.
     pub(super) outlook: Outlook,
-    /// When a pass must examine the group although nothing happens.
-    pub(super) wake: Option<Instant>,
-    /// Whether a pass must examine the group now.
-    pub(super) stirred: bool,
     pub(super) last_optimized: Option<Instant>,
     pub(super) attention: Attention,
     pub(super) entry: Entry,
@@ -91,7 +84,6 @@ impl Group {
             waiting: facts.rules.completions,
             facts: Some(facts),
             truths: Vec::new(),
-            bare: Bare::default(),
             hint: Cell::new(0),
             stale: 0,
             held: 0,
@@ -100,8 +92,6 @@ impl Group {
             live_clones: 0,
             dying: 0,
             outlook: Outlook::default(),
-            wake: None,
-            stirred: false,
             last_optimized: None,
             attention: Attention::default(),
             entry: Entry::default(),

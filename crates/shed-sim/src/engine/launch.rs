@@ -1,13 +1,12 @@
 //! Launching attempts and placing them on nodes.
 
-use shed_core::ids::NodeName;
+use shed_core::ids::{AttemptNumber, NodeName};
 use shed_core::plan::Launch;
-use shed_core::snapshot::{AttemptKind, NodeIndex};
-use shed_core::time::Span;
+use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, NodeIndex};
+use shed_core::time::{Instant, Span};
 
 use super::Engine;
 use super::attempt::Attempt;
-use super::bare::launched;
 use super::group::keep_best;
 use super::room::Room;
 use crate::event::Event;
@@ -17,22 +16,18 @@ use crate::settings::Settings;
 
 impl Engine<'_> {
     pub(super) fn launch(&mut self, id: u32, launch: &Launch) {
-        let is_bare = self.keeps_bare && launch.kind == AttemptKind::Original;
         let group = &mut self.groups[id as usize];
         let (job, stage, median) = (group.job, group.stage, group.median);
-        let (mut number, mut retry, mut starts_over) = (0, None, false);
         let begin = launch.resume.as_ref().map_or(0.0, |point| point.progress);
-        if !is_bare {
-            let Some((entry, truth)) = group.entry(launch.task) else {
-                return;
-            };
-            number = truth.next_number;
-            truth.next_number += 1;
-            retry = entry.retry_not_before.take();
-            starts_over = launch.resume.is_none() && entry.best_resume_point().is_some();
-            if let Some(point) = &launch.resume {
-                keep_best(&mut entry.resume_point, begin, &point.checkpoint);
-            }
+        let Some((entry, truth)) = group.entry(launch.task) else {
+            return;
+        };
+        let number = truth.next_number;
+        truth.next_number += 1;
+        let retry = entry.retry_not_before.take();
+        let starts_over = launch.resume.is_none() && entry.best_resume_point().is_some();
+        if let Some(point) = &launch.resume {
+            keep_best(&mut entry.resume_point, begin, &point.checkpoint);
         }
         let which = Which {
             job,
@@ -50,10 +45,7 @@ impl Engine<'_> {
             report_error(settings, which),
         ));
         self.attempts.get_mut(slot).starts_over = starts_over;
-        if is_bare {
-            let completions = group.facts.as_ref().map_or(0, |f| f.rules.completions);
-            group.bare.put(launch.task, slot, completions);
-        } else if let Some((entry, truth)) = group.entry(launch.task) {
+        if let Some((entry, truth)) = group.entry(launch.task) {
             self.spare.make_room(entry, truth);
             truth.slots.push(slot);
             let facts = launched(number, launch.kind, self.now, begin);
@@ -71,7 +63,6 @@ impl Engine<'_> {
 
     fn count_launch(&mut self, id: u32, kind: AttemptKind) {
         let group = &mut self.groups[id as usize];
-        let is_first = group.held == 0;
         if let Some(facts) = &mut group.facts {
             facts.launched_before = true;
         }
@@ -93,9 +84,6 @@ impl Engine<'_> {
         self.totals.attempts += 1;
         self.touch(id);
         self.count_slot(id, true);
-        if is_first {
-            self.stir(id);
-        }
         if is_alive_again && self.is_exact() {
             self.file(id);
         }
@@ -154,4 +142,25 @@ fn report_error(settings: &Settings, which: Which) -> f64 {
     let normal = Stream::new(settings.seed, Purpose::Noise, thing).normal();
     // Beyond ±1 a claim could go back or exceed the whole.
     (noise * normal).clamp(-0.9, 0.9)
+}
+
+/// An attempt that was just launched.
+fn launched(number: u32, kind: AttemptKind, at: Instant, start_progress: f64) -> AttemptSnapshot {
+    AttemptSnapshot {
+        number: AttemptNumber(number),
+        kind,
+        state: AttemptState::Pending,
+        kill: None,
+        killed_at: None,
+        launched: at,
+        node: None,
+        started: None,
+        start_progress,
+        progress: None,
+        checkpoint: None,
+        failure_rule: None,
+        out_of_reach: false,
+        ended_in_deletion: false,
+        unplaceable: false,
+    }
 }

@@ -6,7 +6,6 @@
 
 mod apply;
 mod attempt;
-mod bare;
 mod exact;
 mod group;
 mod launch;
@@ -35,7 +34,7 @@ use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
     AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Obstacles,
-    Resume, SlotTime, Snapshot, SpeculationMode, TaskSnapshot,
+    Resume, SlotTime, Snapshot, SpeculationMode,
 };
 use shed_core::time::{Instant, Span};
 
@@ -134,9 +133,6 @@ pub struct Engine<'a> {
     /// Positions of the tasks that are settled, and the resulting actions; kept to reuse their memory.
     settling: (Vec<usize>, Vec<Settled>),
     spare: Spare,
-    /// Whether tasks may be bare, and their entries while they are settled.
-    keeps_bare: bool,
-    bare_entries: Vec<TaskSnapshot>,
     /// Groups that `settle` must process as a whole.
     dirty_groups: Vec<u32>,
     /// Attempts that no node had capacity for, in the order of their launch.
@@ -161,9 +157,6 @@ struct Planner {
     is_ahead_whole: bool,
     /// The time from which they are not, because a delayed retry may come before them.
     ahead_until: Option<Instant>,
-    /// When groups must be examined.
-    wakes: BTreeSet<(Instant, u32)>,
-    stirred: Vec<u32>,
     /// The wake event that is already in the queue.
     wake_at: Option<Instant>,
     /// Whether tasks that failed or were disrupted may wait for a retry.
@@ -203,41 +196,37 @@ type Rank = (i64, Instant, u32, u32);
 /// How a pass is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Over every job.
+    /// Every job is looked at.
     Full,
-    /// Waiting jobs only by the order; the optimizer only on jobs that are due.
-    Scoped,
-    /// As scoped, with the result of a pass over every job: see `exact`.
-    Exact,
-    /// Over jobs that have changed: see `steady`.
+    /// The jobs that have changed: see `steady`.
     Steady,
-    /// Over single jobs, which then stand in a queue: see `places`.
+    /// Single jobs, which then stand in a queue: see `places`.
     Places,
+    /// The jobs that Shed+ would act on, with the result of a full pass: see `exact`.
+    Exact,
 }
 
 impl Scope {
-    /// Shortcuts require slots, orders that do not change with time, and policies that were examined for it: see
-    /// `passes`.
+    /// `Exact` requires slots, an order that does not change with time, and what was examined for it.
     fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
-        if settings.passes == Passes::Steady {
-            let is_slots = matches!(room, Room::Slots { .. });
-            return match is_slots && has_places(&settings.policy) {
-                true => Self::Places,
-                false => Self::Steady,
-            };
-        }
-        let by_key = matches!(settings.policy.order, Order::Fifo | Order::EarliestDeadline);
+        let policy = &settings.policy;
+        let is_slots = matches!(room, Room::Slots { .. });
+        let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
+        let is_shed_plus = policy.speculation.as_rule::<ShedPlus>().is_some();
         let is_free_at_once = settings.release_latency == Span(0);
-        if !by_key || !is_free_at_once || !matches!(room, Room::Slots { .. }) {
-            return Self::Full;
-        }
-        let speculation = &settings.policy.speculation;
-        let is_shed_plus = speculation.as_rule::<ShedPlus>().is_some();
-        match settings.passes {
-            Passes::Exact | Passes::Fast if speculation.is_none() => Self::Scoped,
-            Passes::Fast if is_shed_plus => Self::Scoped,
-            Passes::Exact if is_shed_plus && exact::applies(settings, trace) => Self::Exact,
-            _ => Self::Full,
+        if settings.passes == Passes::Full {
+            Self::Full
+        } else if is_slots && has_places(policy) {
+            Self::Places
+        } else if is_slots
+            && by_key
+            && is_shed_plus
+            && is_free_at_once
+            && exact::applies(settings, trace)
+        {
+            Self::Exact
+        } else {
+            Self::Steady
         }
     }
 }
@@ -279,8 +268,6 @@ impl<'a> Engine<'a> {
             dirty: Vec::new(),
             settling: (Vec::new(), Vec::new()),
             spare: Spare::default(),
-            keeps_bare: bare::applies(settings, scope),
-            bare_entries: Vec::new(),
             dirty_groups: Vec::new(),
             unplaced: Vec::new(),
             leaving: VecDeque::new(),
@@ -291,8 +278,6 @@ impl<'a> Engine<'a> {
                 waiting: BTreeSet::new(),
                 ahead: VecDeque::new(),
                 ahead_until: None,
-                wakes: BTreeSet::new(),
-                stirred: Vec::new(),
                 wake_at: None,
                 retries: false,
                 clones: 0,
@@ -318,6 +303,7 @@ impl<'a> Engine<'a> {
     #[must_use]
     pub fn deciding_by(mut self, decide: Decide) -> Self {
         self.planner.decide = decide;
+        self.planner.scope = Scope::Full;
         self
     }
 

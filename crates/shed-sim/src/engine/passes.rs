@@ -1,25 +1,14 @@
 //! The planner's passes.
 //!
 //! A full pass is that of the operator: `decide` on every job, after every event. Its cost is proportional to all
-//! running attempts, and it mostly has no effect. A scoped pass leaves out of the snapshot what cannot lead to an
-//! action:
-//!
-//! - **First attempts.** On equal slots, in an order that does not change with time, the launches of `decide` into k
-//!   free slots are the first k of those into more. One call therefore plans many launches, for the foremost waiting
-//!   jobs only. They are carried out one by one as slots become free, until something changes the order. This is
-//!   exact, and tests compare it with full passes action by action.
-//! - **Jobs without anything due** (`Passes::Fast` alone; `exact` has the exact way). The optimizer prunes and clones
-//!   only for jobs that it runs for. Each pass requests the time of the next examination of its jobs, and they are
-//!   examined then. A job past its deadline without clones gets nothing any more, and is not examined. This is not
-//!   exact: the operator examines all jobs at every event, and notices up to θ earlier that a job reached ξ.
-//! - **Capacity.** The capacity that jobs outside the snapshot hold counts as used by others.
+//! running attempts, and it mostly has no effect. The other ways are in `steady`, `places` and `exact`.
 
 use shed_core::guard::decide_guarded_by;
-use shed_core::memory::{JobMemory, Memory};
-use shed_core::plan::{Launch, Move, Plan, PlannedMove};
+use shed_core::memory::Memory;
+use shed_core::plan::{Move, Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
-use shed_core::policy::{Order, Policy, ShedPlus, Speculation};
-use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, ResumePoint, Snapshot};
+use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::snapshot::{AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
 use shed_core::validate::Fault;
 
@@ -38,10 +27,6 @@ impl Engine<'_> {
             Scope::Exact => self.exact_pass()?,
             Scope::Steady => self.steady_pass()?,
             Scope::Places => self.places_pass(),
-            Scope::Scoped => {
-                self.launch_waiting()?;
-                self.due_pass()?;
-            }
         }
         Ok(())
     }
@@ -125,7 +110,6 @@ impl Engine<'_> {
     pub(super) fn take_facts(&mut self, ids: &[u32], snapshot: &mut Snapshot, refresh: bool) {
         self.begin_snapshot(snapshot);
         for &id in ids {
-            self.show_bare(id);
             if let Some(mut facts) = self.groups[id as usize].facts.take() {
                 if refresh {
                     self.refresh(id, &mut facts);
@@ -201,7 +185,7 @@ impl Engine<'_> {
     pub(super) fn woken(&mut self) {
         let is_due = self.planner.next_pass.is_some_and(|next| next <= self.now);
         let scope = self.planner.scope;
-        if is_due || matches!(scope, Scope::Scoped | Scope::Steady | Scope::Places) {
+        if is_due || matches!(scope, Scope::Steady | Scope::Places) {
             self.changed = true;
         } else {
             self.wake_at(self.planner.next_pass);
@@ -236,7 +220,7 @@ pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedMove])
     targets
 }
 
-/// Scoped passes.
+/// First attempts that are planned ahead, for `exact`.
 impl Engine<'_> {
     /// The rank of the group in `decide`, if the order does not change with time.
     pub(super) fn rank(&self, id: u32) -> Option<Rank> {
@@ -253,23 +237,6 @@ impl Engine<'_> {
         Some((urgency, job.arrival, group.job, group.stage))
     }
 
-    /// The group has its first attempt, so the optimizer requests its next examination.
-    pub(super) fn stir(&mut self, id: u32) {
-        let speculates = self
-            .settings
-            .policy
-            .speculation
-            .as_rule::<ShedPlus>()
-            .is_some();
-        let group = &mut self.groups[id as usize];
-        let has_deadline = group.facts.as_ref().is_some_and(|f| f.deadline.is_some());
-        let is_news = group.wake.is_none() && !group.stirred;
-        if self.planner.scope == Scope::Scoped && speculates && has_deadline && is_news {
-            group.stirred = true;
-            self.planner.stirred.push(id);
-        }
-    }
-
     /// λ·m in slots, with the snap of the core.
     pub(super) fn usable_slots(&self) -> (u32, u32) {
         match self.room {
@@ -278,32 +245,6 @@ impl Engine<'_> {
                 (usable.floor() as u32, used)
             }
             Room::Nodes(_) => (0, 0),
-        }
-    }
-
-    /// Launches first attempts and retries into free slots.
-    fn launch_waiting(&mut self) -> Result<(), RunError> {
-        loop {
-            let (usable, used) = self.usable_slots();
-            if used >= usable || self.planner.waiting.is_empty() {
-                return Ok(());
-            }
-            let now = self.now;
-            if self
-                .planner
-                .ahead_until
-                .take_if(|until| *until <= now)
-                .is_some()
-            {
-                self.planner.forget_ahead();
-            }
-            if self.planner.ahead.is_empty() {
-                self.plan_ahead(usable - used)?;
-            }
-            let Some((id, launch)) = self.planner.ahead.pop_front() else {
-                return Ok(());
-            };
-            self.carry_out_move(id, &Move::Launch(launch));
         }
     }
 
@@ -345,120 +286,7 @@ impl Engine<'_> {
         self.planner.is_ahead_whole = (self.planner.ahead.len() as i64) < wanted;
         if self.planner.retries {
             self.planner.ahead_until = next_pass;
-            if !self.is_exact() {
-                self.wake_at(next_pass);
-            }
         }
-        Ok(())
-    }
-
-    /// Runs the optimizer on jobs that are due, and evictions for waiting first attempts.
-    fn due_pass(&mut self) -> Result<(), RunError> {
-        let Some(_) = self.settings.policy.speculation.as_rule::<ShedPlus>() else {
-            return Ok(());
-        };
-        let mut ids = std::mem::take(&mut self.planner.stirred);
-        for &id in &ids {
-            self.groups[id as usize].stirred = false;
-        }
-        while let Some(&(at, id)) = self.planner.wakes.first() {
-            if at > self.now {
-                break;
-            }
-            self.planner.wakes.pop_first();
-            self.groups[id as usize].wake = None;
-            ids.push(id);
-        }
-        let now = self.now;
-        ids.retain(|&id| {
-            let group = &self.groups[id as usize];
-            let deadline = group.facts.as_ref().and_then(|facts| facts.deadline);
-            group.clones > 0 || deadline.is_some_and(|deadline| deadline >= now)
-        });
-        let is_news = std::mem::take(&mut self.planner.rivals);
-        if is_news && self.planner.clones > 0 && !self.planner.waiting.is_empty() {
-            self.add_rivals(&mut ids);
-        }
-        ids.retain(|&id| self.groups[id as usize].facts.is_some());
-        if !ids.is_empty() {
-            let order = |id: &u32| {
-                let group = &self.groups[*id as usize];
-                let job = &self.trace.jobs[group.job as usize];
-                (job.arrival, group.job, group.stage)
-            };
-            ids.sort_by_key(order);
-            ids.dedup();
-            self.pass_on(&ids)?;
-        }
-        let next = self.planner.wakes.first().map(|&(at, _)| at);
-        self.wake_at(next);
-        Ok(())
-    }
-
-    /// Adds waiting jobs that clones may be evicted for, and the jobs with clones.
-    fn add_rivals(&self, ids: &mut Vec<u32>) {
-        let clones = |id: &&u32| self.groups[**id as usize].clones > 0;
-        ids.extend(self.live.iter().filter(clones));
-        let mut waiting = 0;
-        for &(_, id) in &self.planner.waiting {
-            if waiting >= self.planner.clones {
-                break;
-            }
-            waiting += self.groups[id as usize].waiting;
-            ids.push(id);
-        }
-    }
-
-    fn pass_on(&mut self, ids: &[u32]) -> Result<(), RunError> {
-        let (usable, used) = self.usable_slots();
-        let mut memory = Memory::default();
-        let mut held = 0;
-        for &id in ids {
-            let group = &self.groups[id as usize];
-            held += group.held;
-            if let (Some(facts), Some(last)) = (&group.facts, group.last_optimized) {
-                let job = JobMemory {
-                    last_optimized: Some(last),
-                    was_idle: group.outlook.was_idle,
-                };
-                memory.set(facts.key.clone(), job);
-            }
-        }
-        let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        let others = i64::from(used) - i64::from(held);
-        snapshot.nodes = vec![slots_node(i64::from(usable), others)];
-        self.take_facts(ids, &mut snapshot, true);
-        let policy = Policy {
-            capacity_share: 1.0,
-            ..self.settings.policy.clone()
-        };
-        let (plan, memory) = self.decide(&snapshot, memory, &policy)?;
-        let targets = targets(ids, &snapshot, &plan.actions);
-        self.give_back(ids, &mut snapshot);
-        self.planner.scratch = snapshot;
-        for &id in ids {
-            let group = &mut self.groups[id as usize];
-            if let Some(facts) = &group.facts {
-                let after = memory.job(&facts.key);
-                group.last_optimized = after.last_optimized;
-                group.outlook.was_idle = after.was_idle;
-            }
-            if let Some(old) = group.wake.take() {
-                self.planner.wakes.remove(&(old, id));
-            }
-            if let Some(next) = plan.report.next_pass.filter(|_| group.facts.is_some()) {
-                group.wake = Some(next);
-                self.planner.wakes.insert((next, id));
-            }
-        }
-        let is_first = |planned: &PlannedMove| match &planned.action {
-            Move::Launch(Launch { kind, .. }) => *kind != AttemptKind::Clone,
-            _ => false,
-        };
-        if plan.actions.iter().any(is_first) {
-            self.planner.forget_ahead();
-        }
-        self.carry_out(&targets, &plan.actions);
         Ok(())
     }
 }

@@ -8,7 +8,6 @@ use shed_core::plan_check::settle_check;
 use shed_core::settle::{settle, settle_tasks};
 use shed_core::snapshot::{Conclusion, JobPhase};
 
-use super::bare::Bare;
 use super::group::Group;
 use super::{Engine, RunError};
 
@@ -58,9 +57,6 @@ impl Engine<'_> {
 
     /// Settles the group on these tasks.
     fn settle_tasks(&mut self, id: u32, dirty: &[(u32, u32)]) -> Result<(), RunError> {
-        if self.keeps_bare && self.settle_bare(id, dirty) {
-            return Ok(());
-        }
         let now = self.now;
         let (mut positions, mut actions) = std::mem::take(&mut self.settling);
         let group = &mut self.groups[id as usize];
@@ -110,7 +106,6 @@ impl Engine<'_> {
 
     /// Settles the group as a whole until no action follows.
     fn settle_group(&mut self, id: u32) -> Result<(), RunError> {
-        self.show_bare(id);
         loop {
             let Some(facts) = &mut self.groups[id as usize].facts else {
                 return Ok(());
@@ -181,10 +176,6 @@ impl Engine<'_> {
         let group = &mut self.groups[id as usize];
         group.facts = None;
         group.truths = Vec::new();
-        group.bare = Bare::default();
-        if let Some(wake) = group.wake.take() {
-            self.planner.wakes.remove(&(wake, id));
-        }
         let place = self.place_of(id);
         if self.live.get(place) == Some(&id) {
             self.live.remove(place);

@@ -29,8 +29,8 @@ fn is_exact(settings: &Settings, jobs: &[Job]) -> Outcome {
         without_events(run(&settings, jobs))
     };
     let full = with(Passes::Full, false);
-    assert_eq!(with(Passes::Exact, true), full);
-    assert_eq!(with(Passes::Exact, false), full);
+    assert_eq!(with(Passes::Incremental, true), full);
+    assert_eq!(with(Passes::Incremental, false), full);
     full
 }
 
@@ -42,7 +42,7 @@ fn exact_passes_of_shed_plus_do_what_full_ones_do() {
             for (order, resuming) in [
                 (Order::Fifo, Resuming::Scratch),
                 (Order::EarliestDeadline, Resuming::Offset),
-                (Order::LeastSlack, Resuming::Latest),
+                (Order::EarliestDeadline, Resuming::Latest),
             ] {
                 let settings = Settings {
                     kill_latency: Span(kill_latency),

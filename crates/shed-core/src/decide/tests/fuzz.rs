@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use bolero::check;
 use proptest::prelude::*;
 
-use crate::decide::decide;
 use crate::decide::tests::brief;
+use crate::decide::{Changed, Planner, decide};
 use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, Tenant};
@@ -17,7 +17,10 @@ use crate::plan_check::plan_check;
 use crate::policy::{
     Hedge, Mode, Order, Policy, Registry, ShedPlus, ShedPrime, Speculation, Variant,
 };
-use crate::snapshot::{AttemptKind, AttemptState, Conclusion, KillKind, Snapshot, SpeculationMode};
+use crate::snapshot::{
+    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, KillKind, NodeIndex, Snapshot,
+    SpeculationMode, TaskSnapshot,
+};
 use crate::time::{Instant, Span};
 
 /// Reads facts from bytes; after the last one come zeros.
@@ -289,6 +292,117 @@ fn no_bytes_make_decide_panic_or_break_a_rule() {
             assert_eq!(plan_check(&snapshot, &policy, &plan), []);
             assert!(has_sound_numbers(&plan), "{:?}", plan.report);
         });
+}
+
+/// The snapshot some time later, with other facts of some jobs, and the marks of these.
+fn later(mut snapshot: Snapshot, bytes: &mut Bytes<'_>) -> (Snapshot, Vec<bool>) {
+    let passed = [0.0, 0.001, 0.5, 7.0, 400.0];
+    let passed = passed[usize::from(bytes.below(5))];
+    snapshot.now = snapshot.now.plus(Span::from_seconds_f64(passed));
+    let (now, nodes) = (snapshot.now, snapshot.nodes.len());
+    let mut marked = Vec::new();
+    for job in &mut snapshot.jobs {
+        let has_changed = bytes.is(2);
+        let tasks = job.tasks.iter_mut().filter(|_| has_changed);
+        for task in tasks {
+            evolve(task, now, nodes, bytes);
+        }
+        marked.push(has_changed);
+    }
+    (snapshot, marked)
+}
+
+/// What may become of a task: attempts end, are stopped, counted, launched.
+fn evolve(task: &mut TaskSnapshot, now: Instant, nodes: usize, bytes: &mut Bytes<'_>) {
+    let next = task.attempts.last().map_or(0, |last| last.number.0 + 1);
+    for attempt in task.attempts.iter_mut().filter(|attempt| attempt.lives()) {
+        match bytes.below(8) {
+            0 => attempt.state = AttemptState::Succeeded { finished: now },
+            1 => attempt.state = AttemptState::Lost,
+            2 => (attempt.kill, attempt.killed_at) = (Some(KillKind::Prune), Some(now)),
+            _ => {}
+        }
+    }
+    if bytes.is(3) {
+        task.attempts.retain(|attempt| attempt.lives());
+    }
+    if bytes.is(3) && task.live().next().is_none() {
+        task.retry_not_before = Some(now.plus(Span::from_seconds(3)));
+    } else if bytes.is(3) {
+        let job = job("other").task(0, [attempt(next).launched(now.since(at(0.0)).seconds())]);
+        let built = world(0.0, 1, 0).job(job).build();
+        let launched = built.jobs[0].tasks[0].attempts[0].clone();
+        let kind = match task.live().next() {
+            Some(_) => AttemptKind::Clone,
+            None => AttemptKind::Retry,
+        };
+        task.attempts.push(AttemptSnapshot {
+            kind,
+            node: Some(NodeIndex(usize::from(bytes.byte()) % nodes)),
+            ..launched
+        });
+    }
+}
+
+fn sorted(mut snapshot: Snapshot) -> Snapshot {
+    let jobs = &mut snapshot.jobs;
+    jobs.sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+    snapshot
+}
+
+/// What a plan says about each job, to the bit.
+fn found(plan: &Plan) -> Vec<(Option<u64>, Option<u64>)> {
+    let jobs = plan.report.jobs.iter();
+    let bits = |share: Option<f64>| share.map(f64::to_bits);
+    let all = jobs.map(|job| (bits(job.pocd_before), bits(job.attempt_slot_seconds)));
+    all.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn no_changes_from_pass_to_pass_make_a_planner_panic_or_break_a_rule(
+        facts in prop::collection::vec(any::<u8>(), 600),
+        changes in prop::collection::vec(any::<u8>(), 1600),
+    ) {
+        let (mut bytes, mut changes) = (Bytes(&facts), Bytes(&changes));
+        let (policy, mut memory) = (bytes.policy(), bytes.memory());
+        let mut snapshot = sorted(bytes.snapshot());
+        let mut planner = Planner::default();
+        let mut plan = planner.decide(&snapshot, &mut memory, &policy, Changed::All);
+        for _ in 0..5 {
+            prop_assert_eq!(plan_check(&snapshot, &policy, &plan), []);
+            prop_assert!(has_sound_numbers(&plan), "{:?}", plan.report);
+            let (next, marked) = later(snapshot, &mut changes);
+            snapshot = next;
+            let changed = Changed::Marked(&marked);
+            plan = planner.decide(&snapshot, &mut memory, &policy, changed);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_an_unchanged_job_is_what_another_look_finds(
+        facts in prop::collection::vec(any::<u8>(), 600),
+    ) {
+        let mut bytes = Bytes(&facts);
+        let (policy, mut memory) = (bytes.policy(), bytes.memory());
+        let snapshot = sorted(bytes.snapshot());
+        let mut planner = Planner::default();
+        let first = planner.decide(&snapshot, &mut memory, &policy, Changed::All);
+        let none = vec![false; snapshot.jobs.len()];
+        let appointments = planner.appointments();
+        let due: Vec<bool> = appointments.map(|it| it.is_due(snapshot.now, false)).collect();
+        let mut after = memory.clone();
+        let kept = planner.decide(&snapshot, &mut after, &policy, Changed::Marked(&none));
+        for ((kept, first), is_due) in found(&kept).iter().zip(found(&first)).zip(&due) {
+            prop_assert!(*is_due || *kept == first, "{kept:?} {first:?}");
+        }
+        if !due.contains(&true) {
+            prop_assert_eq!(after.history(), memory.history());
+            prop_assert_eq!(after.len(), memory.len());
+        }
+    }
 }
 
 /// shed-prime with every combination of its switches.

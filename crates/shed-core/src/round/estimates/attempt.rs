@@ -220,7 +220,9 @@ impl Baseline {
     fn of(progress: &Progress, started: Instant, start_progress: f64) -> Self {
         let before = progress.first - start_progress;
         let after = progress.last - progress.first;
-        if after > 0.0 && after >= before && progress.last_at > progress.first_at {
+        // An attempt may report less than the progress at which it should have begun.
+        let is_own = before >= 0.0 && after > 0.0 && after >= before;
+        if is_own && progress.last_at > progress.first_at {
             Self {
                 at: progress.first_at,
                 progress: progress.first,
