@@ -36,7 +36,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
     /// A named experiment: a set of flags; flags given in addition take precedence. A, Ar, aL, aS, an, C, G, Gr, Gn,
-    /// G1, GJ, P, Y, F or T, some with m for slow slots; an unknown name prints a description of each.
+    /// G1, GJ, P, Y, F, T, S or M, some with m for slow slots; an unknown name prints a description of each.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     #[command(flatten)]
