@@ -13,6 +13,7 @@ mod ageing;
 mod arrivals;
 mod corrupt;
 mod disrupted;
+mod expected;
 mod feasibility;
 mod fuzz;
 mod laws;

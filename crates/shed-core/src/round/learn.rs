@@ -1,7 +1,9 @@
-//! The distribution of a job's attempt durations: from its own attempts, and from earlier jobs of its class.
+//! The distribution of a job's attempt durations: from its own attempts, from its user's expectation, and from earlier
+//! jobs of its class.
 
 use std::collections::BTreeMap;
 
+use crate::estimate::expected;
 use crate::estimate::fit::{LawChoice, fit};
 use crate::estimate::history::{History, JobTimes, Lesson, shrunk};
 use crate::estimate::law::{AttemptLaw, Law, LawKind};
@@ -13,6 +15,7 @@ use crate::round::estimates::JobEstimate;
 use crate::snapshot::{JobSnapshot, Snapshot};
 
 /// With this many ended attempts the best-fitting family is selected from the job itself; with fewer, from its class.
+/// An expected duration counts until then.
 const ENDED_TO_CHOOSE: usize = 10;
 
 /// How distributions are learned in one run of `decide`.
@@ -51,9 +54,21 @@ impl<'a> Learner<'a> {
 
     /// The distribution from winners and running attempts. A reporting attempt informs the least time by its
     /// predicted total. Each running attempt informs the shape as censored at its age (pitfall 4: from ended attempts
-    /// alone every task looks short). `None` until the job or its class has an observed or predicted time.
+    /// alone every task looks short). A job with an expected duration starts from that instead of its class, until
+    /// its own attempts suffice. `None` until the job, its user or its class has a time.
     pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<Learned> {
         let seen = Seen::new(estimate);
+        let law = match expected_law(job, estimate) {
+            Some(law) => law,
+            None => self.law_without_expectation(job, &seen)?,
+        };
+        Some(Learned {
+            mean_run: seen.mean().unwrap_or_else(|| usual_time(&law)),
+            law,
+        })
+    }
+
+    fn law_without_expectation(&self, job: &JobSnapshot, seen: &Seen<'_>) -> Option<Law> {
         let class = job.class.as_ref();
         let known = seen.knows_least() || self.history.least(class).is_some();
         if !known {
@@ -64,13 +79,9 @@ impl<'a> Learner<'a> {
             ..self.history.shape_prior(&job.tenant, class)
         };
         let pareto = shape::fit(seen.ended, &seen.ages, &prior);
-        let law = match self.ratio_laws.get(&(&job.tenant, class)) {
-            Some(ratio_law) => self.of_any_kind(&seen, ratio_law, pareto),
+        Some(match self.ratio_laws.get(&(&job.tenant, class)) {
+            Some(ratio_law) => self.of_any_kind(seen, ratio_law, pareto),
             None => pareto.into(),
-        };
-        Some(Learned {
-            mean_run: seen.mean().unwrap_or_else(|| usual_time(&law)),
-            law,
         })
     }
 
@@ -91,6 +102,23 @@ impl<'a> Learner<'a> {
         }
         shrunk(kind, &sample, &ratio_law.scaled(pareto.t_min))
     }
+}
+
+/// The distribution that the job's user expects, updated by the job's attempts. `None` without an expectation, and
+/// once enough attempts have ended.
+fn expected_law(job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<Law> {
+    let expectation = job.expected_duration.as_ref()?;
+    if estimate.ended.len() >= ENDED_TO_CHOOSE {
+        return None;
+    }
+    let (mut times, mut ages) = (estimate.ended.clone(), Vec::new());
+    for attempt in estimate.tasks.iter().flat_map(|task| &task.attempts) {
+        match attempt.total {
+            Some(total) => times.push(total),
+            None => ages.push(attempt.whole_age()),
+        }
+    }
+    expected::updated(expectation, &times, &ages)
 }
 
 /// The mean, or the median of a distribution without one.

@@ -453,6 +453,7 @@ impl<'a> Engine<'a> {
             key: JobKey::from(key),
             tenant: Tenant::from("trace"),
             class,
+            expected_duration: None,
             submitted: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             rules: JobRules {

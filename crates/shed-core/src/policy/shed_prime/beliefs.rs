@@ -114,7 +114,7 @@ pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
 /// shed-prime's estimate of a job.
 #[derive(Debug, Clone, Default)]
 pub struct Belief {
-    /// The median time of a task, if any time of the job was observed.
+    /// The median time of a task, if any time of the job was observed or its user expects one.
     pub(super) known_time: Option<f64>,
     /// ln P(all tasks of the job are in time, with a few new attempts each).
     pub(super) ln_hope: f64,
@@ -273,7 +273,7 @@ pub(super) fn usual_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
     desk.place(position).copied().unwrap_or(1.0)
 }
 
-/// The median time of a task, if any time of the job was observed.
+/// The median time of a task, if any time of the job was observed or its user expects one.
 pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
     let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
     median.filter(|median| median.is_finite() && *median > 0.0)
