@@ -24,6 +24,9 @@ pub struct Shaping {
     pub fair_share: f64,
     /// Each job's k is multiplied by e^u, u uniform between −this and this.
     pub deadline_jitter: f64,
+    /// Whether the expected duration of each job's tasks is known at its submission: the one that the trace has, or
+    /// else the usual time of the job's tasks.
+    pub known_durations: bool,
     /// The seed of the jitter, and of sampled arrivals.
     pub seed: u64,
 }
@@ -36,6 +39,7 @@ impl Default for Shaping {
             deadline_factor: None,
             fair_share: 0.25,
             deadline_jitter: 0.0,
+            known_durations: false,
             seed: 0,
         }
     }
@@ -97,6 +101,10 @@ pub fn shape(
     }
     if let Some(factor) = shaping.deadline_factor {
         set_deadlines(&mut trace, factor, shaping, slots);
+    }
+    for job in &mut trace.jobs {
+        let known = || job.expected.unwrap_or_else(|| job.usual_duration());
+        job.expected = shaping.known_durations.then(known);
     }
     Ok(trace)
 }
@@ -269,6 +277,29 @@ mod tests {
         assert!((slow(1.0, 600) - 4.0).abs() < 1e-3);
         // States that are short against tasks: half of the time at a quarter of the speed.
         assert!((slow(0.5, 1) - 1.6).abs() < 0.05);
+    }
+
+    #[test]
+    fn durations_are_known_only_if_the_run_asks_for_it() {
+        let expected = |known_durations, given: Option<i64>| {
+            let mut trace = "C"
+                .parse::<Setup>()
+                .map(|setup| setup.trace(1))
+                .unwrap_or_default();
+            trace.jobs.truncate(1);
+            trace.jobs[0].expected = given.map(Span::from_seconds);
+            let usual = trace.jobs[0].usual_duration();
+            let shaping = Shaping {
+                known_durations,
+                ..Shaping::default()
+            };
+            let shaped = shape(trace, &shaping, &Cluster::Slots(138)).unwrap();
+            (shaped.jobs[0].expected, usual)
+        };
+        assert_eq!(expected(false, Some(50)).0, None);
+        assert_eq!(expected(true, Some(50)).0, Some(Span::from_seconds(50)));
+        let (known, usual) = expected(true, None);
+        assert_eq!(known, Some(usual));
     }
 
     #[test]

@@ -91,7 +91,7 @@ macro_rules! of_philly {
     };
 }
 
-const PRESETS: [Preset; 22] = [
+const PRESETS: [Preset; 24] = [
     Preset {
         name: "A",
         about: "150 jobs of 5, 10 and 20 tasks, each attempt Pareto(120 s, 1.5); clones resume",
@@ -239,9 +239,19 @@ const PRESETS: [Preset; 22] = [
         flags: of_philly!("philly_chronus_slo_a.csv.gz"),
     },
     Preset {
+        name: "Sk",
+        about: "S, but the duration of each job is known at its submission",
+        flags: of_philly!("philly_chronus_slo_a.csv.gz", "known-durations" = ""),
+    },
+    Preset {
         name: "M",
         about: "S with the mixed trace: three of ten jobs have no deadline and run when no other job waits",
         flags: of_philly!("philly_chronus_mix1_a.csv.gz"),
+    },
+    Preset {
+        name: "Mk",
+        about: "M, but the duration of each job is known at its submission",
+        flags: of_philly!("philly_chronus_mix1_a.csv.gz", "known-durations" = ""),
     },
 ];
 

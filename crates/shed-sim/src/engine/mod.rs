@@ -31,8 +31,8 @@ use shed_core::policy::{Order, Policy, ShedPlus};
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
-    AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Obstacles,
-    Resume, Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptState, EndRules, ExpectedDuration, Idempotency, JobPhase, JobRules, JobSnapshot,
+    NodeIndex, Obstacles, Resume, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -214,7 +214,9 @@ impl Scope {
             return Self::Full;
         }
         let speculation = &settings.policy.speculation;
-        let is_shed_plus = speculation.as_rule::<ShedPlus>().is_some();
+        // The shortcuts for it count on jobs that have no distribution before their first report.
+        let knows_none = trace.jobs.iter().all(|job| job.expected.is_none());
+        let is_shed_plus = speculation.as_rule::<ShedPlus>().is_some() && knows_none;
         match settings.passes {
             Passes::Exact | Passes::Fast if speculation.is_none() => Self::Scoped,
             Passes::Fast if is_shed_plus => Self::Scoped,
@@ -453,7 +455,9 @@ impl<'a> Engine<'a> {
             key: JobKey::from(key),
             tenant: Tenant::from("trace"),
             class,
-            expected_duration: None,
+            expected_duration: job
+                .expected
+                .and_then(|p50| ExpectedDuration::new(p50, None).ok()),
             submitted: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             rules: JobRules {

@@ -32,6 +32,7 @@ pub(super) struct JobRow {
     pub(super) deadline: Option<Span>,
     pub(super) weight: f64,
     pub(super) class: Option<Arc<str>>,
+    pub(super) expected: Option<Span>,
 }
 
 struct JobRows {
@@ -79,7 +80,7 @@ impl Builder {
         let rows = &mut self.jobs[at];
         if rows.row != row {
             let message = format!(
-                "job `{job}` has another arrival, deadline, weight or class in line {}",
+                "job `{job}` has another arrival, deadline, weight, class or expected duration in line {}",
                 rows.line
             );
             return Err(InputError::of_line(&self.path, task.line, message));
@@ -128,6 +129,7 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
     Ok(Job {
         class,
         usual: None,
+        expected: rows.row.expected,
         id: rows.id,
         arrival: rows.row.arrival,
         deadline: rows.row.deadline,

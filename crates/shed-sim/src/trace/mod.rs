@@ -86,6 +86,8 @@ pub struct Job {
     pub class: Option<Arc<str>>,
     /// The usual time of the job's tasks, if it is known beforehand: the median of the distribution of made-up times.
     pub usual: Option<Span>,
+    /// How long the job's user expects a task to take, known at its submission.
+    pub expected: Option<Span>,
     /// The job's stages; parents have lower positions.
     pub stages: Vec<Stage>,
 }

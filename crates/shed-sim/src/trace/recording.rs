@@ -213,6 +213,7 @@ impl SeenJob {
         Some(Job {
             class: self.class.clone(),
             usual: None,
+            expected: None,
             id,
             arrival: Instant(0).plus(self.submitted.since(first)),
             // A deadline that was in the past is never met.
