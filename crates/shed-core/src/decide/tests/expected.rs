@@ -2,6 +2,7 @@
 
 use super::{brief, plan_of, product, report, unranked};
 use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
+use crate::ids::JobClass;
 use crate::memory::Memory;
 use crate::policy::Policy;
 use crate::snapshot::ExpectedDuration;
@@ -96,4 +97,25 @@ fn three_reports_outweigh_an_expected_duration() {
     };
     let (unknown, wrong) = (of(half_done.clone()), of(expects(half_done, 1000.0, None)));
     assert!((wrong / unknown - 1.0).abs() < 0.1, "{unknown} {wrong}");
+}
+
+#[test]
+fn an_expected_duration_counts_instead_of_the_history_of_the_class() {
+    let etl = |job: JobBuilder| job.with(|job| job.class = Some(JobClass::from("etl")));
+    // A job of the class took 1000 s per task, and is gone.
+    let before = etl(job("before").done(0..4).ended_runs([1000.0; 4]));
+    let (_, memory) = plan_of(
+        &world(0.0, 4, 4000).job(before).build(),
+        &Memory::default(),
+        &product(),
+    );
+    let (_, memory) = plan_of(&world(1.0, 4, 4000).build(), &memory, &product());
+    let pocd = |job, memory: &Memory| {
+        let snapshot = world(10.0, 1, 4000).job(job).build();
+        report(&plan_of(&snapshot, memory, &product()).0, "a").pocd_before
+    };
+    assert!(pocd(etl(silent()), &memory).unwrap() < 0.001);
+    let expected = expects(silent(), 60.0, None);
+    let without = pocd(expected.clone(), &Memory::default());
+    assert_eq!(pocd(etl(expected), &memory), without);
 }
