@@ -2,6 +2,7 @@
 //! All of it is the same for every policy.
 
 use shed_core::resources::Resources;
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 use crate::model::slowdown::Slowdowns;
@@ -103,8 +104,9 @@ pub fn shape(
         set_deadlines(&mut trace, factor, shaping, slots);
     }
     for job in &mut trace.jobs {
-        let known = || job.expected.unwrap_or_else(|| job.usual_duration());
-        job.expected = shaping.known_durations.then(known);
+        let usual = || ExpectedDuration::new(job.usual_duration(), None).ok();
+        let known = job.expected.or_else(usual);
+        job.expected = known.filter(|_| shaping.known_durations);
     }
     Ok(trace)
 }
@@ -287,14 +289,15 @@ mod tests {
                 .map(|setup| setup.trace(1))
                 .unwrap_or_default();
             trace.jobs.truncate(1);
-            trace.jobs[0].expected = given.map(Span::from_seconds);
+            trace.jobs[0].expected =
+                given.and_then(|s| ExpectedDuration::new(Span::from_seconds(s), None).ok());
             let usual = trace.jobs[0].usual_duration();
             let shaping = Shaping {
                 known_durations,
                 ..Shaping::default()
             };
             let shaped = shape(trace, &shaping, &Cluster::Slots(138)).unwrap();
-            (shaped.jobs[0].expected, usual)
+            (shaped.jobs[0].expected.map(|known| known.p50()), usual)
         };
         assert_eq!(expected(false, Some(50)).0, None);
         assert_eq!(expected(true, Some(50)).0, Some(Span::from_seconds(50)));

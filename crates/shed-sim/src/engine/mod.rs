@@ -31,8 +31,8 @@ use shed_core::policy::{Order, Policy, ShedPlus};
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
-    AttemptState, EndRules, ExpectedDuration, Idempotency, JobPhase, JobRules, JobSnapshot,
-    NodeIndex, Obstacles, Resume, Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptState, EndRules, Idempotency, JobPhase, JobRules, JobSnapshot, NodeIndex, Obstacles,
+    Resume, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -455,9 +455,7 @@ impl<'a> Engine<'a> {
             key: JobKey::from(key),
             tenant: Tenant::from("trace"),
             class,
-            expected_duration: job
-                .expected
-                .and_then(|p50| ExpectedDuration::new(p50, None).ok()),
+            expected_duration: job.expected,
             submitted: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             rules: JobRules {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 use super::natural::natural;
@@ -32,7 +33,7 @@ pub(super) struct JobRow {
     pub(super) deadline: Option<Span>,
     pub(super) weight: f64,
     pub(super) class: Option<Arc<str>>,
-    pub(super) expected: Option<Span>,
+    pub(super) expected: Option<ExpectedDuration>,
 }
 
 struct JobRows {

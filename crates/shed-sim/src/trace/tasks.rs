@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 use super::build::{Builder, JobRow, TaskRow};
@@ -78,7 +79,7 @@ impl Columns {
             deadline: deadline.map(Span::from_seconds_f64),
             weight: table.maybe(self.weight, 0.0, 1e12)?.unwrap_or(1.0),
             class: self.class(table)?,
-            expected: expected.map(Span::from_seconds_f64),
+            expected: expected.and_then(expected_of),
         })
     }
 
@@ -117,6 +118,10 @@ impl Columns {
             recorded: Vec::new(),
         })
     }
+}
+
+fn expected_of(seconds: f64) -> Option<ExpectedDuration> {
+    ExpectedDuration::new(Span::from_seconds_f64(seconds), None).ok()
 }
 
 /// Reads such a file.
