@@ -9,9 +9,12 @@ use crate::snapshot::ExpectedDuration;
 /// The 90th percentile of the standard normal distribution.
 const Z90: f64 = 1.281_551_565_544_600_4;
 
-/// Standard deviation of ln T for a user who gives only one duration. It equals shed-prime's spread of a predicted
-/// remaining time: a duration that a user states counts like one that an attempt predicts.
-const SPREAD: f64 = 0.1;
+/// Standard deviation of ln T for a user who gives only one duration: tasks of one job differ.
+const SPREAD: f64 = 0.3;
+
+/// The least standard deviation of ln T, whatever the quantiles. It equals shed-prime's spread of a predicted
+/// remaining time: no statement is more certain than a report.
+const SPREAD_MIN: f64 = 0.1;
 
 /// ln P(T > t) at the quantile of one in a thousand: ln 0.999.
 const LN_EARLY: f64 = -0.001_000_500_333_583_533_5;
@@ -24,7 +27,7 @@ pub fn law(expected: &ExpectedDuration) -> Option<LogNormalLaw> {
         Some(p90) => (libm::log(p90.seconds()) - mu) / Z90,
         None => SPREAD,
     };
-    LogNormalLaw::new(mu, sigma)
+    LogNormalLaw::new(mu, sigma.max(SPREAD_MIN))
 }
 
 /// The same after the job's own attempts: `times` that ended or predict their end, and the `ages` of silent ones. The
@@ -79,9 +82,10 @@ mod tests {
     }
 
     #[test]
-    fn equal_quantiles_are_a_narrow_distribution() {
-        let law = law(&expected(100, Some(100))).unwrap();
-        assert!(law.ln_survival(101.0) < -40.0 && law.ln_survival(99.0) > -1e-9);
+    fn no_statement_is_more_certain_than_a_report() {
+        let sigma = |p90| law(&expected(100, p90)).unwrap().sigma();
+        assert_eq!(sigma(Some(100)), SPREAD_MIN);
+        assert_eq!(sigma(None), SPREAD);
     }
 
     #[test]
@@ -96,7 +100,7 @@ mod tests {
 
     #[test]
     fn silent_attempts_count_once_they_are_late() {
-        assert!((median_after(&[], &[50.0; 9]) - 100.0).abs() < 1e-9);
+        assert!((median_after(&[], &[30.0; 9]) - 100.0).abs() < 1e-9);
         let late = median_after(&[], &[500.0; 3]);
         assert!(late > 200.0, "{late}");
     }

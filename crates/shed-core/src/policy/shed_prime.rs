@@ -141,7 +141,8 @@ impl PolicyRule for ShedPrime {
 
     fn assess(&self, job: &JobView<'_>) -> Assessment {
         Assessment {
-            launch_time: beliefs::measured_overhead(job),
+            launch_time: beliefs::measured_overhead(job)
+                .or_else(|| beliefs::presumed_overhead(job)),
             spread: Some(self.spread),
         }
     }

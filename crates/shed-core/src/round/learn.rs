@@ -11,11 +11,10 @@ use crate::estimate::pareto::ParetoLaw;
 use crate::estimate::sample::Sample;
 use crate::estimate::shape::{self, ShapePrior};
 use crate::ids::{JobClass, JobKey, Tenant};
-use crate::round::estimates::JobEstimate;
+use crate::round::estimates::{JobEstimate, REPORTS_MIN};
 use crate::snapshot::{JobSnapshot, Snapshot};
 
 /// With this many ended attempts the best-fitting family is selected from the job itself; with fewer, from its class.
-/// An expected duration counts until then.
 const ENDED_TO_CHOOSE: usize = 10;
 
 /// How distributions are learned in one run of `decide`.
@@ -105,18 +104,18 @@ impl<'a> Learner<'a> {
 }
 
 /// The distribution that the job's user expects, updated by the job's attempts. `None` without an expectation, and
-/// once enough attempts have ended.
+/// once the job's own times suffice for its usual time.
 fn expected_law(job: &JobSnapshot, estimate: &JobEstimate<'_>) -> Option<Law> {
     let expectation = job.expected_duration.as_ref()?;
-    if estimate.ended.len() >= ENDED_TO_CHOOSE {
-        return None;
-    }
     let (mut times, mut ages) = (estimate.ended.clone(), Vec::new());
     for attempt in estimate.tasks.iter().flat_map(|task| &task.attempts) {
         match attempt.total {
             Some(total) => times.push(total),
             None => ages.push(attempt.whole_age()),
         }
+    }
+    if times.len() >= REPORTS_MIN {
+        return None;
     }
     expected::updated(expectation, &times, &ages)
 }

@@ -60,9 +60,9 @@ fn an_expected_duration_beyond_the_deadline_is_reported_before_any_launch() {
     let known = |deadline| untouched(deadline).with(|job| job.expected_duration = Some(expected));
     let short = feasibility(cluster(1).job(known(60.0)));
     assert!(short.is_known && short.pocd.unwrap() < 0.001, "{short:?}");
-    // All of four tasks are in time with 0.9 if each is with 0.974, 1.94 standard deviations of 0.1 above the median.
+    // All of four tasks are in time with 0.9 if each is with 0.974, 1.94 standard deviations of 0.3 above the median.
     let earliest = seconds(short);
-    assert!((earliest - 2.0 - 121.4).abs() < 1.0, "{earliest}");
+    assert!((earliest - 2.0 - 179.0).abs() < 1.5, "{earliest}");
     assert!(feasibility(cluster(1).job(known(earliest))).pocd.unwrap() > 0.89);
 }
 

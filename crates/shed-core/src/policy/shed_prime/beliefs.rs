@@ -20,6 +20,9 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 /// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
 const MIN_POCD: f64 = 0.02;
 
+/// A launch is presumed to take at most this share of an expected duration.
+const LAUNCH_SHARE: f64 = 0.1;
+
 /// The estimate of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobView<'a>,
@@ -109,6 +112,13 @@ pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
         }
     }
     (count > 0.0).then(|| sum / count)
+}
+
+/// The same before any attempt of a job with an expected duration has started. t_avg is a mean over all jobs, which a
+/// few slow ones determine. Without this limit short jobs would seem hopeless before they have started.
+pub(super) fn presumed_overhead(state: &JobView<'_>) -> Option<f64> {
+    let expected = state.job.expected_duration?;
+    Some(state.t_avg.min(LAUNCH_SHARE * expected.p50().seconds()))
 }
 
 /// shed-prime's estimate of a job.
