@@ -104,8 +104,7 @@ pub fn shape(
         set_deadlines(&mut trace, factor, shaping, slots);
     }
     for job in &mut trace.jobs {
-        let usual = || ExpectedDuration::new(job.usual_duration(), None).ok();
-        let known = job.expected.or_else(usual);
+        let known = job.expected.or_else(|| own_quantiles(job));
         job.expected = known.filter(|_| shaping.known_durations);
     }
     Ok(trace)
@@ -221,6 +220,15 @@ fn scale_arrivals(trace: &mut Trace, wanted: f64, seed: u64) {
     }
 }
 
+/// The usual time of the job's tasks, and the time that nine of ten of them do not exceed.
+fn own_quantiles(job: &Job) -> Option<ExpectedDuration> {
+    let usual = job.usual_duration();
+    let mut times: Vec<Span> = job.durations().collect();
+    times.sort_unstable();
+    let p90 = times.get((times.len() * 9).div_ceil(10).checked_sub(1)?);
+    ExpectedDuration::new(usual, p90.map(|p90| usual.max(*p90))).ok()
+}
+
 fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) {
     let share = (shaping.fair_share * f64::from(slots)).max(1e-9);
     for (position, job) in trace.jobs.iter_mut().enumerate() {
@@ -303,6 +311,23 @@ mod tests {
         assert_eq!(expected(true, Some(50)).0, Some(Span::from_seconds(50)));
         let (known, usual) = expected(true, None);
         assert_eq!(known, Some(usual));
+    }
+
+    #[test]
+    fn the_quantiles_of_a_job_are_those_of_its_tasks() {
+        let trace = "C".parse::<Setup>().map(|setup| setup.trace(1));
+        let mut job = trace.unwrap_or_default().jobs.remove(0);
+        job.usual = None;
+        let p90 = |seconds: &[i64]| {
+            let mut job = job.clone();
+            job.stages[0].durations = seconds.iter().map(|s| Span::from_seconds(*s)).collect();
+            own_quantiles(&job).map(|known| (known.p50().0 / 1000, known.p90().map(|s| s.0 / 1000)))
+        };
+        assert_eq!(p90(&[7]), Some((7, Some(7))));
+        assert_eq!(p90(&[5, 9]), Some((7, Some(9))));
+        let ten = [1, 1, 1, 1, 2, 2, 2, 2, 3, 90];
+        assert_eq!(p90(&ten), Some((2, Some(3))));
+        assert_eq!(p90(&[]), None);
     }
 
     #[test]

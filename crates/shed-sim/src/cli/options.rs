@@ -84,7 +84,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "J", default_value_t = 0.0, value_parser = values::unit)]
     pub deadline_jitter: f64,
     /// The planner knows at a job's submission how long its tasks take: the trace's column expected_s, or else the
-    /// median of the job's task times. Without this flag it learns that from reports.
+    /// median and the 90th percentile of the job's task times. Without this flag it learns that from reports.
     #[arg(long)]
     pub known_durations: bool,
     /// Drop the fractions of seconds of all durations, as other simulators do.
