@@ -265,7 +265,7 @@ pub struct ExpectedTaskDuration {
     /// Half of the tasks take at most this, e.g. 90s, 10m, 1h30m.
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub p50: String,
-    /// Nine of ten tasks take at most this. Absent: about 14 % above p50.
+    /// Nine of ten tasks take at most this. Absent: about half above p50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub p90: Option<String>,
