@@ -7,7 +7,9 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use shed_core::index_set::IndexSet;
-use shed_core::snapshot::{Idempotency, JobRules, Preemption};
+use shed_core::snapshot::{
+    ExpectedDuration, ExpectedDurationError, Idempotency, JobRules, Preemption,
+};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{
@@ -45,6 +47,8 @@ pub struct ValidatedJob {
     pub created: Instant,
     /// Deadline, as written.
     pub deadline: DeadlineRule,
+    /// How long its user expects a task to take.
+    pub expected_duration: Option<ExpectedDuration>,
     /// Rules that decisions depend on.
     pub rules: JobRules,
     /// How attempts are polled for progress.
@@ -140,6 +144,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .map(clock::instant)
             .ok_or(missing("creationTimestamp"))?,
         deadline: deadline_rule(spec)?,
+        expected_duration: expected_duration(spec)?,
         retries: RetryRule::PROMPT,
         skipped: batch::skipped(spec, rules.completions)?,
         failure_rules: batch::failure_rules(spec)?.into(),
@@ -197,18 +202,44 @@ pub fn deadline_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec
         (None, Some(at)) => Ok(DeadlineRule::At(clock::instant(at))),
         (Some(text), None) => {
             let error = || InvalidSpec::Within { text: text.clone() };
-            let duration: SignedDuration = text.parse().map_err(|_| error())?;
-            let milliseconds = i64::try_from(duration.as_millis()).map_err(|_| error())?;
-            if milliseconds <= 0 {
-                return Err(error());
-            }
+            let span = duration(text).ok_or_else(error)?;
             Ok(match deadline.clock_start {
-                api::ClockStart::Creation => DeadlineRule::FromCreation(Span(milliseconds)),
-                api::ClockStart::Start => DeadlineRule::FromStart(Span(milliseconds)),
+                api::ClockStart::Creation => DeadlineRule::FromCreation(span),
+                api::ClockStart::Start => DeadlineRule::FromStart(span),
             })
         }
         _ => Err(InvalidSpec::Deadline),
     }
+}
+
+/// How long a specification expects a task to take.
+///
+/// # Errors
+/// [`InvalidSpec`], naming the field and the fix.
+fn expected_duration(spec: &DeadlineJobSpec) -> Result<Option<ExpectedDuration>, InvalidSpec> {
+    let Some(expected) = &spec.expected_task_duration else {
+        return Ok(None);
+    };
+    let (p50, p90) = (&expected.p50, expected.p90.as_ref());
+    let fault = |field, text: &str| InvalidSpec::ExpectedDuration {
+        field,
+        text: text.to_owned(),
+    };
+    let span = |field, text: &str| duration(text).ok_or_else(|| fault(field, text));
+    let high = p90.map(|text| span("p90", text)).transpose()?;
+    let expected = ExpectedDuration::new(span("p50", p50)?, high);
+    expected.map(Some).map_err(|error| match error {
+        ExpectedDurationError::Median => fault("p50", p50),
+        ExpectedDurationError::High => fault("p90", p90.unwrap_or(p50)),
+    })
+}
+
+/// A positive duration, as `10m` or `1h30m`.
+#[must_use]
+pub fn duration(text: &str) -> Option<Span> {
+    let duration: SignedDuration = text.parse().ok()?;
+    let milliseconds = i64::try_from(duration.as_millis()).ok()?;
+    (milliseconds > 0).then_some(Span(milliseconds))
 }
 
 fn within(field: &'static str, value: i32, low: i32, high: i32) -> Result<u32, InvalidSpec> {
@@ -372,6 +403,17 @@ mod tests {
     }
 
     #[test]
+    fn an_expected_duration_may_exceed_the_deadline() {
+        let expected = |text: &str| validate(&job(text)).unwrap().expected_duration.unwrap();
+        let long = expected("expectedTaskDuration: {p50: 100h}");
+        assert_eq!(long.p50(), Span::from_seconds(360_000));
+        assert_eq!(long.p90(), None);
+        let both = expected("expectedTaskDuration: {p50: 1m30s, p90: 2m}");
+        assert_eq!(both.p90(), Some(Span::from_seconds(120)));
+        assert_eq!(validate(&job("")).unwrap().expected_duration, None);
+    }
+
+    #[test]
     fn a_clock_that_starts_with_the_job_has_no_deadline_before() {
         let job = validate(&job("deadline: {within: 1h30m, clockStart: Start}")).unwrap();
         assert_eq!(job.deadline.instant(job.created, None), None);
@@ -409,6 +451,22 @@ mod tests {
             (
                 "speculation: {maxClonesPerTask: 21}",
                 "spec.speculation.maxClonesPerTask",
+            ),
+            (
+                "expectedTaskDuration: {p50: soon}",
+                "spec.expectedTaskDuration.p50",
+            ),
+            (
+                "expectedTaskDuration: {p50: 0s}",
+                "spec.expectedTaskDuration.p50",
+            ),
+            (
+                "expectedTaskDuration: {p50: 9000000h}",
+                "spec.expectedTaskDuration.p50",
+            ),
+            (
+                "expectedTaskDuration: {p50: 10m, p90: 9m}",
+                "spec.expectedTaskDuration.p90",
             ),
             ("targetPoCD: 0", "spec.targetPoCD"),
             ("targetPoCD: 1.01", "spec.targetPoCD"),

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::DeserializeOwned;
+use shed_core::snapshot::ExpectedDuration;
 
 use crate::api::{
-    ClockStart, Deadline, GROUP, Idempotency, OnMiss, Preemption, ProgressSource, Resume,
-    Speculation, SpeculationMode, is_clone_budget,
+    ClockStart, Deadline, ExpectedTaskDuration, GROUP, Idempotency, OnMiss, Preemption,
+    ProgressSource, Resume, Speculation, SpeculationMode, is_clone_budget,
 };
+use crate::validate::duration;
 
 const DEADLINE: &str = "deadline";
 const CLOCK_START: &str = "clock-start";
@@ -21,7 +23,8 @@ const SPECULATION: &str = "speculation";
 const MAX_CLONES: &str = "max-clones-per-task";
 const CLONE_BUDGET: &str = "clone-budget";
 const TARGET: &str = "target-pocd";
-const KNOWN: [&str; 11] = [
+const EXPECTED: &str = "expected-task-duration";
+const KNOWN: [&str; 12] = [
     DEADLINE,
     CLOCK_START,
     ON_MISS,
@@ -33,6 +36,7 @@ const KNOWN: [&str; 11] = [
     MAX_CLONES,
     CLONE_BUDGET,
     TARGET,
+    EXPECTED,
 ];
 
 /// Content of the annotations.
@@ -54,6 +58,8 @@ pub struct Wishes {
     pub speculation: Speculation,
     /// Probability of completion that is high enough.
     pub target_pocd: Option<f64>,
+    /// How long a task takes.
+    pub expected_task_duration: Option<ExpectedTaskDuration>,
 }
 
 /// An annotation that can't be carried out.
@@ -98,6 +104,7 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
         preemption: word(&own, PREEMPTION, "Never or WhenCheckpointed")?.unwrap_or_default(),
         speculation: Speculation::default(),
         target_pocd: target(&own)?,
+        expected_task_duration: expected(&own)?,
     };
     agree(&wishes)?;
     let speculation = speculation(&own, &wishes)?;
@@ -192,6 +199,29 @@ fn clone_budget(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation
         bad(CLONE_BUDGET, format!("invalid value `{text}`: {fix}"))
     };
     budget.map(Some).ok_or_else(wrong)
+}
+
+/// A duration, or the content of a `DeadlineJob`'s spec.expectedTaskDuration.
+fn expected(own: &BTreeMap<&str, &str>) -> Result<Option<ExpectedTaskDuration>, BadAnnotation> {
+    let Some(&text) = own.get(EXPECTED) else {
+        return Ok(None);
+    };
+    let fix = "use a duration such as 10m, or quantiles such as `{p50: 10m, p90: 15m}` with p90 at least p50";
+    let wrong = || bad(EXPECTED, format!("invalid value `{text}`: {fix}"));
+    let expected = match duration(text) {
+        Some(_) => ExpectedTaskDuration {
+            p50: text.to_owned(),
+            p90: None,
+        },
+        None => serde_yaml_ng::from_str(text).map_err(|_| wrong())?,
+    };
+    let p50 = duration(&expected.p50).ok_or_else(wrong)?;
+    let p90 = match &expected.p90 {
+        Some(text) => Some(duration(text).ok_or_else(wrong)?),
+        None => None,
+    };
+    ExpectedDuration::new(p50, p90).map_err(|_| wrong())?;
+    Ok(Some(expected))
 }
 
 /// `file`, or the content of a `DeadlineJob`'s spec.progress.
@@ -313,6 +343,18 @@ mod tests {
     }
 
     #[test]
+    fn an_expected_duration_is_a_duration_or_a_pair_of_quantiles() {
+        let expected = |text: &str| {
+            let yaml = format!("{{shed.dev/expected-task-duration: '{text}'}}");
+            wishes(&yaml).unwrap().expected_task_duration.unwrap()
+        };
+        assert_eq!(expected("10m").p50, "10m");
+        assert_eq!(expected("10m").p90, None);
+        let pair = expected("{p50: 10m, p90: 1h}");
+        assert_eq!((&*pair.p50, pair.p90.as_deref()), ("10m", Some("1h")));
+    }
+
+    #[test]
     fn clones_need_a_deadline_and_the_users_word_that_they_do_no_harm() {
         let mode = |yaml: &str| wishes(yaml).unwrap().speculation.mode;
         assert_eq!(mode("{shed.dev/deadline: 5m}"), SpeculationMode::Disabled);
@@ -364,6 +406,12 @@ mod tests {
             ("{shed.dev/clone-budget: '21'}", "from 0 to 20"),
             ("{shed.dev/clone-budget: NaN}", "from 0 to 20"),
             ("{shed.dev/target-pocd: '1.5'}", "such as 0.95"),
+            ("{shed.dev/expected-task-duration: soon}", "such as 10m"),
+            ("{shed.dev/expected-task-duration: 0s}", "such as 10m"),
+            (
+                "{shed.dev/expected-task-duration: '{p50: 10m, p90: 5m}'}",
+                "p90 at least p50",
+            ),
         ] {
             let yaml = yaml.replace(": 8080", ": '8080'");
             let said = wishes(&yaml).unwrap_err();

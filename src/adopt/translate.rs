@@ -96,6 +96,7 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
         preemption: wishes.preemption,
         speculation: wishes.speculation,
         target_pocd: wishes.target_pocd,
+        expected_task_duration: wishes.expected_task_duration,
         // A user who only adds a deadline prefers a late result to none.
         on_miss: wishes.on_miss.unwrap_or(OnMiss::Continue),
         backoff_limit_per_index: 0,

@@ -138,6 +138,11 @@ pub struct DeadlineJobSpec {
     #[serde(default)]
     #[schemars(schema_with = "rule_schemas::preemption")]
     pub preemption: Preemption,
+    /// How long a task takes, if you know it: shed then estimates the job before its first report, e.g.
+    /// whether the deadline is feasible. Reports of the job's attempts outweigh it. Absent: shed learns from
+    /// reports and from earlier jobs of the same class. You may change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_task_duration: Option<ExpectedTaskDuration>,
     /// The PoCD at which shed stops starting clones, above 0 and at most 1, e.g. 0.95. `DeadlineFeasible`
     /// reports whether the job can reach it. Absent: 0.9 for `DeadlineFeasible`, and the policy alone limits
     /// clones.
@@ -247,6 +252,25 @@ pub struct Deadline {
     /// suspended).
     #[serde(default)]
     pub clock_start: ClockStart,
+}
+
+/// How long a task takes from zero, without its start-up: two quantiles of one distribution.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("duration(self.p50) > duration('0s')")
+        .message("spec.expectedTaskDuration.p50 must be longer than 0s, e.g. 10m"),
+    validation = Rule::new("!has(self.p90) || duration(self.p90) >= duration(self.p50)")
+        .message("spec.expectedTaskDuration.p90 must not be shorter than p50: raise it or leave it out")
+)]
+pub struct ExpectedTaskDuration {
+    /// Half of the tasks take at most this, e.g. 90s, 10m, 1h30m.
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub p50: String,
+    /// Nine of ten tasks take at most this. Absent: about half above p50.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
+    pub p90: Option<String>,
 }
 
 /// Start of `within`.

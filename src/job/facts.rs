@@ -115,6 +115,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         key: JobKey(Arc::clone(&job.uid)),
         tenant: Tenant(Arc::clone(&job.namespace)),
         class: job.class.clone().map(JobClass),
+        expected_duration: job.expected_duration,
         submitted,
         deadline: view.deadline,
         done: done(job, ledger, rules.completions),

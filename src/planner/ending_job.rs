@@ -27,6 +27,7 @@ pub(super) fn job(
         key: JobKey(uid),
         tenant: Tenant(namespace),
         class: None,
+        expected_duration: None,
         submitted: now,
         deadline: None,
         rules: JobRules {

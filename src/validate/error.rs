@@ -28,6 +28,17 @@ pub enum InvalidSpec {
         /// The field's text.
         text: String,
     },
+    /// A quantile that can't be read, or is not positive and ascending.
+    #[error(
+        "spec.expectedTaskDuration.{field}: invalid duration `{text}`: use durations such as p50: 10m and \
+         p90: 15m, above 0s and at most 1000 years, with p90 at least p50"
+    )]
+    ExpectedDuration {
+        /// The quantile.
+        field: &'static str,
+        /// The field's text.
+        text: String,
+    },
     /// Both or neither of `within` and `at`.
     #[error("spec.deadline needs exactly one of within and at")]
     Deadline,

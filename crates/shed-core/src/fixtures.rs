@@ -283,6 +283,7 @@ pub fn job(key: &str) -> JobBuilder {
         key: JobKey::from(key),
         tenant: Tenant::from("default"),
         class: None,
+        expected_duration: None,
         submitted: at(0.0),
         deadline: Some(at(60.0)),
         rules,

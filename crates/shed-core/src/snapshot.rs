@@ -14,12 +14,14 @@ use crate::resources::Resources;
 use crate::time::{Instant, Span};
 
 mod ending;
+mod expected;
 mod kill;
 mod obstacles;
 mod ranges;
 mod slot_time;
 
 pub use ending::{Conclusion, EndRules, SuccessRule};
+pub use expected::{ExpectedDuration, ExpectedDurationError};
 pub use kill::KillKind;
 pub use obstacles::Obstacles;
 pub use slot_time::SlotTime;
@@ -218,6 +220,9 @@ pub struct JobSnapshot {
     pub tenant: Tenant,
     /// The recurring class of the job, if its user names one: earlier jobs of the class give estimates of its times.
     pub class: Option<JobClass>,
+    /// How long its user expects an attempt to take. The job's own attempts outweigh it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_duration: Option<ExpectedDuration>,
     /// When the job was submitted, or first ran if its clock starts then.
     pub submitted: Instant,
     /// When the job must be complete; absent until a clock that starts with the first unsuspended pass has started.

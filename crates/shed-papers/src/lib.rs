@@ -20,6 +20,7 @@
 //! | [`SResumeEvent`] | late tasks, at each report, until a miss is improbable | resume | the simple rule to beat |
 //! | [`Sca`] | tasks of new jobs, by a convex program of flow time and machine time | zero | \[SCA\] P2 |
 //! | [`Ese`] | tasks with more than σ mean times left; tasks of small new jobs | zero | \[SCA\] section 5 |
+//! | [`EdfAdmission`] | none: EDF behind a guarantee test, by known durations | - | Liu and Layland; Ramamritham and Stankovic |
 //! | [`DollyMp`] | second, then third copies, by levels, when no first attempt fits | zero | \[D\] Algorithm 2 |
 
 use shed_core::policy::Registry;
@@ -29,6 +30,7 @@ mod chronos_s_restart;
 mod chronos_s_resume;
 mod dolly;
 mod dollymp;
+mod edf_admission;
 mod ese;
 pub mod formulas;
 mod given_law;
@@ -51,6 +53,7 @@ pub use chronos_s_restart::ChronosSRestart;
 pub use chronos_s_resume::ChronosSResume;
 pub use dolly::Dolly;
 pub use dollymp::DollyMp;
+pub use edf_admission::{Admitted, EdfAdmission};
 pub use ese::Ese;
 pub use given_law::GivenLaw;
 pub use hadoop_s::HadoopS;
@@ -83,4 +86,5 @@ pub fn registry() -> Registry {
         .with(DollyMp::default())
         .with(Shed::default())
         .with(SResumeEvent::default())
+        .with(EdfAdmission)
 }

@@ -2,6 +2,7 @@
 //! All of it is the same for every policy.
 
 use shed_core::resources::Resources;
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 use crate::model::slowdown::Slowdowns;
@@ -24,6 +25,9 @@ pub struct Shaping {
     pub fair_share: f64,
     /// Each job's k is multiplied by e^u, u uniform between −this and this.
     pub deadline_jitter: f64,
+    /// Whether the expected duration of each job's tasks is known at its submission: the one that the trace has, or
+    /// else the usual time of the job's tasks.
+    pub known_durations: bool,
     /// The seed of the jitter, and of sampled arrivals.
     pub seed: u64,
 }
@@ -36,6 +40,7 @@ impl Default for Shaping {
             deadline_factor: None,
             fair_share: 0.25,
             deadline_jitter: 0.0,
+            known_durations: false,
             seed: 0,
         }
     }
@@ -97,6 +102,10 @@ pub fn shape(
     }
     if let Some(factor) = shaping.deadline_factor {
         set_deadlines(&mut trace, factor, shaping, slots);
+    }
+    for job in &mut trace.jobs {
+        let known = job.expected.or_else(|| own_quantiles(job));
+        job.expected = known.filter(|_| shaping.known_durations);
     }
     Ok(trace)
 }
@@ -211,6 +220,15 @@ fn scale_arrivals(trace: &mut Trace, wanted: f64, seed: u64) {
     }
 }
 
+/// The usual time of the job's tasks, and the time that nine of ten of them do not exceed.
+fn own_quantiles(job: &Job) -> Option<ExpectedDuration> {
+    let usual = job.usual_duration();
+    let mut times: Vec<Span> = job.durations().collect();
+    times.sort_unstable();
+    let p90 = times.get((times.len() * 9).div_ceil(10).checked_sub(1)?);
+    ExpectedDuration::new(usual, p90.map(|p90| usual.max(*p90))).ok()
+}
+
 fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) {
     let share = (shaping.fair_share * f64::from(slots)).max(1e-9);
     for (position, job) in trace.jobs.iter_mut().enumerate() {
@@ -269,6 +287,47 @@ mod tests {
         assert!((slow(1.0, 600) - 4.0).abs() < 1e-3);
         // States that are short against tasks: half of the time at a quarter of the speed.
         assert!((slow(0.5, 1) - 1.6).abs() < 0.05);
+    }
+
+    #[test]
+    fn durations_are_known_only_if_the_run_asks_for_it() {
+        let expected = |known_durations, given: Option<i64>| {
+            let mut trace = "C"
+                .parse::<Setup>()
+                .map(|setup| setup.trace(1))
+                .unwrap_or_default();
+            trace.jobs.truncate(1);
+            trace.jobs[0].expected =
+                given.and_then(|s| ExpectedDuration::new(Span::from_seconds(s), None).ok());
+            let usual = trace.jobs[0].usual_duration();
+            let shaping = Shaping {
+                known_durations,
+                ..Shaping::default()
+            };
+            let shaped = shape(trace, &shaping, &Cluster::Slots(138)).unwrap();
+            (shaped.jobs[0].expected.map(|known| known.p50()), usual)
+        };
+        assert_eq!(expected(false, Some(50)).0, None);
+        assert_eq!(expected(true, Some(50)).0, Some(Span::from_seconds(50)));
+        let (known, usual) = expected(true, None);
+        assert_eq!(known, Some(usual));
+    }
+
+    #[test]
+    fn the_quantiles_of_a_job_are_those_of_its_tasks() {
+        let trace = "C".parse::<Setup>().map(|setup| setup.trace(1));
+        let mut job = trace.unwrap_or_default().jobs.remove(0);
+        job.usual = None;
+        let p90 = |seconds: &[i64]| {
+            let mut job = job.clone();
+            job.stages[0].durations = seconds.iter().map(|s| Span::from_seconds(*s)).collect();
+            own_quantiles(&job).map(|known| (known.p50().0 / 1000, known.p90().map(|s| s.0 / 1000)))
+        };
+        assert_eq!(p90(&[7]), Some((7, Some(7))));
+        assert_eq!(p90(&[5, 9]), Some((7, Some(9))));
+        let ten = [1, 1, 1, 1, 2, 2, 2, 2, 3, 90];
+        assert_eq!(p90(&ten), Some((2, Some(3))));
+        assert_eq!(p90(&[]), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::Value;
+use shed_core::time::Span;
 
 /// A folder of its own, gone at the end.
 struct Folder(PathBuf);
@@ -189,6 +190,26 @@ fn a_recording_is_a_trace() {
     }
     let cloned = run(&["--policy", "shed-plus"]);
     assert!(cloned["clones"].as_u64() > Some(0), "{cloned}");
+}
+
+#[test]
+fn expected_durations_are_recorded_and_decided_by_again() {
+    let expected = |more: &[&str]| {
+        let folder = Folder::new(&format!("expected-{}", more.len()));
+        let usual = ["--slots", "30", "--seed", "3"];
+        record(&folder, "shed-prime", &[&usual, more].concat());
+        let verdict = json(&["replay", folder.path()]).remove(0);
+        assert_eq!(verdict["equal"], verdict["passes"], "{verdict}");
+        let trace = shed_sim::trace::read(&folder.0).expect("a recording is a trace");
+        let expected = trace.jobs.iter().map(|job| job.expected);
+        expected.collect::<Vec<_>>()
+    };
+    let known = expected(&["--known-durations"]);
+    // The median of the trace's distribution, 120 s · 2^(1/1.5).
+    let median = Span::from_seconds_f64(120.0 * libm::pow(2.0, 1.0 / 1.5));
+    assert_eq!(known.len(), 6);
+    assert!(known.iter().all(|it| it.map(|it| it.p50()) == Some(median)));
+    assert!(expected(&[]).iter().all(Option::is_none));
 }
 
 #[test]

@@ -187,6 +187,7 @@ mod tests {
             weight: 1.0,
             class: None,
             usual: None,
+            expected: None,
             stages: vec![Stage {
                 durations: (0..size)
                     .map(|task| Span::from_seconds(200 + task as i64))

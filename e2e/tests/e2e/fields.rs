@@ -122,6 +122,9 @@ fn limits_and_times() -> Vec<Walk> {
             "Later",
         ),
         taken("deadline.within", ["1h", "2h", "90m"], "soon"),
+        taken("expectedTaskDuration.p50", ["10m", "20m", "90s"], "soon"),
+        taken("expectedTaskDuration.p90", ["30m", "40m", "10m"], "9m")
+            .with(json!({"expectedTaskDuration": {"p50": "10m"}})),
         taken("maxFailedIndexes", [0, 1, 2], -1),
         taken("onMiss", ["Fail", "Continue", "Fail"], "Ignore"),
         taken("parallelism", [2, 1, 2], 0),

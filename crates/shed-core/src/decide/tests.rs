@@ -14,6 +14,7 @@ mod arrivals;
 mod clone_limits;
 mod corrupt;
 mod disrupted;
+mod expected;
 mod feasibility;
 mod fuzz;
 mod laws;

@@ -12,6 +12,7 @@
 
 pub mod compare;
 pub mod empirical;
+pub mod expected;
 pub mod feasibility;
 pub mod fit;
 pub mod forecast;

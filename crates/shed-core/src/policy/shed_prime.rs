@@ -33,7 +33,7 @@ mod value_density;
 type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
 
 /// See [`ShedPrime::interval`].
-const INTERVALS_MAX: i64 = 10;
+const INTERVAL_FACTOR: i64 = 10;
 
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ pub struct ShedPrime {
     /// only if attempts are weighed.
     pub timely: bool,
     /// The time between two judgements of a job of unknown times while nothing happens. A job of known times is judged
-    /// again after twice the time for which its news wait, at most after [`INTERVALS_MAX`] times this.
+    /// again after twice the time for which its news wait, but within [`INTERVAL_FACTOR`] of this.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -88,9 +88,10 @@ impl Default for ShedPrime {
 
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
-        let most = Span(self.interval.0.saturating_mul(INTERVALS_MAX));
-        let known = job.patience().map(|rest| Span(2 * rest.0).min(most));
-        known.unwrap_or(self.interval)
+        let least = Span(self.interval.0 / INTERVAL_FACTOR);
+        let most = Span(self.interval.0.saturating_mul(INTERVAL_FACTOR));
+        let known = job.patience().map(|rest| Span(2 * rest.0));
+        known.map_or(self.interval, |known| known.clamp(least, most))
     }
 }
 
@@ -154,7 +155,8 @@ impl PolicyRule for ShedPrime {
 
     fn assess(&self, job: &JobView<'_>) -> Assessment {
         Assessment {
-            launch_time: beliefs::measured_overhead(job),
+            launch_time: beliefs::measured_overhead(job)
+                .or_else(|| beliefs::presumed_overhead(job)),
             spread: Some(self.spread),
         }
     }

@@ -119,7 +119,8 @@ fn end(attempt: &AttemptEstimate) -> f64 {
 pub struct JobEstimate {
     /// Seconds until the job's deadline.
     pub slack: Option<f64>,
-    /// The distribution of the job's attempt durations; absent until a time was observed or predicted.
+    /// The distribution of the job's attempt durations; absent until a time was observed or predicted, unless the
+    /// job's user expects one.
     pub law: Option<Law>,
     /// Whether that distribution comes from other jobs: it suffices to decide, but is not reported.
     pub is_assumed: bool,
@@ -316,7 +317,7 @@ impl JobEstimate {
         self.tasks.get(at.ok()?)
     }
 
-    /// The distribution from the job's own times.
+    /// The distribution from the job's own times or its user's expectation.
     #[must_use]
     pub fn own_law(&self) -> Option<&Law> {
         self.law.as_ref().filter(|_| !self.is_assumed)

@@ -1,7 +1,9 @@
-//! The distribution of a job's attempt durations: from its own attempts, and from earlier jobs of its class.
+//! The distribution of a job's attempt durations: from its own attempts, from its user's expectation, and from earlier
+//! jobs of its class.
 
 use std::collections::BTreeMap;
 
+use crate::estimate::expected;
 use crate::estimate::fit::{LawChoice, fit};
 use crate::estimate::history::{History, JobTimes, Lesson, shrunk};
 use crate::estimate::law::{AttemptLaw, Law, LawKind};
@@ -10,7 +12,7 @@ use crate::estimate::sample::Sample;
 use crate::estimate::shape::{self, ShapePrior};
 use crate::ids::{JobClass, Tenant};
 use crate::round::JobView;
-use crate::round::estimates::JobEstimate;
+use crate::round::estimates::{JobEstimate, REPORTS_MIN};
 use crate::snapshot::JobSnapshot;
 
 /// With this many ended attempts the best-fitting family is selected from the job itself; with fewer, from its class.
@@ -54,9 +56,21 @@ impl<'a> Learner<'a> {
 
     /// The distribution from winners and running attempts. A reporting attempt informs the least time by its
     /// predicted total. Each running attempt informs the shape as censored at its age (pitfall 4: from ended attempts
-    /// alone every task looks short). `None` until the job or its class has an observed or predicted time.
+    /// alone every task looks short). A job with an expected duration starts from that instead of its class, until
+    /// its own attempts suffice. `None` until the job, its user or its class has a time.
     pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate) -> Option<Learned> {
         let seen = Seen::new(estimate);
+        let law = match expected_law(job, estimate) {
+            Some(law) => law,
+            None => self.law_without_expectation(job, &seen)?,
+        };
+        Some(Learned {
+            mean_run: seen.mean().unwrap_or_else(|| usual_time(&law)),
+            law,
+        })
+    }
+
+    fn law_without_expectation(&self, job: &JobSnapshot, seen: &Seen<'_>) -> Option<Law> {
         let class = job.class.as_ref();
         let known = seen.knows_least() || self.history.least(class).is_some();
         if !known {
@@ -67,13 +81,9 @@ impl<'a> Learner<'a> {
             ..self.history.shape_prior(&job.tenant, class)
         };
         let pareto = shape::fit(seen.ended, &seen.ages, &prior);
-        let law = match self.ratio_laws.get(&(&job.tenant, class)) {
-            Some(ratio_law) => self.of_any_kind(&seen, ratio_law, pareto),
+        Some(match self.ratio_laws.get(&(&job.tenant, class)) {
+            Some(ratio_law) => self.of_any_kind(seen, ratio_law, pareto),
             None => pareto.into(),
-        };
-        Some(Learned {
-            mean_run: seen.mean().unwrap_or_else(|| usual_time(&law)),
-            law,
         })
     }
 
@@ -94,6 +104,23 @@ impl<'a> Learner<'a> {
         }
         shrunk(kind, &sample, &ratio_law.scaled(pareto.t_min))
     }
+}
+
+/// The distribution that the job's user expects, updated by the job's attempts. `None` without an expectation, and
+/// once the job's own times suffice for its usual time.
+fn expected_law(job: &JobSnapshot, estimate: &JobEstimate) -> Option<Law> {
+    let expectation = job.expected_duration.as_ref()?;
+    let (mut times, mut ages) = (estimate.ended.clone(), Vec::new());
+    for attempt in estimate.tasks.iter().flat_map(|task| &task.attempts) {
+        match attempt.total {
+            Some(total) => times.push(total),
+            None => ages.push(attempt.whole_age()),
+        }
+    }
+    if times.len() >= REPORTS_MIN {
+        return None;
+    }
+    expected::updated(expectation, &times, &ages)
 }
 
 /// The mean, or the median of a distribution without one.

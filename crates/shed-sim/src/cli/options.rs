@@ -36,7 +36,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
     /// A named experiment: a set of flags; flags given in addition take precedence. A, Ar, aL, aS, an, C, G, Gr, Gn,
-    /// G1, GJ, P, Y, F or T, some with m for slow slots; an unknown name prints a description of each.
+    /// G1, GJ, P, Y, F, T, S or M, some with m for slow slots or k for known durations; an unknown name prints a description of each.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     #[command(flatten)]
@@ -83,6 +83,10 @@ pub struct RunOptions {
     /// Multiply each job's k by e^u, u uniform in ±this.
     #[arg(long, value_name = "J", default_value_t = 0.0, value_parser = values::unit)]
     pub deadline_jitter: f64,
+    /// The planner knows at a job's submission how long its tasks take: the trace's column expected_s, or else the
+    /// median and the 90th percentile of the job's task times. Without this flag it learns that from reports.
+    #[arg(long)]
+    pub known_durations: bool,
     /// Drop the fractions of seconds of all durations, as other simulators do.
     #[arg(long)]
     pub whole_seconds: bool,
@@ -355,6 +359,7 @@ impl RunOptions {
             deadline_factor: self.deadline_factor,
             fair_share: self.fair_share,
             deadline_jitter: self.deadline_jitter,
+            known_durations: self.known_durations,
             seed: self.seed,
         }
     }

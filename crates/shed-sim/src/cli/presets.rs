@@ -12,6 +12,9 @@ struct Preset {
     flags: &'static [(&'static str, &'static str)],
 }
 
+/// The value of a flag that a preset leaves out although it is one of [`COMMON`].
+const UNSET: &str = "unset";
+
 /// The default attempts of presets: launch and first report take 5 % of the median each, and reports have an error of
 /// 5 % at first. Jobs stop at their deadline.
 const COMMON: [(&str, &str); 8] = [
@@ -69,7 +72,26 @@ macro_rules! of_tpch {
     };
 }
 
-const PRESETS: [Preset; 20] = [
+/// Windows of 200 jobs of one task each, with the deadlines of their trace. Launches and reports take the same time
+/// in all jobs, because short and long jobs of such a cluster have images of the same size.
+macro_rules! of_philly {
+    ($file:literal $(, $flag:literal = $value:literal)*) => {
+        &[
+            ("trace", $file),
+            ("window", "200"),
+            ("slots", "12"),
+            ("deadline-factor", UNSET),
+            ("launch-overhead", "60"),
+            ("first-report", "60"),
+            ("report-every", "60"),
+            ("attempt-model", "trace"),
+            ("preemption", "when-checkpointed"),
+            $(($flag, $value),)*
+        ]
+    };
+}
+
+const PRESETS: [Preset; 24] = [
     Preset {
         name: "A",
         about: "150 jobs of 5, 10 and 20 tasks, each attempt Pareto(120 s, 1.5); clones resume",
@@ -211,6 +233,26 @@ const PRESETS: [Preset; 20] = [
         about: "T with slow slots, as Gm",
         flags: of_tpch!("trace", "slow-slots" = "0.2", "slowdown-period" = "10"),
     },
+    Preset {
+        name: "S",
+        about: "windows of 200 jobs of one task of the Philly trace, each with the deadline that Chronos gave it",
+        flags: of_philly!("philly_chronus_slo_a.csv.gz"),
+    },
+    Preset {
+        name: "Sk",
+        about: "S, but the duration of each job is known at its submission",
+        flags: of_philly!("philly_chronus_slo_a.csv.gz", "known-durations" = ""),
+    },
+    Preset {
+        name: "M",
+        about: "S with the mixed trace: three of ten jobs have no deadline and run when no other job waits",
+        flags: of_philly!("philly_chronus_mix1_a.csv.gz"),
+    },
+    Preset {
+        name: "Mk",
+        about: "M, but the duration of each job is known at its submission",
+        flags: of_philly!("philly_chronus_mix1_a.csv.gz", "known-durations" = ""),
+    },
 ];
 
 /// The arguments with `--preset NAME` replaced by its flags, which follow the `words` words of the sub-command's
@@ -286,7 +328,8 @@ fn find(name: &str) -> Result<&'static Preset, CliError> {
 fn flags_of(preset: &Preset) -> Vec<(&'static str, &'static str)> {
     let sets = |flag: &str| preset.flags.iter().any(|(own, _)| *own == flag);
     let common = COMMON.iter().filter(|(flag, _)| !sets(flag));
-    preset.flags.iter().chain(common).copied().collect()
+    let all = preset.flags.iter().chain(common).copied();
+    all.filter(|(_, value)| *value != UNSET).collect()
 }
 
 fn is_given(args: &[OsString], flag: &str) -> bool {
@@ -351,6 +394,18 @@ mod tests {
         );
         let plain = "shed-sim run --trace a.csv";
         assert_eq!(expanded(plain).unwrap(), plain);
+    }
+
+    #[test]
+    fn a_trace_with_deadlines_of_its_own_gets_no_others() {
+        let text = expanded("shed-sim run --preset M").unwrap();
+        assert!(!text.contains("deadline-factor"), "{text}");
+        assert!(
+            text.contains("--load 0.8") && !text.contains(UNSET),
+            "{text}"
+        );
+        let text = expanded("shed-sim run --preset M --deadline-factor 2").unwrap();
+        assert!(text.contains("--deadline-factor 2"), "{text}");
     }
 
     #[test]

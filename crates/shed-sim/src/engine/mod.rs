@@ -212,7 +212,9 @@ impl Scope {
         let policy = &settings.policy;
         let is_slots = matches!(room, Room::Slots { .. });
         let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
-        let is_shed_plus = policy.speculation.as_rule::<ShedPlus>().is_some();
+        // `exact` counts on jobs that have no distribution before their first report.
+        let knows_none = trace.jobs.iter().all(|job| job.expected.is_none());
+        let is_shed_plus = policy.speculation.as_rule::<ShedPlus>().is_some() && knows_none;
         let is_free_at_once = settings.release_latency == Span(0);
         if settings.passes == Passes::Full {
             Self::Full
@@ -461,6 +463,7 @@ impl<'a> Engine<'a> {
             key: JobKey::from(key),
             tenant: Tenant::from("trace"),
             class,
+            expected_duration: job.expected,
             submitted: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             rules: JobRules {

@@ -128,6 +128,7 @@ mod tests {
             weight: 1.0,
             class: None,
             usual: None,
+            expected: None,
             stages: vec![Stage {
                 demand: Demand {
                     cpu_milli: Some(cores * 1000),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 use super::natural::natural;
@@ -32,6 +33,7 @@ pub(super) struct JobRow {
     pub(super) deadline: Option<Span>,
     pub(super) weight: f64,
     pub(super) class: Option<Arc<str>>,
+    pub(super) expected: Option<ExpectedDuration>,
 }
 
 struct JobRows {
@@ -79,7 +81,7 @@ impl Builder {
         let rows = &mut self.jobs[at];
         if rows.row != row {
             let message = format!(
-                "job `{job}` has another arrival, deadline, weight or class in line {}",
+                "job `{job}` has another arrival, deadline, weight, class or expected duration in line {}",
                 rows.line
             );
             return Err(InputError::of_line(&self.path, task.line, message));
@@ -128,6 +130,7 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
     Ok(Job {
         class,
         usual: None,
+        expected: rows.row.expected,
         id: rows.id,
         arrival: rows.row.arrival,
         deadline: rows.row.deadline,

@@ -108,6 +108,7 @@ mod tests {
                 weight: 1.0,
                 class: None,
                 usual: None,
+                expected: None,
                 stages: vec![stage, second],
             }
         });

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 mod attempts;
@@ -86,6 +87,8 @@ pub struct Job {
     pub class: Option<Arc<str>>,
     /// The usual time of the job's tasks, if it is known beforehand: the median of the distribution of made-up times.
     pub usual: Option<Span>,
+    /// How long the job's user expects a task to take, known at its submission.
+    pub expected: Option<ExpectedDuration>,
     /// The job's stages; parents have lower positions.
     pub stages: Vec<Stage>,
 }

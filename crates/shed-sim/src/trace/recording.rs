@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use shed_core::ids::{JobKey, NodeName};
 use shed_core::resources::Resources;
-use shed_core::snapshot::{AttemptKind, AttemptSnapshot, JobSnapshot, Node, Snapshot};
+use shed_core::snapshot::{
+    AttemptKind, AttemptSnapshot, ExpectedDuration, JobSnapshot, Node, Snapshot,
+};
 use shed_core::time::{Instant, Span};
 use shed_record::schema::Ended;
 use shed_record::{InputError, Item, Reader};
@@ -114,6 +116,7 @@ struct SeenJob {
     deadline: Option<Instant>,
     tasks: u32,
     class: Option<Arc<str>>,
+    expected: Option<ExpectedDuration>,
     demand: Demand,
     /// By task and number.
     attempts: BTreeMap<(u32, u32), Attempt>,
@@ -134,6 +137,7 @@ impl Seen {
                 deadline: None,
                 tasks: job.rules.completions,
                 class: job.class.as_ref().map(|class| Arc::clone(&class.0)),
+                expected: job.expected_duration,
                 demand: demand(job),
                 attempts: BTreeMap::new(),
             });
@@ -213,6 +217,7 @@ impl SeenJob {
         Some(Job {
             class: self.class.clone(),
             usual: None,
+            expected: self.expected,
             id,
             arrival: Instant(0).plus(self.submitted.since(first)),
             // A deadline that was in the past is never met.

@@ -167,6 +167,7 @@ impl Setup {
                 weight: 1.0,
                 class: None,
                 usual: usual.filter(|_| self.deadline <= 0.0),
+                expected: None,
                 stages: vec![Stage {
                     durations,
                     ..Stage::default()

@@ -64,6 +64,7 @@ pub(super) fn from_jobs(
             weight: 1.0,
             class: None,
             usual: None,
+            expected: None,
             stages,
         })
         .collect();

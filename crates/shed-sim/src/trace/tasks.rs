@@ -1,10 +1,12 @@
 //! The CSV for users, and every trace with one row per task: `job_id, arrival_s, task_id, duration_s` and optionally
 //! `cpu` (cores), `memory_mib`, `deps` (with `;` between them), `stage` (then `deps` name stages, not tasks),
-//! `deadline_s` (from the arrival), `weight`, `class` (the class of jobs that recur).
+//! `deadline_s` (from the arrival), `weight`, `class` (the class of jobs that recur), `expected_s` (how long the job's
+//! user expects a task to take).
 
 use std::path::Path;
 use std::sync::Arc;
 
+use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
 
 use super::build::{Builder, JobRow, TaskRow};
@@ -18,6 +20,8 @@ pub(super) const REQUIRED: [&str; 4] = ["job_id", "arrival_s", "task_id", "durat
 /// More than any node has.
 const CORES_MAX: f64 = 1e6;
 const MIB_MAX: f64 = 1e9;
+/// Seconds of a thousand years, the limit of the core.
+const EXPECTED_MAX: f64 = 3.15576e10;
 /// The limit of a Kubernetes label, which is the operator's source of the class.
 const CLASS_LEN_MAX: usize = 63;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
@@ -35,6 +39,7 @@ pub(crate) struct Columns {
     deadline: Option<Column>,
     weight: Option<Column>,
     class: Option<Column>,
+    expected: Option<Column>,
 }
 
 impl Columns {
@@ -51,6 +56,7 @@ impl Columns {
             deadline: table.optional("deadline_s"),
             weight: table.optional("weight"),
             class: table.optional("class"),
+            expected: table.optional("expected_s"),
         })
     }
 
@@ -65,6 +71,7 @@ impl Columns {
 
     pub(super) fn job_row(&self, table: &Table) -> Result<JobRow, InputError> {
         let deadline = table.maybe(self.deadline, 0.0, 1e12)?;
+        let expected = table.maybe(self.expected, 0.001, EXPECTED_MAX)?;
         // Empty if the source has no arrivals; the workload samples them.
         let arrival = table.maybe(Some(self.arrival), 0.0, 1e12)?;
         Ok(JobRow {
@@ -72,6 +79,7 @@ impl Columns {
             deadline: deadline.map(Span::from_seconds_f64),
             weight: table.maybe(self.weight, 0.0, 1e12)?.unwrap_or(1.0),
             class: self.class(table)?,
+            expected: expected.and_then(expected_of),
         })
     }
 
@@ -110,6 +118,10 @@ impl Columns {
             recorded: Vec::new(),
         })
     }
+}
+
+fn expected_of(seconds: f64) -> Option<ExpectedDuration> {
+    ExpectedDuration::new(Span::from_seconds_f64(seconds), None).ok()
 }
 
 /// Reads such a file.

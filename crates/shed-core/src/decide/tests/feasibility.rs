@@ -5,7 +5,8 @@ use crate::fixtures::{JobBuilder, World, at, attempt, job, world};
 use crate::memory::Memory;
 use crate::plan::Feasibility;
 use crate::policy::Policy;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{ExpectedDuration, Snapshot};
+use crate::time::Span;
 use proptest::prelude::*;
 
 /// Twelve tasks that have not begun. Others of the job have taken 20 to 30 s.
@@ -46,6 +47,23 @@ fn seconds(of: Feasibility) -> f64 {
 fn nobody_is_told_who_does_not_ask() {
     let silent = fresh(100.0).with(|job| job.asks_feasibility = false);
     assert_eq!(answer(&cluster(1).job(silent).build()), None);
+}
+
+#[test]
+fn an_expected_duration_beyond_the_deadline_is_reported_before_any_launch() {
+    let expected = ExpectedDuration::new(Span::from_seconds(100), None).unwrap();
+    let untouched = |deadline| {
+        let job = job("a").tasks(4).deadline_in(deadline);
+        job.with(|job| job.asks_feasibility = true)
+    };
+    assert!(!feasibility(cluster(1).job(untouched(60.0))).is_known);
+    let known = |deadline| untouched(deadline).with(|job| job.expected_duration = Some(expected));
+    let short = feasibility(cluster(1).job(known(60.0)));
+    assert!(short.is_known && short.pocd.unwrap() < 0.001, "{short:?}");
+    // All of four tasks are in time with 0.9 if each is with 0.974, 1.94 standard deviations of 0.3 above the median.
+    let earliest = seconds(short);
+    assert!((earliest - 2.0 - 179.0).abs() < 1.5, "{earliest}");
+    assert!(feasibility(cluster(1).job(known(earliest))).pocd.unwrap() > 0.89);
 }
 
 #[test]

@@ -21,6 +21,9 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 /// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
 const MIN_POCD: f64 = 0.02;
 
+/// A launch is presumed to take at most this share of an expected duration.
+const LAUNCH_SHARE: f64 = 0.1;
+
 /// The estimate of a new attempt of a job.
 pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobView<'a>,
@@ -119,10 +122,17 @@ pub(super) fn measured_overhead(state: &JobView<'_>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
+/// The same before any attempt of a job with an expected duration has started. t_avg is a mean over all jobs, which a
+/// few slow ones determine. Without this limit short jobs would seem hopeless before they have started.
+pub(super) fn presumed_overhead(state: &JobView<'_>) -> Option<f64> {
+    let expected = state.job.expected_duration?;
+    Some(state.t_avg.min(LAUNCH_SHARE * expected.p50().seconds()))
+}
+
 /// shed-prime's estimate of a job.
 #[derive(Debug, Clone, Default)]
 pub struct Belief {
-    /// The median time of a task, if any time of the job was observed.
+    /// The median time of a task, if any time of the job was observed or its user expects one.
     pub(super) known_time: Option<f64>,
     /// ln P(all tasks of the job are in time, with a few new attempts each).
     pub(super) ln_hope: f64,
@@ -281,7 +291,7 @@ pub(super) fn usual_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
     desk.place(position).copied().unwrap_or(1.0)
 }
 
-/// The median time of a task, if any time of the job was observed.
+/// The median time of a task, if any time of the job was observed or its user expects one.
 pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
     let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
     median.filter(|median| median.is_finite() && *median > 0.0)

@@ -67,7 +67,9 @@ fn count_on_rescue(desk: &PrimeDesk<'_, '_>, job: &mut CloneJob) {
     let Some(state) = desk.job(job.position) else {
         return;
     };
-    if !state.job.reports_progress || !state.estimate.is_assumed {
+    // What other jobs or the user suggest is uncertain, and a report will show more.
+    let is_prior = state.estimate.is_assumed || state.job.expected_duration.is_some();
+    if !state.job.reports_progress || !is_prior {
         return;
     }
     let ln_lost = Fresh::of(state, usual_share(desk, job.position)).ln_lost_later(state.t_avg);

@@ -8,15 +8,20 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::estimate::law::AttemptLaw;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, task_time, usual_share};
 use crate::policy::shed_prime::outlook::Found;
+use crate::policy::shed_prime::preempt::may_yield;
 use crate::policy::shed_prime::value_density::surging;
 use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate};
 
 /// A job gets its slots within this share of the time until its last task would have to start. A task that starts at
 /// the last moment has no time left for a second attempt.
 const WITHIN: f64 = 0.75;
+
+/// ln of the share of attempts that may be late although a job with an expected duration got its slots in time.
+const LN_LATE: f64 = -std::f64::consts::LN_10;
 
 /// Tolerance of a share, because the wanted share is a sum over slots.
 const ROUNDING: f64 = 1e-9;
@@ -86,11 +91,12 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
             && state.may_launch(desk.now())
         {
             let holds = Fresh::of(state, usual_share(desk, position)).holds(0.0);
+            let latest = WITHIN * (left - holds);
             waiters.push(Waiter {
                 position,
                 bring_more: 0,
                 slack,
-                latest: WITHIN * (left - holds),
+                latest: latest.max(latest_of_expected(state, left)),
                 wanted: share * f64::from(waiting) * redundancy,
                 holds,
             });
@@ -111,6 +117,16 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
     }
     waiters.sort_by_key(|waiter| waiter.slack);
     waiters
+}
+
+/// Seconds within which a task of a job with an expected duration must start. That distribution is narrow enough that
+/// one attempt suffices. Without an expectation a second one must remain possible.
+fn latest_of_expected(state: &JobView<'_>, left: f64) -> f64 {
+    let expected = state.job.expected_duration.is_some();
+    let law = state.estimate.own_law().filter(|_| expected);
+    law.map_or(0.0, |law| {
+        left - state.launch_time() - law.quantile(LN_LATE)
+    })
 }
 
 /// The mean number of attempts per running task.
@@ -151,6 +167,8 @@ impl JobReleases {
         let time = task_time(state, usual_share(desk, position));
         let is_held_up = state.is_held_up(desk.now());
         let mut ends = Vec::with_capacity(state.estimate.tasks.len());
+        // Such an attempt has endless slack, so any waiting task with a deadline may preempt it.
+        let is_always_preemptible = state.estimate.slack.is_none() && may_yield(desk, state);
         for task in &state.estimate.tasks {
             let places = match is_held_up {
                 // A pod that cannot be placed releases no slot.
@@ -161,7 +179,11 @@ impl JobReleases {
             let attempts = task.attempts.iter();
             let apart = attempts.filter(|a| desk.capacity().unusable.has(a.node));
             let places = places.saturating_sub(apart.count()) as f64;
-            ends.push((until_end(task, time), places));
+            let at = match is_always_preemptible {
+                true => 0.0,
+                false => until_end(task, time),
+            };
+            ends.push((at, places));
         }
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         Self {

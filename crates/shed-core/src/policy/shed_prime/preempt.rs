@@ -7,7 +7,7 @@ use crate::policy::PREEMPTION_LAUNCHES;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{remaining, task_time, usual_share};
 use crate::policy::shed_prime::value_density::surging;
-use crate::round::Number;
+use crate::round::{JobView, Number};
 use crate::snapshot::{AttemptKind, NodeIndex, Preemption};
 
 /// Attempts that one pass preempts at most.
@@ -118,17 +118,21 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
     waiters.into_iter().map(|(_, waiter)| waiter).collect()
 }
 
+/// Whether the job's attempts may be preempted.
+pub(super) fn may_yield(desk: &PrimeDesk<'_, '_>, state: &JobView<'_>) -> bool {
+    let rules = &state.job.rules;
+    rules.preemption == Preemption::WhenCheckpointed
+        && rules.resume.keeps_checkpoints()
+        && !rules.waits_until_gone()
+        // A preempted attempt must be launched again.
+        && state.may_launch(desk.now())
+}
+
 /// The preemptible attempts, most slack last.
 fn victims(desk: &PrimeDesk<'_, '_>) -> Vec<Victim> {
     let mut victims = Vec::new();
     for (position, state) in desk.jobs().iter().enumerate() {
-        let rules = &state.job.rules;
-        let may = rules.preemption == Preemption::WhenCheckpointed
-            && rules.resume.keeps_checkpoints()
-            && !rules.waits_until_gone()
-            // A preempted attempt must be launched again.
-            && state.may_launch(desk.now());
-        if !may {
+        if !may_yield(desk, state) {
             continue;
         }
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);

@@ -103,6 +103,7 @@ mod tests {
             weight: 1.0,
             class: None,
             usual: None,
+            expected: None,
             stages: vec![Stage {
                 durations,
                 ..Stage::default()

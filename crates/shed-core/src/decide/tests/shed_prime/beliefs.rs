@@ -5,6 +5,8 @@ use super::{
 };
 use crate::fixtures::{JobBuilder, at};
 use crate::plan::Finding;
+use crate::snapshot::ExpectedDuration;
+use crate::time::Span;
 
 #[test]
 fn an_attempt_is_judged_by_its_own_rate_and_not_by_the_spread_of_all() {
@@ -82,4 +84,21 @@ fn a_job_is_judged_again_after_a_part_of_its_task_time() {
         let plan = decided(text, running);
         assert_eq!(plan.report.next_pass, Some(at(next)), "{text}");
     }
+}
+
+#[test]
+fn a_short_job_is_not_hopeless_because_launches_of_others_take_long() {
+    // Over all jobs a launch took 100 s.
+    let one_slot = |seconds: i64| {
+        let expected = ExpectedDuration::new(Span::from_seconds(seconds), None).unwrap();
+        let short = job("short").tasks(1).deadline_in(30.0 + 60.0);
+        let short = short.with(|job| job.expected_duration = Some(expected));
+        let other = steady(job("other").tasks(1).deadline_in(5000.0), 2000.0);
+        let slots = slots(1).launch_overhead(100.0);
+        slots.job(short).job(other)
+    };
+    // With a tenth of 40 s for its launch it is in time, and of 200 s it is not.
+    let moves: [(i64, Moves<'_>); 2] =
+        [(40, &["short: original 0"]), (200, &["other: original 0"])];
+    table("shed-prime{reserve=off}", one_slot, &moves);
 }

@@ -1,8 +1,9 @@
 //! Which waiting jobs are served by slack: those that can all finish in time.
 
-use super::{Moves, attempt, check, ends_in, job, slots, steady, table};
+use super::{Moves, attempt, brief, check, decided, ends_in, job, slots, steady, table};
 use crate::fixtures::JobBuilder;
-use crate::snapshot::SpeculationMode;
+use crate::snapshot::{ExpectedDuration, Preemption, SpeculationMode};
+use crate::time::Span;
 
 const LARGE: Moves<'static> = &["large: original 0"];
 const SMALL: Moves<'static> = &["small: original 0"];
@@ -27,6 +28,45 @@ fn jobs_that_can_all_be_in_time_are_served_by_slack() {
     table(TEXT, one_slot, &[(153.0, SMALL), (158.0, LARGE)]);
     let off = "shed-prime{reserve=off,timely=off}";
     table(off, one_slot, &[(158.0, SMALL)]);
+}
+
+#[test]
+fn a_job_with_an_expected_duration_needs_no_time_for_a_second_attempt() {
+    let seconds = Span::from_seconds;
+    // Nine of ten attempts take at most 23 s, 20 s · e^(1.28 · 0.3) = 29.4 s, or 80 s.
+    let expects = |p90: Option<i64>| {
+        let expected = ExpectedDuration::new(seconds(20), p90.map(seconds)).unwrap();
+        move |left| {
+            let job = job("small").submitted(5.0).tasks(1);
+            let small = job.deadline_in(25.0 + left);
+            let small = small.with(|job| job.expected_duration = Some(expected));
+            slots(1).job(small).job(large())
+        }
+    };
+    // The small task can start after 101 s, and a launch takes 1 s.
+    table(TEXT, expects(Some(23)), &[(124.0, SMALL), (126.0, LARGE)]);
+    table(TEXT, expects(None), &[(130.0, SMALL), (132.0, LARGE)]);
+    // A wide expectation leaves time for a second attempt: ¾ of what is left, as in the test above.
+    table(TEXT, expects(Some(80)), &[(153.0, SMALL), (158.0, LARGE)]);
+}
+
+#[test]
+fn jobs_without_a_deadline_hold_no_slot_that_another_may_take() {
+    let other = |preemption| {
+        let other = job("other").tasks(1).with(|job| {
+            job.deadline = None;
+            job.rules.preemption = preemption;
+        });
+        let running = attempt(0).on(1).progress(0.1, 29.0).checkpoint(0.1);
+        let other = other.resumes().task(0, [running]);
+        // Two tasks must start within 9 s, and one slot is free.
+        let jobs = slots(2).job(small(1000.0)).job(large().tasks(2));
+        jobs.job(other)
+    };
+    let first = |preemption| brief(&decided(TEXT, other(preemption)))[0].clone();
+    assert_eq!(first(Preemption::Never), SMALL[0]);
+    let moves = brief(&decided(TEXT, other(Preemption::WhenCheckpointed)));
+    assert!(moves.contains(&LARGE[0].to_owned()), "{moves:?}");
 }
 
 #[test]
