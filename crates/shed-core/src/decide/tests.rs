@@ -17,6 +17,7 @@ mod disrupted;
 mod expected;
 mod feasibility;
 mod fuzz;
+mod kept;
 mod laws;
 mod order_of_facts;
 mod orders;

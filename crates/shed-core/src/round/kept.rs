@@ -75,11 +75,12 @@ impl Appointment {
     /// Whether a pass looks at the job.
     #[must_use]
     pub fn is_due(&self, now: Instant, has_news: bool) -> bool {
-        let soon = now.plus(Span(self.rest.0 / 2));
-        let news = has_news.then(|| self.looked.plus(self.rest));
-        now < self.looked
+        let age = now.since(self.looked);
+        let is_soon = |next: Instant| 4 * age.0 >= 3 * next.since(self.looked).0;
+        age < Span(0)
             || self.until.is_some_and(|at| at <= now)
-            || self.next.into_iter().chain(news).any(|at| at <= soon)
+            || self.next.is_some_and(is_soon)
+            || has_news && 2 * age.0 >= self.rest.0
     }
 }
 

@@ -1,0 +1,160 @@
+//! Which jobs a pass looks at, counted, and what stays exact without a look.
+
+use crate::decide::{Changed, Planner};
+use crate::fixtures::{JobBuilder, at, attempt, brief, job, world};
+use crate::memory::Memory;
+use crate::plan::Plan;
+use crate::policy::Policy;
+use crate::snapshot::Snapshot;
+use crate::time::Span;
+
+/// A planner that has looked at every job.
+struct Passes {
+    planner: Planner,
+    memory: Memory,
+    policy: Policy,
+}
+
+impl Passes {
+    fn after(snapshot: &Snapshot) -> Self {
+        let mut passes = Self {
+            planner: Planner::default(),
+            memory: Memory::default(),
+            policy: super::product(),
+        };
+        let first =
+            passes
+                .planner
+                .decide(snapshot, &mut passes.memory, &passes.policy, Changed::All);
+        assert_eq!(first.report.jobs.len(), snapshot.jobs.len());
+        passes
+    }
+
+    /// A pass after news of the jobs at these positions, and how many jobs are due in it.
+    fn pass(&mut self, snapshot: &Snapshot, news: &[usize]) -> (Plan, usize) {
+        let marked: Vec<bool> = (0..snapshot.jobs.len())
+            .map(|at| news.contains(&at))
+            .collect();
+        let appointments = self.planner.appointments().zip(&marked);
+        let due = appointments.filter(|(it, has_news)| it.is_due(snapshot.now, **has_news));
+        let due = due.count();
+        let changed = Changed::Marked(&marked);
+        let plan = self
+            .planner
+            .decide(snapshot, &mut self.memory, &self.policy, changed);
+        (plan, due)
+    }
+}
+
+/// A job whose task of 95 s runs, as it reported at 20 s.
+fn running(name: &str) -> JobBuilder {
+    let reports = attempt(0).on(0).progress(0.2, 20.0);
+    job(name).tasks(1).deadline_in(1000.0).task(0, [reports])
+}
+
+fn many(jobs: usize, of: impl Fn(&str) -> JobBuilder) -> Snapshot {
+    let names = (0..jobs).map(|index| format!("job-{index:05}"));
+    let cluster = names.fold(world(20.0, 1, 1_000_000_000), |world, name| {
+        world.job(of(&name))
+    });
+    cluster.build()
+}
+
+fn later(snapshot: &Snapshot, seconds: f64) -> Snapshot {
+    Snapshot {
+        now: snapshot.now.plus(Span::from_seconds_f64(seconds)),
+        ..snapshot.clone()
+    }
+}
+
+#[test]
+fn a_pass_looks_at_jobs_with_news_and_not_at_the_others() {
+    let snapshot = many(1000, running);
+    let mut passes = Passes::after(&snapshot);
+    // News wait for 2 % of 95 s, or half of that in a pass that is made anyway.
+    let rows = [(0.5, vec![7], 0), (1.5, vec![7, 8], 2), (1.6, vec![], 0)];
+    for (seconds, news, expected) in rows {
+        let (_, due) = passes.pass(&later(&snapshot, seconds), &news);
+        assert_eq!(due, expected, "after {seconds} s");
+    }
+    // The policy judges each job again after 4 %, in a pass some time before.
+    assert_eq!(passes.pass(&later(&snapshot, 3.0), &[]).1, 998);
+}
+
+#[test]
+fn a_job_that_changes_at_every_event_is_looked_at_now_and_then() {
+    let snapshot = many(1, running);
+    let mut passes = Passes::after(&snapshot);
+    let times = (1..=1000).map(|event| f64::from(event) / 100.0);
+    let looks: usize = times
+        .map(|at| passes.pass(&later(&snapshot, at), &[0]).1)
+        .sum();
+    // Ten seconds, at least one second apart.
+    assert!((5..=10).contains(&looks), "{looks}");
+}
+
+#[test]
+fn ten_thousand_jobs_of_one_deadline_cost_a_pass_no_look() {
+    let waiting = |name: &str| {
+        job(name)
+            .tasks(1)
+            .cpu(i64::MAX / 1_000_000)
+            .deadline_in(1000.0)
+    };
+    let snapshot = many(10_000, waiting);
+    let mut passes = Passes::after(&snapshot);
+    let (plan, due) = passes.pass(&later(&snapshot, 0.1), &[]);
+    assert_eq!((due, plan.report.jobs.len()), (0, 10_000));
+}
+
+#[test]
+fn a_clock_that_steps_back_and_nodes_that_change_need_a_look_at_every_job() {
+    let snapshot = many(10, running);
+    let mut passes = Passes::after(&snapshot);
+    assert_eq!(passes.pass(&later(&snapshot, -5.0), &[]).1, 10);
+    let mut cordoned = later(&snapshot, -5.0);
+    let before = passes.planner.appointments().next();
+    cordoned.nodes[0].usable = false;
+    let mut flapping = Vec::new();
+    for second in 0..4 {
+        cordoned.now = cordoned.now.plus(Span::from_seconds_f64(0.1));
+        cordoned.nodes[0].usable = second % 2 == 1;
+        passes.pass(&cordoned, &[]);
+        flapping.push(passes.planner.appointments().next());
+    }
+    // Each pass has looked at the jobs.
+    flapping.insert(0, before);
+    flapping.dedup();
+    assert_eq!(flapping.len(), 5);
+}
+
+#[test]
+fn what_waits_is_known_without_a_look() {
+    let of = |running: u32| {
+        let job = job("a").tasks(4).deadline_in(1000.0);
+        (0..running).fold(job.ended_runs([100.0; 4]), |job, index| {
+            job.task(index, [attempt(0).on(0)])
+        })
+    };
+    let at_once = |job: JobBuilder| world(20.0, 1, 4000).job(job).build();
+    let mut passes = Passes::after(&at_once(of(1)));
+    // Two of the planned launches were recorded; a look is not due.
+    let (plan, due) = passes.pass(&later(&at_once(of(3)), 0.1), &[0]);
+    assert_eq!((due, brief(&plan)), (0, vec!["a: original 3".to_owned()]));
+}
+
+#[test]
+fn the_next_pass_is_due_when_the_news_of_a_job_have_waited() {
+    let snapshot = many(2, running);
+    let mut passes = Passes::after(&snapshot);
+    let next = |plan: &Plan| {
+        plan.report
+            .next_pass
+            .map(|next| next.since(at(20.0)).seconds())
+    };
+    let (plan, _) = passes.pass(&later(&snapshot, 0.1), &[]);
+    // 4 % of 95 s without news, 2 % with news.
+    assert_eq!(next(&plan), Some(3.8));
+    let (plan, _) = passes.pass(&later(&snapshot, 0.2), &[1]);
+    assert_eq!(next(&plan), Some(1.9));
+}
