@@ -40,6 +40,8 @@ use self::quarantined_jobs::Apart;
 
 /// Shortest time between two passes: a burst of events makes one plan.
 const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
+/// A pass that nothing but the time asks for comes no sooner than this.
+const WAKE_MIN: Duration = Duration::from_millis(300);
 /// A pass happens this often even if nothing does.
 const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
 /// The next pass waits this long for slices to be recorded; those that are not are held.
@@ -133,7 +135,7 @@ fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Durati
     let due = due.map(|at| at.since(clock.ticks()));
     let wait = planned.into_iter().chain(due).min();
     wait.map_or(PASS_PERIOD_MAX, clock::duration)
-        .min(PASS_PERIOD_MAX)
+        .clamp(WAKE_MIN, PASS_PERIOD_MAX)
 }
 
 /// Counts and logs the faults of a pass. The affected jobs get one attempt per task.

@@ -33,7 +33,7 @@ mod value_density;
 type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
 
 /// See [`ShedPrime::interval`].
-const INTERVAL_FACTOR: i64 = 10;
+const INTERVALS_MAX: i64 = 10;
 
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,8 +61,8 @@ pub struct ShedPrime {
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
     pub timely: bool,
-    /// The time between two judgements of a job of unknown times while nothing happens. A job of known times is judged
-    /// again after twice the time for which its news wait, but within [`INTERVAL_FACTOR`] of this.
+    /// A job is judged again after twice the time for which its news wait, but at most after this if its times are
+    /// unknown, else after [`INTERVALS_MAX`] times this.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -88,10 +88,14 @@ impl Default for ShedPrime {
 
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
-        let least = Span(self.interval.0 / INTERVAL_FACTOR);
-        let most = Span(self.interval.0.saturating_mul(INTERVAL_FACTOR));
-        let known = job.patience().map(|rest| Span(2 * rest.0));
-        known.map_or(self.interval, |known| known.clamp(least, most))
+        let most = match job.estimate.mean_run {
+            Some(_) => Span(self.interval.0.saturating_mul(INTERVALS_MAX)),
+            None => self.interval,
+        };
+        match job.patience() {
+            Span(0) => most,
+            rest => Span(2 * rest.0).min(most),
+        }
     }
 }
 

@@ -499,9 +499,9 @@ impl<'a> JobView<'a> {
         self.origin == Origin::Looked
     }
 
-    /// How long news of the job wait, if its usual task time is known.
-    pub(crate) fn patience(&self) -> Option<Span> {
-        self.estimate.mean_run.map(|_| rest(self))
+    /// How long news of the job wait; 0 if neither its times nor its deadline are known.
+    pub(crate) fn patience(&self) -> Span {
+        rest(self)
     }
 
     /// Whether the job's facts may have changed since the pass before.
