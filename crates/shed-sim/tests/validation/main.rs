@@ -7,6 +7,7 @@ mod engine;
 mod exact;
 mod fallback;
 mod fifo;
+mod incremental;
 #[path = "../common/traces.rs"]
 mod shared;
 mod traces;
