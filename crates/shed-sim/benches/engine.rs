@@ -15,9 +15,9 @@ const TRACE: &str = "google2011_hawk_a.csv.gz";
 const CASES: [(&str, usize, &str); 5] = [
     ("hadoop-ns", 40, ""),
     ("shed-plus", 5, OBSERVED),
-    ("shed-plus --order lst", 2, OBSERVED),
-    ("hadoop-ns --order lst", 20, OBSERVED),
-    ("shed-prime --order lst", 1, OBSERVED),
+    ("shed-plus{order=lst}", 2, OBSERVED),
+    ("hadoop-ns{order=lst}", 20, OBSERVED),
+    ("shed-prime{order=lst}", 1, OBSERVED),
 ];
 
 const OBSERVED: &str = "--deadline-factor 1.5 --attempt-model resample \
