@@ -11,7 +11,7 @@ use crate::policy::ShedPrime;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::shed_prime::bundles::candidates;
-use crate::round::clones::{CloneJob, CloneTask, MODES};
+use crate::round::clones::{CloneJob, CloneTask};
 use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate, Worth};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
@@ -109,9 +109,8 @@ pub(super) fn rescue(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     let Some(most) = waiting.map(worth).max_by(f64::total_cmp) else {
         return;
     };
-    for mode in MODES {
-        rescue_in(desk, prime, mode, most * MARGIN);
-    }
+    // The clones of a job that only observes exist on paper, and must take nothing from first attempts.
+    rescue_in(desk, prime, SpeculationMode::Enabled, most * MARGIN);
 }
 
 fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
