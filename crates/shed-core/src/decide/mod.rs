@@ -82,7 +82,7 @@ impl Planner {
         session.after(&mut round);
         let again = snapshot.now.plus(CUT_SHORT_LOOK);
         for state in round.jobs.iter_mut().filter(|state| state.is_cut_short) {
-            state.look_at(Some(again));
+            state.appointment.judge_at(Some(again));
         }
         let states = session.states(&round);
         let queue = round.queue.take();

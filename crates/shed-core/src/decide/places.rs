@@ -73,7 +73,8 @@ pub fn places(
             && tier == Tier::Usual
             && let Some(view) = round.jobs.get_mut(position)
         {
-            view.look_at(Some(Instant(urgency)).filter(|&at| at > now));
+            view.appointment
+                .judge_at(Some(Instant(urgency)).filter(|&at| at > now));
         }
         if let Some(slot) = places.get_mut(position) {
             *slot = Some(place);

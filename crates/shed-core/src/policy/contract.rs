@@ -426,7 +426,8 @@ impl<R: PolicyRule> Opened<'_, R> {
             );
             job.optimized = judgement.acts;
             job.rank = judgement.rank;
-            job.look_at(judgement.next.filter(|&at| at > now));
+            job.appointment
+                .judge_at(judgement.next.filter(|&at| at > now));
             *belief = judgement.belief;
         }
         self.arrange(round);

@@ -221,7 +221,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     pub fn note_idle(&mut self, position: usize, again: Instant) {
         if let Some(job) = self.round.jobs.get_mut(position) {
             job.was_idle = true;
-            job.look_at(Some(again));
+            job.appointment.judge_at(Some(again));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneBudget, CloneReport, Feasibility, JobReport, KillReport, Refusal};
 use crate::round::estimates::{JobEstimate, TaskEstimate};
-use crate::round::kept::{Kept, Origin, rest, shifted};
+use crate::round::kept::{Appointment, Kept, Origin, shifted};
 use crate::round::slow::Heard;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
@@ -75,15 +75,11 @@ impl Claim {
 pub struct JobView<'a> {
     pub job: &'a JobSnapshot,
     pub estimate: JobEstimate,
-    /// How the pass came to this view, and when the job was last looked at.
+    /// How the pass came to this view.
     pub(crate) origin: Origin,
-    pub(crate) looked: Instant,
-    /// How long news of the job wait since that look, and whether some do.
-    pub(crate) rest: Span,
+    pub(crate) appointment: Appointment,
+    /// Whether news of the job wait.
     pub(crate) has_news: bool,
-    /// When the policy needs to judge the job again, and when its facts next change by themselves.
-    pub(crate) next: Option<Instant>,
-    pub(crate) until: Option<Instant>,
     /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
     /// What its attempts show about nodes.
@@ -165,7 +161,7 @@ impl<'a> JobView<'a> {
             view.estimate.note_running(now, view.t_avg, job, task);
         });
         view.estimate.add_up_progress(job);
-        view.until = view.moments(now).min();
+        view.appointment.watch(view.moments(now));
         view
     }
 
@@ -183,7 +179,7 @@ impl<'a> JobView<'a> {
             ..Self::before_tasks(now, kept.t_avg, job, kept.estimate)
         };
         view.estimate.slack = job.deadline.map(|at| at.since(now).seconds());
-        (view.looked, view.rest) = (kept.looked, kept.rest);
+        view.appointment = kept.appointment;
         view.has_news = kept.has_news || has_news;
         (view.heard, view.is_new) = (kept.heard, kept.is_new);
         let elapsed = Span(-now.since(Instant(0)).0);
@@ -193,7 +189,6 @@ impl<'a> JobView<'a> {
         (view.ln_pocd_before, view.ln_pocd_after) = (kept.ln_pocd, kept.ln_pocd);
         let left = |at: Instant| at.since(now).seconds().max(0.0);
         view.completion = kept.completes.map(left);
-        (view.next, view.until) = (kept.next, kept.until);
         if has_news {
             let past = view.estimate.begin_again(job);
             let mut past = past.into_iter().peekable();
@@ -203,7 +198,7 @@ impl<'a> JobView<'a> {
                 view.estimate
                     .note_known(now, view.t_avg, (job, task), known);
             });
-            view.until = view.moments(now).chain(view.until).min();
+            view.appointment.watch(view.moments(now));
         } else {
             (view.ready, view.held_back) = (kept.ready, kept.held_back);
             (view.untouched, view.active) = (kept.untouched, kept.active);
@@ -257,11 +252,8 @@ impl<'a> JobView<'a> {
             job,
             estimate,
             origin: Origin::Looked,
-            looked: now,
-            rest: Span::default(),
+            appointment: Appointment::made(now),
             has_news: false,
-            next: None,
-            until: None,
             holdings: Holdings::default(),
             heard: Heard::default(),
             view: 0,
@@ -499,19 +491,9 @@ impl<'a> JobView<'a> {
         self.origin == Origin::Looked
     }
 
-    /// How long news of the job wait; 0 if neither its times nor its deadline are known.
-    pub(crate) fn patience(&self) -> Span {
-        rest(self)
-    }
-
     /// Whether the job's facts may have changed since the pass before.
     pub(crate) fn has_changed(&self) -> bool {
         self.is_looked_at() || self.has_news
-    }
-
-    /// The policy needs to look at the job then, if that is sooner than known.
-    pub(crate) fn look_at(&mut self, at: Option<Instant>) {
-        self.next = self.next.into_iter().chain(at).min();
     }
 
     pub(crate) fn report(&mut self, now: Instant) -> JobReport {

@@ -54,8 +54,9 @@ impl Changed<'_> {
 /// jobs need few passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Appointment {
-    looked: Instant,
-    /// How long news of the job wait.
+    /// The last look.
+    pub(crate) looked: Instant,
+    /// How long news of the job wait after it.
     rest: Span,
     /// When the policy needs to judge the job again.
     next: Option<Instant>,
@@ -64,6 +65,24 @@ pub struct Appointment {
 }
 
 impl Appointment {
+    /// The appointment of a job that is looked at now.
+    pub(crate) fn made(now: Instant) -> Self {
+        Self {
+            looked: now,
+            ..Self::default()
+        }
+    }
+
+    /// The policy needs to judge the job then, if that is sooner than known.
+    pub(crate) fn judge_at(&mut self, at: Option<Instant>) {
+        self.next = self.next.into_iter().chain(at).min();
+    }
+
+    /// The job's facts change at these times.
+    pub(crate) fn watch(&mut self, moments: impl Iterator<Item = Instant>) {
+        self.until = self.until.into_iter().chain(moments).min();
+    }
+
     /// When the next pass must be made for the job.
     #[must_use]
     pub fn at(&self, has_news: bool) -> Option<Instant> {
@@ -98,12 +117,7 @@ pub(crate) enum Origin {
 pub(crate) struct Kept {
     pub(crate) key: JobKey,
     submitted: Instant,
-    pub(crate) looked: Instant,
-    /// How long news of the job wait after that look.
-    pub(crate) rest: Span,
-    /// When the policy needs to judge the job again, and when its facts next change by themselves.
-    pub(crate) next: Option<Instant>,
-    pub(crate) until: Option<Instant>,
+    pub(crate) appointment: Appointment,
     /// Whether news of the job wait.
     pub(crate) has_news: bool,
     pub(crate) is_new: bool,
@@ -130,17 +144,17 @@ impl Kept {
     /// The findings at the end of a pass.
     fn of(now: Instant, view: JobView<'_>) -> Self {
         let rest = match view.origin {
-            Origin::Looked => rest(&view),
-            Origin::Kept(_) => view.rest,
+            Origin::Looked => view.patience(),
+            Origin::Kept(_) => view.appointment.rest,
         };
         let ends = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
         Self {
             key: view.job.key.clone(),
             submitted: view.job.submitted,
-            looked: view.looked,
-            rest,
-            next: view.next,
-            until: view.until,
+            appointment: Appointment {
+                rest,
+                ..view.appointment
+            },
             has_news: view.has_news,
             is_new: view.is_new && !view.has_run(),
             estimate: view.estimate,
@@ -161,22 +175,13 @@ impl Kept {
         }
     }
 
-    fn appointment(&self) -> Appointment {
-        Appointment {
-            looked: self.looked,
-            rest: self.rest,
-            next: self.next,
-            until: self.until,
-        }
-    }
-
     /// When the job must be looked at, as far as is known now.
     fn due(&self) -> Option<Instant> {
-        self.appointment().at(self.has_news)
+        self.appointment.at(self.has_news)
     }
 
     fn is_due(&self, now: Instant, has_news: bool) -> bool {
-        self.appointment().is_due(now, has_news || self.has_news)
+        self.appointment.is_due(now, has_news || self.has_news)
     }
 }
 
@@ -244,7 +249,7 @@ impl KeptJobs {
 
     /// When each job of the last pass must be looked at, by position.
     pub(crate) fn appointments(&self) -> impl Iterator<Item = Appointment> {
-        self.jobs.iter().map(Kept::appointment)
+        self.jobs.iter().map(|kept| kept.appointment)
     }
 
     fn has_nodes(&self, snapshot: &Snapshot) -> bool {
@@ -262,14 +267,16 @@ pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64
     (is_hopeless, slack)
 }
 
-/// How long news of the job wait. While its times are unknown that follows from the time that it was given.
-pub(crate) fn rest(view: &JobView<'_>) -> Span {
-    let time = view.estimate.mean_run.or_else(|| view.limit());
-    let time = time.filter(|time| time.is_finite() && *time > 0.0);
-    let time = time.unwrap_or(0.0);
-    let slack = view.estimate.slack.unwrap_or(f64::INFINITY);
-    let scale = slack.clamp(LEAST_SCALE * time, time);
-    Span::from_seconds_f64(PATIENCE * scale).min(REST_MAX)
+impl JobView<'_> {
+    /// How long news of the job wait: while its times are unknown, by the time that it was given; 0 without either.
+    pub(crate) fn patience(&self) -> Span {
+        let time = self.estimate.mean_run.or_else(|| self.limit());
+        let time = time.filter(|time| time.is_finite() && *time > 0.0);
+        let time = time.unwrap_or(0.0);
+        let slack = self.estimate.slack.unwrap_or(f64::INFINITY);
+        let scale = slack.clamp(LEAST_SCALE * time, time);
+        Span::from_seconds_f64(PATIENCE * scale).min(REST_MAX)
+    }
 }
 
 /// The jobs of the last pass while those of this one are matched with them. Both are in the order of submission, then

@@ -228,7 +228,7 @@ fn releases(desk: &mut PrimeDesk<'_, '_>) -> Vec<Release> {
         let Some(found) = found.filter(|_| share.is_finite()) else {
             continue;
         };
-        let age = desk.now().since(state.looked).seconds();
+        let age = desk.now().since(state.appointment.looked).seconds();
         for (end, places) in &found.ends {
             let share = share * places;
             held += share;

@@ -42,15 +42,14 @@ impl<T> Default for Found<T> {
 impl<T> Found<T> {
     /// The finding of the last look at the job.
     pub(super) fn new(job: &JobView<'_>, value: T) -> Self {
-        Self(Some((job.looked, value)))
+        Self(Some((job.appointment.looked, value)))
     }
 
     /// The finding, if the job was not looked at since.
     pub(super) fn get(&self, job: &JobView<'_>) -> Option<&T> {
+        let (at, value) = self.0.as_ref()?;
         // Two looks may have the same time.
-        let found = self.0.as_ref().filter(|_| !job.is_looked_at());
-        self.last()
-            .filter(|_| found.is_some_and(|(at, _)| *at == job.looked))
+        (!job.is_looked_at() && *at == job.appointment.looked).then_some(value)
     }
 
     /// The last finding.
