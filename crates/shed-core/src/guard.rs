@@ -43,30 +43,27 @@ pub fn decide_guarded_by<'a>(
     mut decide: impl FnMut(&Snapshot, Memory, &Policy) -> (Plan, Memory),
 ) -> Guarded<'a> {
     let (snapshot, faults) = sound(snapshot);
-    let mut panics = 0;
-    for policy in &policies(policy) {
-        let memory = memory.clone();
-        // No state that a panic could leave incomplete is used afterwards: facts are only read, and the memory is a
-        // copy.
-        let decided = catch_unwind(AssertUnwindSafe(|| decide(&snapshot, memory, policy)));
-        if let Ok((plan, memory)) = decided {
-            return Guarded {
-                snapshot,
-                plan,
-                memory,
-                faults,
-                panics,
-            };
-        }
-        panics += 1;
-    }
+    // The memory is a copy.
+    let (decided, panics) = tried(policy, |policy| decide(&snapshot, memory.clone(), policy));
+    let (plan, memory) = decided.unwrap_or_else(|| (Plan::default(), memory));
     Guarded {
         snapshot,
-        plan: Plan::default(),
+        plan,
         memory,
         faults,
         panics,
     }
+}
+
+/// Decides by the first of [`policies`] that does not panic, and counts the panics. No state that a panic could leave
+/// incomplete may be used afterwards.
+fn tried<T>(policy: &Policy, mut decide: impl FnMut(&Policy) -> T) -> (Option<T>, u32) {
+    for (policy, panics) in policies(policy).iter().zip(0..) {
+        if let Ok(decided) = catch_unwind(AssertUnwindSafe(|| decide(policy))) {
+            return (Some(decided), panics);
+        }
+    }
+    (None, 3)
 }
 
 /// A [`Planner`] behind the same guard, for executors that tell it what has changed.
@@ -98,26 +95,16 @@ impl GuardedPlanner {
             // Without the invalid facts the positions are other ones.
             false => Changed::All,
         };
-        for (policy, panics) in policies(policy).iter().zip(0..) {
-            let planner = &mut self.planner;
-            // A panic leaves a planner that knows nothing. The memory changes only after a pass has succeeded.
-            let decided = catch_unwind(AssertUnwindSafe(|| {
-                planner.decide(&snapshot, memory, policy, changed)
-            }));
-            if let Ok(plan) = decided {
-                return Passed {
-                    snapshot,
-                    plan,
-                    faults,
-                    panics,
-                };
-            }
-        }
+        // A panic leaves a planner that knows no job, and the memory as it was.
+        let planner = &mut self.planner;
+        let (plan, panics) = tried(policy, |policy| {
+            planner.decide(&snapshot, memory, policy, changed)
+        });
         Passed {
             snapshot,
-            plan: Plan::default(),
+            plan: plan.unwrap_or_default(),
             faults,
-            panics: 3,
+            panics,
         }
     }
 

@@ -189,7 +189,7 @@ impl Mantri {
             let probability = desk
                 .jobs()
                 .get(job.position)
-                .and_then(|state| self.probability(state, state.estimate.task(index?)?));
+                .and_then(|state| self.probability(state, state.estimate.running(index?)?));
             if let Some(probability) = probability {
                 let finding = Finding::Saves { probability };
                 desk.request(job, task, finding);

@@ -7,7 +7,7 @@ use crate::time::{Instant, Span};
 
 /// The part of the usable capacity that attempts of aged jobs may hold before other jobs are served. One
 /// attempt is always allowed.
-pub const SHARE: f64 = 0.02;
+const SHARE: f64 = 0.02;
 
 /// A job ages for at least this many launch overheads, also if its deadline left no time.
 const LAUNCHES_MIN: f64 = 10.0;
@@ -21,6 +21,13 @@ pub(super) fn aged_at(state: &JobView<'_>) -> Option<Instant> {
     let given = deadline.since(state.job.submitted);
     let least = Span::from_seconds_f64(LAUNCHES_MIN * state.t_avg);
     Some(deadline.plus(given.max(least)))
+}
+
+/// Whether one more attempt of aged jobs may be served before other jobs, as these hold the share `held` of the usable
+/// capacity and it takes `share`.
+#[must_use]
+pub fn may_be_served(held: f64, share: f64) -> bool {
+    held == 0.0 || held + share <= SHARE + ROUNDING
 }
 
 /// The capacity of aged jobs, as a share of the usable capacity.
@@ -57,7 +64,7 @@ impl AgedShare {
 
     /// Whether one more attempt of this share may be served.
     pub(super) fn fits(&self, share: f64) -> bool {
-        self.held == 0.0 || self.held + share <= SHARE + ROUNDING
+        may_be_served(self.held, share)
     }
 
     /// One more attempt of this share is served.

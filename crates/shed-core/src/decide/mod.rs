@@ -6,7 +6,7 @@ use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::policy::{KeptBeliefs, Policy};
 pub use admission::next_attempts;
-pub use ageing::SHARE as AGED_SHARE;
+pub use ageing::may_be_served;
 
 pub use crate::round::{Appointment, Changed};
 use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
@@ -34,8 +34,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// One pass. The memory changes only once the pass has succeeded, except that after a panic the lists of arrivals
-    /// and of restarts may be lost.
+    /// One pass. The memory changes only once the pass has succeeded; after a panic the planner knows no job.
     ///
     /// Jobs that `settle` has not finished with are left to it: a task with an end that is not accounted for yet gets
     /// nothing in this pass.

@@ -141,13 +141,6 @@ pub struct JobEstimate {
 }
 
 impl JobEstimate {
-    /// The estimate of a task, if it is unfinished and has live attempts.
-    #[must_use]
-    pub fn task(&self, index: TaskIndex) -> Option<&TaskEstimate> {
-        let position = self.tasks.binary_search_by_key(&index, |task| task.index);
-        position.ok().and_then(|position| self.tasks.get(position))
-    }
-
     /// The estimate before any task is noted.
     pub(crate) fn new(now: Instant, job: &JobSnapshot) -> Self {
         let slack = job.deadline.map(|deadline| deadline.since(now).seconds());

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use shed_core::decide::places::{Place, Seen, places};
-use shed_core::decide::{AGED_SHARE, next_attempts};
+use shed_core::decide::{may_be_served, next_attempts};
 use shed_core::ids::JobKey;
 use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::JobPhase;
@@ -32,9 +32,6 @@ pub(super) struct Places {
     /// The next attempts of a group.
     listed: (Option<u32>, VecDeque<Launch>),
 }
-
-/// Tolerance of a sum of shares.
-const ROUNDING: f64 = 1e-9;
 
 /// A group's entries there.
 #[derive(Debug, Default)]
@@ -228,9 +225,10 @@ impl Engine<'_> {
 
     fn first_waiting(&self, usable: u32) -> Option<u32> {
         let places = &self.planner.places;
-        let share = f64::from(places.aged_slots + 1) / f64::from(usable.max(1));
-        let may_age = places.aged_slots == 0 || share <= AGED_SHARE + ROUNDING;
-        let aged = places.aged.first().filter(|_| may_age).map(|(_, id)| *id);
+        let slot = 1.0 / f64::from(usable.max(1));
+        let is_served = may_be_served(f64::from(places.aged_slots) * slot, slot);
+        let aged = places.aged.first().filter(|_| is_served);
+        let aged = aged.map(|(_, id)| *id);
         aged.or_else(|| places.queue.first_key_value().map(|(_, id)| *id))
     }
 
