@@ -68,37 +68,16 @@ pub(super) fn job(
 
 /// A task of such a job.
 pub(super) fn task(index: u32) -> TaskSnapshot {
-    TaskSnapshot {
-        index: TaskIndex(index),
-        winner: None,
-        attempts: Vec::new(),
-        failures: 0,
-        clone_failures: 0,
-        retry_not_before: None,
-        resume_point: None,
-        grant: None,
-        avoid: Vec::new(),
-        clone_disrupted: None,
-    }
+    TaskSnapshot::untouched(TaskIndex(index))
 }
 
 /// An attempt that holds the capacity it requests.
 pub(super) fn attempt(number: u32, node: Option<NodeIndex>, now: Instant) -> AttemptSnapshot {
     AttemptSnapshot {
-        number: AttemptNumber(number),
-        kind: AttemptKind::Original,
         state: AttemptState::Running,
         kill: Some(KillKind::JobEnd),
         killed_at: Some(now),
-        launched: now,
         node,
-        started: None,
-        start_progress: 0.0,
-        progress: None,
-        checkpoint: None,
-        failure_rule: None,
-        out_of_reach: false,
-        ended_in_deletion: false,
-        unplaceable: false,
+        ..AttemptSnapshot::pending(AttemptNumber(number), AttemptKind::Original, now)
     }
 }

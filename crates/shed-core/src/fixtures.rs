@@ -56,26 +56,14 @@ pub struct AttemptBuilder(AttemptSnapshot);
 /// A running original that was launched at 0 and started at 1 s.
 #[must_use]
 pub fn attempt(number: u32) -> AttemptBuilder {
+    let kind = match number {
+        0 => AttemptKind::Original,
+        _ => AttemptKind::Clone,
+    };
     AttemptBuilder(AttemptSnapshot {
-        number: AttemptNumber(number),
-        kind: if number == 0 {
-            AttemptKind::Original
-        } else {
-            AttemptKind::Clone
-        },
         state: AttemptState::Running,
-        kill: None,
-        killed_at: None,
-        launched: at(0.0),
-        node: None,
         started: Some(at(1.0)),
-        start_progress: 0.0,
-        progress: None,
-        checkpoint: None,
-        failure_rule: None,
-        out_of_reach: false,
-        ended_in_deletion: false,
-        unplaceable: false,
+        ..AttemptSnapshot::pending(AttemptNumber(number), kind, at(0.0))
     })
 }
 

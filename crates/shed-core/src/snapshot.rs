@@ -13,6 +13,7 @@ use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::time::{Instant, Span};
 
+mod beginning;
 mod ending;
 mod expected;
 mod kill;

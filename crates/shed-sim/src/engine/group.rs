@@ -141,7 +141,7 @@ impl Group {
                 tasks.reserve_exact(completions.min(RESERVED_MAX));
                 self.truths.reserve_exact(completions.min(RESERVED_MAX));
             }
-            tasks.insert(at, untouched(task));
+            tasks.insert(at, TaskSnapshot::untouched(task));
             self.truths.insert(at, TaskTruth::default());
             self.hint.set(at);
             at
@@ -250,22 +250,6 @@ impl Spare {
             self.attempts.push(std::mem::take(&mut entry.attempts));
             self.slots.push(std::mem::take(&mut truth.slots));
         }
-    }
-}
-
-/// An entry without information yet.
-pub(super) fn untouched(index: TaskIndex) -> TaskSnapshot {
-    TaskSnapshot {
-        index,
-        winner: None,
-        attempts: Vec::new(),
-        failures: 0,
-        clone_failures: 0,
-        retry_not_before: None,
-        resume_point: None,
-        grant: None,
-        avoid: Vec::new(),
-        clone_disrupted: None,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use shed_core::ids::{AttemptNumber, NodeName};
 use shed_core::plan::Launch;
-use shed_core::snapshot::{AttemptKind, AttemptSnapshot, AttemptState, NodeIndex};
-use shed_core::time::{Instant, Span};
+use shed_core::snapshot::{AttemptKind, AttemptSnapshot, NodeIndex};
+use shed_core::time::Span;
 
 use super::Engine;
 use super::attempt::Attempt;
@@ -48,8 +48,10 @@ impl Engine<'_> {
         if let Some((entry, truth)) = group.entry(launch.task) {
             self.spare.make_room(entry, truth);
             truth.slots.push(slot);
-            let facts = launched(number, launch.kind, self.now, begin);
-            entry.attempts.push(facts);
+            entry.attempts.push(AttemptSnapshot {
+                start_progress: begin,
+                ..AttemptSnapshot::pending(AttemptNumber(number), launch.kind, self.now)
+            });
             self.attempts.get_mut(slot).position = group.position(launch.task).unwrap_or(0);
         }
         self.count_launch(id, launch.kind);
@@ -142,25 +144,4 @@ fn report_error(settings: &Settings, which: Which) -> f64 {
     let normal = Stream::new(settings.seed, Purpose::Noise, thing).normal();
     // Beyond ±1 a claim could go back or exceed the whole.
     (noise * normal).clamp(-0.9, 0.9)
-}
-
-/// An attempt that was just launched.
-fn launched(number: u32, kind: AttemptKind, at: Instant, start_progress: f64) -> AttemptSnapshot {
-    AttemptSnapshot {
-        number: AttemptNumber(number),
-        kind,
-        state: AttemptState::Pending,
-        kill: None,
-        killed_at: None,
-        launched: at,
-        node: None,
-        started: None,
-        start_progress,
-        progress: None,
-        checkpoint: None,
-        failure_rule: None,
-        out_of_reach: false,
-        ended_in_deletion: false,
-        unplaceable: false,
-    }
 }

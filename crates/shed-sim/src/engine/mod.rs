@@ -9,6 +9,7 @@ mod attempt;
 mod exact;
 mod group;
 mod launch;
+mod listed;
 mod nodes;
 mod outlook;
 mod passes;

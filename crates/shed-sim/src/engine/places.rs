@@ -2,19 +2,17 @@
 //! jobs therefore stand in one ordered queue. A job is looked at, by itself, when it arrives, when its place may have
 //! changed, and when a task may be retried. Slots that come free go to the first job of the queue.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
+use shed_core::decide::may_be_served;
 use shed_core::decide::places::{Place, Seen, places};
-use shed_core::decide::{may_be_served, next_attempts};
 use shed_core::ids::JobKey;
-use shed_core::plan::{Launch, Move};
+use shed_core::plan::Move;
 use shed_core::snapshot::JobPhase;
 use shed_core::time::{Instant, Span};
 
+use super::listed::Listed;
 use super::{Engine, Scope};
-
-/// The most attempts of a job that are listed at a time.
-const LISTED_MAX: u32 = 1024;
 
 /// The waiting groups, and when groups must be looked at.
 #[derive(Debug, Default)]
@@ -29,8 +27,7 @@ pub(super) struct Places {
     aged_slots: u32,
     /// Groups that have finished since the last look.
     gone: Vec<JobKey>,
-    /// The next attempts of a group.
-    listed: (Option<u32>, VecDeque<Launch>),
+    listed: Listed,
 }
 
 /// A group's entries there.
@@ -164,9 +161,7 @@ impl Engine<'_> {
             entry.place = seen.place.clone();
             places.queue.extend(seen.place.map(|place| (place, id)));
         }
-        if places.listed.0 == Some(id) {
-            places.listed = (None, VecDeque::new());
-        }
+        places.listed.forget(id);
         match seen.aged_at {
             Some(_) if entry.has_aged && group.waiting > 0 => {
                 places.aged.extend(entry.aged_at.map(|at| (at, id)));
@@ -206,14 +201,7 @@ impl Engine<'_> {
                 return;
             };
             let facts = self.groups[id as usize].facts.as_ref();
-            let facts = facts.filter(|facts| facts.phase == JobPhase::Active);
-            let (of, listed) = &mut self.planner.places.listed;
-            if let Some(facts) = facts.filter(|_| *of != Some(id) || listed.is_empty()) {
-                *of = Some(id);
-                listed.clear();
-                listed.extend(next_attempts(self.now, facts, LISTED_MAX));
-            }
-            match listed.pop_front().filter(|_| facts.is_some()) {
+            match self.planner.places.listed.next(self.now, id, facts) {
                 Some(launch) => self.carry_out_move(id, &Move::Launch(launch)),
                 None => self.leave_for_now(id),
             }
@@ -242,6 +230,6 @@ impl Engine<'_> {
         if let Some(at) = entry.aged_at {
             places.aged.remove(&(at, id));
         }
-        places.listed = (None, VecDeque::new());
+        places.listed.forget(id);
     }
 }

@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 
-use shed_core::decide::{Appointment, next_attempts};
+use shed_core::decide::Appointment;
 use shed_core::guard::GuardedPlanner;
-use shed_core::plan::{Launch, Move};
-use shed_core::snapshot::{JobPhase, Snapshot};
+use shed_core::plan::Move;
+use shed_core::snapshot::Snapshot;
 use shed_core::time::Instant;
 
+use super::listed::Listed;
 use super::passes::targets;
 use super::room::Room;
 use super::{Engine, RunError, Scope};
@@ -25,8 +26,7 @@ pub(super) struct Steady {
     wanted: Option<Instant>,
     /// Groups whose tasks wait, in the order of service, and how many attempts each may still get.
     queue: VecDeque<(u32, u32)>,
-    /// The next attempts of the first group of the queue.
-    next: VecDeque<Launch>,
+    listed: Listed,
     /// Whether tasks wait that only a pass can serve.
     waits_for_pass: bool,
     marked: Vec<bool>,
@@ -149,7 +149,7 @@ impl Engine<'_> {
 
     /// Notes which groups are served from now on.
     fn queue(&mut self, ids: &[u32], report: &shed_core::plan::PlanReport, steady: &mut Steady) {
-        steady.next.clear();
+        steady.listed = Listed::default();
         steady.queue.clear();
         let queue = steady.planner.planner().queue();
         let queue = queue.filter(|_| matches!(self.room, Room::Slots { .. }));
@@ -172,22 +172,18 @@ impl Engine<'_> {
             if used >= usable {
                 return;
             }
-            let Some(&(id, left)) = self.planner.steady.queue.front() else {
+            let steady = &mut self.planner.steady;
+            let Some((id, left)) = steady.queue.front_mut() else {
                 return;
             };
-            let facts = self.groups[id as usize].facts.as_ref();
-            let facts = facts.filter(|facts| facts.phase == JobPhase::Active);
-            let (now, next) = (self.now, &mut self.planner.steady.next);
-            if let Some(facts) = facts.filter(|_| next.is_empty()) {
-                next.extend(next_attempts(now, facts, left));
-            }
-            match next.pop_front().filter(|_| facts.is_some()) {
-                Some(launch) => self.carry_out_move(id, &Move::Launch(launch)),
-                None => next.clear(),
-            }
-            let steady = &mut self.planner.steady;
-            if steady.next.is_empty() {
+            let (id, facts) = (*id, self.groups[*id as usize].facts.as_ref());
+            let next = steady.listed.next(self.now, id, facts);
+            *left = left.saturating_sub(1);
+            if next.is_none() || *left == 0 {
                 steady.queue.pop_front();
+            }
+            if let Some(launch) = next {
+                self.carry_out_move(id, &Move::Launch(launch));
             }
         }
     }
