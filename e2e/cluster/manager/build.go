@@ -18,11 +18,15 @@ const (
 	valeVersion = "v3.21.0"
 )
 
+// Without C a binary is static and needs no C compiler.
+const withoutC, withC = "CGO_ENABLED=0", "CGO_ENABLED=1"
+
 // toolModules are the programs that their own modules can install.
-var toolModules = map[string]struct{ module, version, guess string }{
-	"helm": {"helm.sh/helm/v3/cmd/helm", helmVersion, "about 3 min"},
-	"kwok": {"sigs.k8s.io/kwok/cmd/kwok", kwokVersion, "about 2 min"},
-	"vale": {"github.com/vale-cli/vale/v3/cmd/vale", valeVersion, "about 3 min"},
+var toolModules = map[string]struct{ module, version, cgo, guess string }{
+	"helm": {"helm.sh/helm/v3/cmd/helm", helmVersion, withoutC, "about 3 min"},
+	"kwok": {"sigs.k8s.io/kwok/cmd/kwok", kwokVersion, withoutC, "about 2 min"},
+	// Its parsers of source files are written in C.
+	"vale": {"github.com/vale-cli/vale/v3/cmd/vale", valeVersion, withC, "about 3 min"},
 }
 
 // sourceFolder is e2e/cluster of the checkout; the wrapper script names it.
@@ -80,6 +84,7 @@ func ensureKube() (string, error) {
 			at + "gitMinor=" + number[1] + " " + at + "gitTreeState=clean"
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", part, ".")
 		cmd.Dir = filepath.Join(source, "kube")
+		cmd.Env = append(os.Environ(), withoutC)
 		return cmd
 	})
 	if err != nil {
@@ -110,7 +115,7 @@ func ensureTool(name string) (string, error) {
 		// and the shell moves the file to where the caller expects it.
 		cmd := exec.Command("sh", "-c", `go install -trimpath -ldflags "-s -w" "$1" && mv "$GOBIN/$2" "$3" && rmdir "$GOBIN"`,
 			"sh", tool.module+"@"+tool.version, name, part)
-		cmd.Env = append(os.Environ(), "GOBIN="+part+".d")
+		cmd.Env = append(os.Environ(), tool.cgo, "GOBIN="+part+".d")
 		cmd.Dir = "/"
 		return cmd
 	})
@@ -141,11 +146,6 @@ func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd
 	}
 	part := fmt.Sprintf("%s.part-%d", binary, os.Getpid())
 	cmd := command(part)
-	if cmd.Env == nil {
-		cmd.Env = os.Environ()
-	}
-	// Without C the binary is static and needs no C compiler.
-	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	if err := runWithProgress(cmd, what, guess); err != nil {
 		return err
 	}
