@@ -58,6 +58,8 @@ pub struct KnownJobs {
     jobs: HashMap<JobUid, Known>,
     uids: HashMap<Owner, JobUid>,
     nodes: Option<KnownNodes>,
+    /// Whether anything may have changed since the last pass.
+    all_changed: bool,
     /// The namespaces that stopped new clones in the last pass.
     clone_stops: Arc<CloneStops>,
 }
@@ -79,8 +81,8 @@ pub(super) struct StopsNowAndBefore {
 
 struct KnownNodes {
     version: u64,
-    /// Nodes with attempts.
-    of_attempts: BTreeSet<Arc<str>>,
+    /// Nodes with attempts whose objects are gone.
+    missing: BTreeSet<Arc<str>>,
     numbered: NumberedNodes,
 }
 
@@ -100,6 +102,7 @@ impl KnownJobs {
         let changes = self.inbox.as_ref().map(|inbox| inbox.drain());
         let touched = context.memos.take_touched();
         let reported = context.progress.take_touched();
+        self.all_changed = false;
         match changes.filter(|changes| !changes.all) {
             None => self.forget_all(),
             Some(changes) => {
@@ -115,18 +118,22 @@ impl KnownJobs {
     /// Numbers the nodes of this pass. After a change of the nodes, every job is looked at again.
     pub(super) fn number_nodes(&mut self, stores: &Stores) {
         let version = stores.nodes_version();
-        let of_attempts = stores.nodes_of_attempts();
-        let is_same =
-            |known: &KnownNodes| (known.version, &known.of_attempts) == (version, &of_attempts);
+        let missing = stores.missing_nodes();
+        let is_same = |known: &KnownNodes| (known.version, &known.missing) == (version, &missing);
         if self.inbox.is_some() && self.nodes.as_ref().is_some_and(is_same) {
             return;
         }
         self.forget_all();
         self.nodes = Some(KnownNodes {
             version,
-            numbered: NumberedNodes::of(stores, &of_attempts),
-            of_attempts,
+            numbered: NumberedNodes::of(stores, &missing),
+            missing,
         });
+    }
+
+    /// Whether anything may have changed since the last pass, and not only the jobs that this one looks at.
+    pub(super) fn all_changed(&self) -> bool {
+        self.all_changed
     }
 
     /// The namespaces that stop new clones. Every pass reads them, because they apply to known jobs too.
@@ -200,6 +207,7 @@ impl KnownJobs {
     }
 
     fn forget_all(&mut self) {
+        self.all_changed = true;
         self.jobs.clear();
         self.uids.clear();
     }

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
-use shed_core::guard::{Guarded, RefusedJobs, decide_guarded};
+use shed_core::decide::Changed;
+use shed_core::guard::{GuardedPlanner, Passed, RefusedJobs};
 use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
-use shed_core::plan::{JobReport, Move, Plan, PlanReport};
+use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
@@ -58,32 +59,36 @@ pub async fn run(
     let mut refused = RefusedJobs::default();
     let mut series = HashSet::new();
     let mut known = KnownJobs::following(&context.stores);
+    let mut planner = GuardedPlanner::default();
     loop {
         // observe (no client required)
         let view = observation::view_after(&context, &mut known);
         let poll = context.watch.begin(None);
         // decide (no client required)
         let before = context.recording.is_some().then(|| memory.clone());
-        let decided = timed(&context.metrics, || {
-            decide_guarded(&view.snapshot, memory, &policy)
+        let news = match (&view.changed, &before) {
+            (Some(changed), None) => Changed::Marked(changed),
+            _ => Changed::All,
+        };
+        let passed = timed(&context.metrics, || {
+            planner.decide(&view.snapshot, &mut memory, &policy, news)
         });
-        tell(&context.metrics, &decided, &mut refused);
-        memory = decided.memory;
+        tell(&context.metrics, &passed, &mut refused);
         view.apart.keep_states(&mut memory);
         remember(&context, &memory);
         let decision = before.map(|memory| Decision {
             memory,
-            plan: decided.plan.clone(),
-            decided: Decided::after(decided.panics),
+            plan: passed.plan.clone(),
+            decided: Decided::after(passed.panics),
         });
+        let looked: Vec<bool> = planner.planner().looked(view.snapshot.now).collect();
         // check (no client required)
-        let mut plan =
-            keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
+        let mut plan = keep_sound_slices(&context.metrics, &passed.snapshot, &policy, passed.plan);
         plan.actions
             .retain(|planned| !view.held.contains(&planned.job.0));
         // publish (no client required)
         let wake = next_pass(&plan.report, view.due, &context.clock);
-        publish(&context, &view, plan, &touched);
+        publish(&context, &view, plan, &looked, &touched);
         series = keep_series(&context.metrics, &view, series);
         recording::record_pass(&context, &view.snapshot, view.references, decision);
         known.put_back(view.snapshot.jobs);
@@ -139,16 +144,16 @@ fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Durati
 }
 
 /// Counts and logs the faults of a pass. The affected jobs get one attempt per task.
-fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
-    for fault in refused.news(&decided.faults) {
+fn tell(metrics: &Metrics, passed: &Passed<'_>, refused: &mut RefusedJobs) {
+    for fault in refused.news(&passed.faults) {
         tracing::warn!(%fault, "facts refused");
         metrics.planning.jobs_rejected.inc();
     }
-    if decided.panics > 0 {
-        tracing::error!(times = decided.panics, "a decision panicked");
-        metrics.planning.panics.inc_by(u64::from(decided.panics));
+    if passed.panics > 0 {
+        tracing::error!(times = passed.panics, "a decision panicked");
+        metrics.planning.panics.inc_by(u64::from(passed.panics));
     }
-    let reports = decided.plan.report.jobs.iter();
+    let reports = passed.plan.report.jobs.iter();
     for job in reports.filter(|report| report.is_cut_short) {
         tracing::warn!(job = %job.key, "the pass ran out of work");
         metrics.planning.jobs_cut_short.inc();
@@ -194,13 +199,15 @@ fn keep_sound_slices(
     plan
 }
 
+/// Puts up the plan. `looked` has the jobs that the pass looked at, by position in the plan's report.
 fn publish(
     context: &Context,
     view: &observation::ClusterView,
     plan: Plan,
+    looked: &[bool],
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
-    export(context, view, &plan.report);
+    export(context, view, &plan.report, looked);
     let mut slices: HashMap<JobUid, Vec<Move>> = HashMap::new();
     for planned in plan.actions {
         slices
@@ -216,8 +223,8 @@ fn publish(
         .filter_map(|uid| view.references.get(uid).cloned())
         .chain(view.apart.accused.iter().cloned())
         .collect();
-    let reports = plan.report.jobs.into_iter();
-    let reports = reports.filter(|report| view.references.contains_key(&report.key.0));
+    let reports = plan.report.jobs.into_iter().zip(looked.iter().copied());
+    let reports = reports.filter(|(report, _)| view.references.contains_key(&report.key.0));
     let ticks = context.clock.ticks();
     context.board.publish(slices, reports.collect(), ticks);
     for job in jobs {
@@ -275,9 +282,39 @@ fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
     }
 }
 
-fn export(context: &Context, view: &observation::ClusterView, report: &PlanReport) {
+/// Exports the capacity, and the figures of the jobs that have changed or that the pass looked at. Those of other jobs
+/// are the same as before.
+fn export(
+    context: &Context,
+    view: &observation::ClusterView,
+    report: &PlanReport,
+    looked: &[bool],
+) {
+    export_capacity(&context.metrics, &report.capacity);
+    let jobs = view.snapshot.jobs.iter();
+    let facts: HashMap<&JobKey, &JobSnapshot> = jobs.map(|job| (&job.key, job)).collect();
     let metrics = &context.metrics;
-    let capacity = &report.capacity;
+    // After faults the positions are other ones, but then the pass has looked at every job.
+    let has_changed = |at: usize| {
+        let changed = view.changed.as_ref();
+        changed.is_none_or(|changed| changed.get(at).copied().unwrap_or(true))
+    };
+    for (at, (job, is_looked_at)) in report.jobs.iter().zip(looked).enumerate() {
+        if !is_looked_at && !has_changed(at) && job.feasibility.is_none() {
+            continue;
+        }
+        for refusal in job.refusals.iter().filter(|_| job.optimized) {
+            let reason = refusal.why.label();
+            metrics.clones_refused.get_or_create(&Why { reason }).inc();
+        }
+        let reference = view.references.get(&job.key.0);
+        if let (Some(reference), Some(facts)) = (reference, facts.get(&job.key)) {
+            export_job(context, view.snapshot.now, job, facts, &labels(reference));
+        }
+    }
+}
+
+fn export_capacity(metrics: &Metrics, capacity: &CapacityReport) {
     for (gauge, amounts) in [
         (&metrics.capacity_used, &capacity.used_after),
         (&metrics.capacity_usable, &capacity.usable),
@@ -286,37 +323,27 @@ fn export(context: &Context, view: &observation::ClusterView, report: &PlanRepor
             gauge.get_or_create(&ResourceLabel { resource }).set(amount);
         }
     }
-    let jobs = view.snapshot.jobs.iter();
-    let facts: HashMap<&JobKey, &JobSnapshot> = jobs.map(|job| (&job.key, job)).collect();
-    for job in &report.jobs {
-        for refusal in job.refusals.iter().filter(|_| job.optimized) {
-            let reason = refusal.why.label();
-            metrics.clones_refused.get_or_create(&Why { reason }).inc();
-        }
-        let Some(reference) = view.references.get(&job.key.0) else {
-            continue;
-        };
-        let labels = labels(reference);
-        if let Some(pocd) = job.pocd_after {
-            metrics.jobs.pocd.get_or_create(&labels).set(pocd);
-            let facts = facts.get(&job.key);
-            let forecast =
-                facts.and_then(|facts| context.forecasts.say(facts, view.snapshot.now, pocd));
-            if let Some(forecast) = forecast {
-                metrics.jobs.forecast.get_or_create(&labels).set(forecast);
-            }
-        }
-        let deadline = facts.get(&job.key).and_then(|facts| facts.deadline);
-        export_times(metrics, job, deadline, &labels);
-    }
 }
 
-fn export_times(metrics: &Metrics, job: &JobReport, deadline: Option<Instant>, labels: &JobLabels) {
-    let earliest = job.feasibility.and_then(|figures| figures.earliest);
+fn export_job(
+    context: &Context,
+    now: Instant,
+    report: &JobReport,
+    facts: &JobSnapshot,
+    labels: &JobLabels,
+) {
+    let jobs = &context.metrics.jobs;
+    if let Some(pocd) = report.pocd_after {
+        jobs.pocd.get_or_create(labels).set(pocd);
+        if let Some(forecast) = context.forecasts.say(facts, now, pocd) {
+            jobs.forecast.get_or_create(labels).set(forecast);
+        }
+    }
+    let earliest = report.feasibility.and_then(|figures| figures.earliest);
     for (gauge, at) in [
-        (&metrics.jobs.expected, job.estimated_completion),
-        (&metrics.jobs.earliest, earliest),
-        (&metrics.jobs.deadline, deadline),
+        (&jobs.expected, report.estimated_completion),
+        (&jobs.earliest, earliest),
+        (&jobs.deadline, facts.deadline),
     ] {
         if let Some(at) = at {
             gauge.get_or_create(labels).set(at.0 as f64 / 1000.0);

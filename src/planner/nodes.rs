@@ -30,10 +30,10 @@ pub(super) struct NumberedNodes {
 }
 
 impl NumberedNodes {
-    /// The nodes that the stores show, and those with attempts.
-    pub(super) fn of(stores: &Stores, of_attempts: &BTreeSet<Arc<str>>) -> Self {
+    /// The nodes that the stores show, and the missing ones that attempts are on.
+    pub(super) fn of(stores: &Stores, missing: &BTreeSet<Arc<str>>) -> Self {
         let mut facts = stores.nodes();
-        for name in of_attempts {
+        for name in missing {
             let missing = || NodeFacts::missing(Arc::clone(name));
             facts.entry(Arc::clone(name)).or_insert_with(missing);
         }

@@ -41,6 +41,9 @@ pub struct ClusterView {
     pub held: HashSet<JobUid>,
     /// Jobs that the pass looked at.
     pub looked: Vec<JobUid>,
+    /// The jobs of the snapshot whose facts may have changed since the pass before, by position; absent if anything
+    /// may have.
+    pub changed: Option<Vec<bool>>,
     /// Jobs whose attempts have become unplaceable, or placeable.
     pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
@@ -62,28 +65,37 @@ impl ClusterView {
             apart: SetApart::default(),
             held,
             looked: Vec::new(),
+            changed: None,
             news: Vec::new(),
             due: None,
         }
     }
 
-    fn add(&mut self, watched: &DeadlineJob, looked: Looked) {
-        let uid = Arc::clone(&looked.facts.key.0);
-        let generation = looked.rest.generation;
-        self.generations.insert(Arc::clone(&uid), generation);
+    fn add(&mut self, watched: &DeadlineJob, uid: &JobUid, rest: &Rest) {
+        self.generations.insert(Arc::clone(uid), rest.generation);
         let reference = ObjectRef::from_obj(watched);
-        self.references.insert(uid, reference);
-        self.snapshot.jobs.push(looked.facts);
+        self.references.insert(Arc::clone(uid), reference);
     }
 
-    /// Notes whether new clones of the job are stopped. If that changed, so does the job's condition.
-    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, stops: &StopsNowAndBefore) {
+    /// Notes whether new clones of the job are stopped. Returns whether that changed the facts. The job's condition
+    /// names the reason, which may change too.
+    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, stops: &StopsNowAndBefore) -> bool {
         let namespace = &facts.tenant.0;
         let [now, before] = [&stops.now, &stops.before].map(|stops| stops.of(namespace));
+        let was_stopped = facts.obstacles.clones_stopped;
         facts.obstacles.clones_stopped = now.is_some();
         if now != before {
             self.news.push(Arc::clone(&facts.key.0));
         }
+        was_stopped != facts.obstacles.clones_stopped
+    }
+
+    /// Puts the jobs in their order. Each comes with whether its facts may have changed.
+    fn order(&mut self, mut jobs: Vec<(JobSnapshot, bool)>, all_changed: bool) {
+        jobs.sort_by(|(a, _), (b, _)| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+        let (jobs, changed) = jobs.into_iter().unzip();
+        self.snapshot.jobs = jobs;
+        self.changed = (!all_changed).then_some(changed);
     }
 
     fn note(&mut self, uid: &JobUid, obstacles: &Obstacles) {
@@ -113,6 +125,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
     let stops = known.clone_stops(&context.stores);
+    let mut jobs = Vec::new();
     for watched in context.stores.live() {
         let slice = watched
             .metadata
@@ -120,19 +133,22 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
             .as_deref()
             .and_then(|uid| held.get(uid));
         let slice = slice.map(Vec::as_slice);
-        let looked = known.take(&watched, slice.is_some(), ticks).or_else(|| {
+        let kept = known.take(&watched, slice.is_some(), ticks);
+        let is_kept = kept.is_some();
+        let looked = kept.or_else(|| {
             let held = slice.unwrap_or_default();
             apart.look(&watched, |newest| {
                 look(context, (&watched, newest), held, known, &mut view, ticks)
             })
         });
-        let Some(mut looked) = looked else {
+        let Some(Looked { mut facts, rest }) = looked else {
             continue;
         };
-        view.note_clone_stop(&mut looked.facts, &stops);
-        owners.insert(looked.rest.owner.clone());
-        charge_leftover(&looked.rest.leftover, &mut others);
-        view.add(&watched, looked);
+        let has_stop_changed = view.note_clone_stop(&mut facts, &stops);
+        owners.insert(rest.owner.clone());
+        charge_leftover(&rest.leftover, &mut others);
+        view.add(&watched, &facts.key.0, &rest);
+        jobs.push((facts, !is_kept || has_stop_changed));
     }
     let Some(nodes) = known.nodes() else {
         return view;
@@ -144,14 +160,12 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
         &nodes.positions,
         now,
     );
-    view.snapshot.jobs.extend(departing);
-    view.snapshot
-        .jobs
-        .extend(apart.facts(&nodes.positions, now));
+    let of_others = departing
+        .into_iter()
+        .chain(apart.facts(&nodes.positions, now));
+    jobs.extend(of_others.map(|facts| (facts, true)));
     view.apart = apart.end();
-    view.snapshot
-        .jobs
-        .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+    view.order(jobs, known.all_changed());
     view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
     obstacles::note_room(context, &view.snapshot, &view.looked);
@@ -160,7 +174,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
 
 /// Looks at a job as a pass does, and takes nothing from it: a panic of this is a panic of a pass.
 pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
-    let nodes = NumberedNodes::of(&context.stores, &context.stores.nodes_of_attempts());
+    let nodes = NumberedNodes::of(&context.stores, &context.stores.missing_nodes());
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
     // A pass must not change the job's memory.
     let before = context.memos.look(&uid, |memo| memo.placement.clone());

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, attempt, job, world};
-use shed_core::guard::decide_guarded_by;
+use shed_core::guard::policies;
 use shed_core::ids::JobKey;
 use shed_core::plan::PlannedMove;
 use shed_core::policy::Speculation;
@@ -132,9 +132,9 @@ async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context.shared;
     let view = observation::view(context);
-    let plan = decide_guarded(&view.snapshot, Memory::default(), &policy()).plan;
+    let plan = guarded(&view.snapshot, &policy()).plan;
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    publish(context, &view, plan, &touched);
+    publish(context, &view, plan, &[true], &touched);
     assert_eq!(jobs.try_recv().unwrap().name, "count");
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
     assert_eq!(context.board.take(&uid).len(), 2);
@@ -317,13 +317,21 @@ fn launched(plan: &Plan) -> Vec<String> {
     launches
 }
 
+/// A pass on these facts alone.
+fn guarded<'a>(snapshot: &'a Snapshot, policy: &Policy) -> Passed<'a> {
+    let mut planner = GuardedPlanner::default();
+    planner.decide(snapshot, &mut Memory::default(), policy, Changed::All)
+}
+
 #[test]
 fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
-    let decided = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
-        decide(s, m, policy)
-    });
+    let plain = &policies(&policy())[1];
+    assert_eq!(plain.speculation, Speculation::none());
+    let decided = Passed {
+        panics: 1,
+        ..guarded(&snapshot, plain)
+    };
     let metrics = Metrics::new();
     tell(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.panics.get(), 1);
@@ -340,7 +348,7 @@ fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
         .build();
     let (metrics, mut refused) = (Metrics::new(), RefusedJobs::default());
     for _ in 0..2 {
-        let decided = decide_guarded(&snapshot, Memory::default(), &policy());
+        let decided = guarded(&snapshot, &policy());
         tell(&metrics, &decided, &mut refused);
         let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
         let expected = ["a: original 3", "b: original 3", "b: clone 2"];
@@ -356,7 +364,7 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
         work_max: 2,
         ..policy()
     };
-    let decided = decide_guarded(&snapshot, Memory::default(), &short);
+    let decided = guarded(&snapshot, &short);
     let metrics = Metrics::new();
     tell(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.jobs_cut_short.get(), 1);
@@ -384,7 +392,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
         context.forecasts.say(&earlier, view.snapshot.now, 0.5);
         context.forecasts.learn(&uid, true);
     }
-    export(context, &view, &report);
+    export(context, &view, &report, &[true]);
     let shown = |process: &Process| {
         let page = process.context.shared.metrics.page().unwrap();
         let mut lines = page.lines();
@@ -394,7 +402,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));
     // After its deadline it cannot succeed, whatever earlier jobs did.
     view.snapshot.now = view.snapshot.now.plus(Span::from_seconds(200));
-    export(context, &view, &report);
+    export(context, &view, &report, &[true]);
     assert_eq!(shown(&process), Some(0.0));
     context.forecasts.retain(|job| *job == *uid);
 }

@@ -96,7 +96,7 @@ async fn what_a_pass_costs() {
             });
             assert_eq!(plan.report.jobs.len(), jobs as usize);
             timed(&mut times[4], || {
-                export(context, &view, &plan.report);
+                export(context, &view, &plan.report, &vec![true; jobs as usize]);
                 keep_series(&context.metrics, &view, HashSet::new())
             });
             known.put_back(view.snapshot.jobs);
