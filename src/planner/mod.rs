@@ -25,6 +25,7 @@ use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::Instant;
+use shed_record::Basis;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
@@ -65,9 +66,11 @@ pub async fn run(
         let view = observation::view_after(&context, &mut known);
         let poll = context.watch.begin(None);
         // decide (no client required)
-        let before = context.recording.is_some().then(|| memory.clone());
-        let news = match (&view.changed, &before) {
-            (Some(changed), None) => Changed::Marked(changed),
+        let marks = view.changed.as_deref();
+        let recorder = context.recording.as_ref();
+        let basis = recorder.map(|recorder| recording::basis(recorder, marks, &memory));
+        let news = match (marks, &basis) {
+            (Some(marks), None | Some(Basis::PassBefore(_))) => Changed::Marked(marks),
             _ => Changed::All,
         };
         let passed = timed(&context.metrics, || {
@@ -76,8 +79,8 @@ pub async fn run(
         tell(&context.metrics, &passed, &mut refused);
         view.apart.keep_states(&mut memory);
         remember(&context, &memory);
-        let decision = before.map(|memory| Decision {
-            memory,
+        let decision = basis.map(|basis| Decision {
+            basis,
             plan: passed.plan.clone(),
             decided: Decided::after(passed.panics),
         });

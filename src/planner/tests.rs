@@ -7,7 +7,7 @@ use shed_core::ids::JobKey;
 use shed_core::plan::PlannedMove;
 use shed_core::policy::Speculation;
 use shed_core::time::{Instant, Span};
-use shed_record::{Fault, Item, Reader, Recorder};
+use shed_record::{Fault, Item, Reader, Recorder, Replayer};
 use tokio::time::{sleep, timeout};
 
 use super::*;
@@ -161,23 +161,26 @@ async fn what_is_recorded_is_decided_again_alike() {
     planner.abort();
     process.context.shared.recording.as_ref().unwrap().finish();
     let mut reader = Reader::open(&folder).unwrap();
-    let (mut memory, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
+    let (mut replayer, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
+    let mut incremental = 0;
     while let Some(item) = reader.next_item().unwrap() {
         match item {
             Item::File(header, recorded) => {
                 assert_eq!(*recorded, policy());
-                memory = Some(header.memory);
+                replayer = Some(Replayer::new(header.memory));
             }
             Item::Pass {
+                changed,
                 decided,
                 plan,
                 names,
                 ..
             } => {
-                let before = memory.take().expect("a memory");
-                let (again, after) = decided.again(reader.snapshot(), before, &policy());
+                let replayer: &mut Replayer = replayer.as_mut().expect("a header");
+                let changed = changed.as_deref();
+                let again = replayer.pass(reader.snapshot(), &policy(), changed, decided);
                 assert_eq!(*plan, again);
-                memory = Some(after);
+                incremental += u32::from(changed.is_some());
                 launches += plan.actions.len();
                 passes += 1;
                 named.extend(names);
@@ -187,6 +190,7 @@ async fn what_is_recorded_is_decided_again_alike() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(passes >= 3, "{passes}");
+    assert_eq!(incremental, passes - 1, "the first looks at every job");
     assert_eq!(launches, 2);
     let names: Vec<&str> = named.values().map(String::as_str).collect();
     assert_eq!(names, ["team/count"]);
