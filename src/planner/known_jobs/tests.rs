@@ -17,6 +17,8 @@ use crate::fixtures;
 use crate::planner::observation::{ClusterView, view, view_after};
 use crate::reconcile::mock::{Apiserver, Process};
 
+mod passes;
+
 const TASKS: u32 = 3;
 
 fn pod(job: u32, task: u32, state: &str) -> Pod {
@@ -298,6 +300,30 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+impl World {
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Pod(job, task, state) => {
+                self.stores().see_pod(Event::Apply(pod(job, task, state)))
+            }
+            Step::PodGone(job, task) => {
+                self.stores().see_pod(Event::Delete(pod(job, task, "runs")))
+            }
+            Step::Job(job, change) => self.see_job(job, change),
+            Step::Report(job, task, share) => self.report(job, task, &format!("0.{share:02}")),
+            Step::Nodes(count) => {
+                let nodes: Vec<_> = (0..count)
+                    .map(|at| fixtures::node(&format!("node-{at}"), 64))
+                    .collect();
+                self.stores().show_nodes(&nodes);
+            }
+            Step::BackOff(job) => back_off(self, job),
+            Step::CloneStop(namespace) => self.stores().show_clone_stops(&[(namespace, "stop")]),
+            Step::Judged => self.judge_deadlines(),
+        }
+    }
+}
+
 fn back_off(world: &World, job: u32) {
     let context = &world.process.context.shared;
     let until = context.clock.ticks().plus(Span::from_seconds(3600));
@@ -323,19 +349,7 @@ proptest! {
             let mut world = World::new(JOBS);
             for events in steps {
                 for event in events {
-                    match event {
-                        Step::Pod(job, task, state) => world.stores().see_pod(Event::Apply(pod(job, task, state))),
-                        Step::PodGone(job, task) => world.stores().see_pod(Event::Delete(pod(job, task, "runs"))),
-                        Step::Job(job, change) => world.see_job(job, change),
-                        Step::Report(job, task, share) => world.report(job, task, &format!("0.{share:02}")),
-                        Step::Nodes(count) => {
-                            let nodes: Vec<_> = (0..count).map(|at| fixtures::node(&format!("node-{at}"), 64)).collect();
-                            world.stores().show_nodes(&nodes);
-                        }
-                        Step::BackOff(job) => back_off(&world, job),
-                        Step::CloneStop(namespace) => world.stores().show_clone_stops(&[(namespace, "stop")]),
-                        Step::Judged => world.judge_deadlines(),
-                    }
+                    world.take(event);
                 }
                 world.looks();
             }
