@@ -56,48 +56,96 @@ pub async fn run(
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     context.stores.ready().await;
-    let mut memory = restored(&context);
-    let mut refused = RefusedJobs::default();
-    let mut series = HashSet::new();
-    let mut known = KnownJobs::following(&context.stores);
-    let mut planner = GuardedPlanner::default();
+    let mut passes = Passes::begin(Arc::clone(&context), policy, touched);
     loop {
+        let wake = passes.pass();
+        context.board.drained(SLICE_WAIT).await;
+        changed(&context, wake).await;
+    }
+}
+
+/// Planning passes, and what stays from one to the next.
+struct Passes {
+    context: Arc<Context>,
+    policy: Policy,
+    touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    memory: Memory,
+    planner: GuardedPlanner,
+    known: KnownJobs,
+    refused: RefusedJobs,
+    series: HashSet<JobLabels>,
+}
+
+impl Passes {
+    fn begin(
+        context: Arc<Context>,
+        policy: Policy,
+        touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    ) -> Self {
+        Self {
+            memory: restored(&context),
+            planner: GuardedPlanner::default(),
+            known: KnownJobs::following(&context.stores),
+            refused: RefusedJobs::default(),
+            series: HashSet::new(),
+            context,
+            policy,
+            touched,
+        }
+    }
+
+    /// One pass. Returns how long to wait for the next one, if nothing happens.
+    fn pass(&mut self) -> Duration {
+        let context = Arc::clone(&self.context);
         // observe (no client required)
-        let view = observation::view_after(&context, &mut known);
+        let view = observation::view_after(&context, &mut self.known);
         let poll = context.watch.begin(None);
         // decide (no client required)
+        let (passed, decision) = self.decide(&view);
+        // check (no client required)
+        let mut plan = keep_sound_slices(
+            &context.metrics,
+            &passed.snapshot,
+            &self.policy,
+            passed.plan,
+        );
+        plan.actions
+            .retain(|planned| !view.held.contains(&planned.job.0));
+        // publish (no client required)
+        let wake = next_pass(&plan.report, view.due, &context.clock);
+        let looked = self.planner.planner().looked(view.snapshot.now);
+        let looked: Vec<bool> = looked.collect();
+        publish(&context, &view, plan, &looked, &self.touched);
+        self.series = keep_series(&context.metrics, &view, std::mem::take(&mut self.series));
+        recording::record_pass(&context, &view.snapshot, view.references, decision);
+        self.known.put_back(view.snapshot.jobs);
+        drop(poll);
+        wake
+    }
+
+    /// Decides on the view, and returns what a recording needs.
+    fn decide<'a>(&mut self, view: &'a observation::ClusterView) -> (Passed<'a>, Option<Decision>) {
+        let context = &self.context;
         let marks = view.changed.as_deref();
         let recorder = context.recording.as_ref();
-        let basis = recorder.map(|recorder| recording::basis(recorder, marks, &memory));
+        let basis = recorder.map(|recorder| recording::basis(recorder, marks, &self.memory));
         let news = match (marks, &basis) {
             (Some(marks), None | Some(Basis::PassBefore(_))) => Changed::Marked(marks),
             _ => Changed::All,
         };
         let passed = timed(&context.metrics, || {
-            planner.decide(&view.snapshot, &mut memory, &policy, news)
+            self.planner
+                .decide(&view.snapshot, &mut self.memory, &self.policy, news)
         });
-        tell(&context.metrics, &passed, &mut refused);
-        view.apart.keep_states(&mut memory);
-        remember(&context, &memory);
+        tell(&context.metrics, &passed, &mut self.refused);
+        view.apart.keep_states(&mut self.memory);
+        remember(context, &self.memory);
         let decision = basis.map(|basis| Decision {
             basis,
             plan: passed.plan.clone(),
             decided: Decided::after(passed.panics),
         });
-        let looked: Vec<bool> = planner.planner().looked(view.snapshot.now).collect();
-        // check (no client required)
-        let mut plan = keep_sound_slices(&context.metrics, &passed.snapshot, &policy, passed.plan);
-        plan.actions
-            .retain(|planned| !view.held.contains(&planned.job.0));
-        // publish (no client required)
-        let wake = next_pass(&plan.report, view.due, &context.clock);
-        publish(&context, &view, plan, &looked, &touched);
-        series = keep_series(&context.metrics, &view, series);
-        recording::record_pass(&context, &view.snapshot, view.references, decision);
-        known.put_back(view.snapshot.jobs);
-        drop(poll);
-        context.board.drained(SLICE_WAIT).await;
-        changed(&context, wake).await;
+        (passed, decision)
     }
 }
 
