@@ -4,7 +4,7 @@
 //! counts its launches, and plans nothing more for its job. So one job's slow write delays no other
 //! job's plan, and no slot is used twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,20 +57,22 @@ impl Board {
                 is_taken: false,
             });
         }
-        let mut before = std::mem::take(&mut inner.reports);
-        let reports = reports.into_iter().map(|(report, is_looked_at)| {
-            let known = before.remove(&report.key.0).filter(|_| !is_looked_at);
-            let report = match known {
-                Some(known) => JobReport {
-                    waiting: report.waiting,
-                    kept_back: report.kept_back,
-                    ..known
-                },
-                None => report,
-            };
-            (Arc::clone(&report.key.0), report)
-        });
-        inner.reports = reports.collect();
+        let (known, count) = (&mut inner.reports, reports.len());
+        for (report, is_looked_at) in &reports {
+            match known.get_mut(&report.key.0).filter(|_| !is_looked_at) {
+                Some(known) => {
+                    known.waiting = report.waiting;
+                    known.kept_back = report.kept_back;
+                }
+                None => {
+                    known.insert(Arc::clone(&report.key.0), report.clone());
+                }
+            }
+        }
+        if known.len() != count {
+            let present: HashSet<&JobUid> = reports.iter().map(|(it, _)| &it.key.0).collect();
+            known.retain(|job, _| present.contains(job));
+        }
     }
 
     /// Stores the durable part of the planner's memory: the policy's state, by job.

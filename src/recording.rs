@@ -73,16 +73,16 @@ pub fn basis(recorder: &Recorder, changed: Option<&[bool]>, memory: &Memory) -> 
 pub fn record_pass(
     context: &Context,
     snapshot: &Snapshot,
-    references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
+    references: &HashMap<JobUid, ObjectRef<DeadlineJob>>,
     decision: Option<Decision>,
 ) {
     let (Some(recording), Some(decision)) = (&context.recording, decision) else {
         return;
     };
-    let references = references.into_iter();
-    let names = references.map(|(uid, reference)| {
-        let namespace = reference.namespace.unwrap_or_default();
-        (JobKey(uid), format!("{namespace}/{}", reference.name))
+    let names = references.iter().map(|(uid, reference)| {
+        let namespace = reference.namespace.as_deref().unwrap_or_default();
+        let name = format!("{namespace}/{}", reference.name);
+        (JobKey(Arc::clone(uid)), name)
     });
     recording.pass(Pass {
         snapshot: snapshot.clone(),

@@ -12,11 +12,13 @@
 //! 10 seconds late: for example that a node has stopped to report while a pod on it is being deleted. Reconcilers
 //! read their jobs themselves.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use kube::runtime::reflector::ObjectRef;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, Obstacles};
+use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, Node, Obstacles};
 use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
@@ -25,7 +27,7 @@ use crate::cluster::identity::Owner;
 use crate::cluster::{Inbox, Stores};
 use crate::context::Context;
 use crate::plan_slices::JobUid;
-use crate::planner::nodes::NumberedNodes;
+use crate::planner::nodes::{NodeCharges, NumberedNodes};
 use crate::progress::jittered;
 
 /// A quiet job is looked at again after this time, up to a tenth more or less, so that the looks spread over the
@@ -50,6 +52,15 @@ pub(super) struct Rest {
     pub(super) owner: Owner,
 }
 
+/// Jobs by uid, as the planner addresses them. Passes share them, and a pass changes the entries that are new.
+#[derive(Clone, Default)]
+pub struct Addresses {
+    /// References to the jobs.
+    pub references: Arc<HashMap<JobUid, ObjectRef<DeadlineJob>>>,
+    /// Generations of their specifications.
+    pub generations: Arc<HashMap<JobUid, i64>>,
+}
+
 /// The jobs whose facts are known.
 #[derive(Default)]
 pub struct KnownJobs {
@@ -58,6 +69,18 @@ pub struct KnownJobs {
     jobs: HashMap<JobUid, Known>,
     uids: HashMap<Owner, JobUid>,
     nodes: Option<KnownNodes>,
+    /// Requests of the known jobs' attempts.
+    charges: NodeCharges,
+    /// The jobs of the last pass, in its order, and which of them this one need not look at.
+    last: Vec<JobSnapshot>,
+    stay: Vec<bool>,
+    /// Whether a pass has these jobs.
+    is_lent: bool,
+    /// The first position from which jobs have other positions than in the last pass, and the jobs before it that this
+    /// pass looked at.
+    moved_from: usize,
+    replaced: Vec<usize>,
+    addresses: Addresses,
     /// Whether anything may have changed since the last pass.
     all_changed: bool,
     /// The namespaces that stopped new clones in the last pass.
@@ -68,8 +91,8 @@ struct Known {
     /// The object when the job was looked at.
     watched: Arc<DeadlineJob>,
     rest: Arc<Rest>,
-    /// Absent while a pass has them.
-    facts: Option<JobSnapshot>,
+    /// Position of its facts in the last pass; absent until the pass that learned them is over.
+    at: Option<usize>,
     until: Instant,
 }
 
@@ -103,7 +126,8 @@ impl KnownJobs {
         let touched = context.memos.take_touched();
         let reported = context.progress.take_touched();
         self.all_changed = false;
-        match changes.filter(|changes| !changes.all) {
+        // A pass that panicked has not put its facts back.
+        match changes.filter(|changes| !self.is_lent && !changes.all) {
             None => self.forget_all(),
             Some(changes) => {
                 let uids = changes.jobs.keys().filter_map(|owner| self.uids.get(owner));
@@ -147,21 +171,28 @@ impl KnownJobs {
         self.nodes.as_ref().map(|known| &known.numbered)
     }
 
-    /// The facts about a job that needs no look, until [`KnownJobs::put_back`] returns them. This need not check for
-    /// own writes or a quarantine, because both touch the job's memo.
-    pub(super) fn take(
+    /// Whether the owner is that of a known job's attempts.
+    pub(super) fn owns(&self, owner: &Owner) -> bool {
+        self.uids.contains_key(owner)
+    }
+
+    /// The rest of the facts about a job that needs no look: its facts are in the pass's snapshot. This need not check
+    /// for own writes or a quarantine, because both touch the job's memo.
+    pub(super) fn keep(
         &mut self,
         watched: &Arc<DeadlineJob>,
         is_held: bool,
         ticks: Instant,
-    ) -> Option<Looked> {
-        let known = self.jobs.get_mut(watched.metadata.uid.as_deref()?)?;
-        let is_valid = Arc::ptr_eq(&known.watched, watched) && ticks < known.until && !is_held;
-        let facts = known.facts.take_if(|_| is_valid)?;
-        Some(Looked {
-            facts,
-            rest: Arc::clone(&known.rest),
-        })
+    ) -> Option<&Rest> {
+        let uid = watched.metadata.uid.as_deref()?;
+        let known = self.jobs.get(uid)?;
+        if !Arc::ptr_eq(&known.watched, watched) || ticks >= known.until || is_held {
+            self.forget(uid);
+            return None;
+        }
+        let stays = self.stay.get_mut(known.at?)?;
+        *stays = true;
+        Some(&*self.jobs.get(uid)?.rest)
     }
 
     /// Keeps a job that was looked at, if it is quiet. Its facts follow with [`KnownJobs::put_back`]. `is_settled`
@@ -174,35 +205,136 @@ impl KnownJobs {
         ticks: Instant,
     ) {
         let uid = &looked.facts.key.0;
+        self.address(watched, looked);
         if self.inbox.is_none() || !is_settled || !is_quiet(&looked.facts) {
-            return self.forget(uid);
+            return;
         }
+        self.charges.add(&looked.facts);
         self.uids.insert(looked.rest.owner.clone(), Arc::clone(uid));
         let known = Known {
             watched: Arc::clone(watched),
             rest: Arc::clone(&looked.rest),
-            facts: None,
+            at: None,
             until: ticks.plus(jittered(REVISIT, uid, 0)),
         };
         self.jobs.insert(Arc::clone(uid), known);
     }
 
-    /// Takes the facts of a pass back, and forgets the other jobs.
+    fn address(&mut self, watched: &DeadlineJob, looked: &Looked) {
+        let uid = &looked.facts.key.0;
+        let reference = ObjectRef::from_obj(watched);
+        let Addresses {
+            references,
+            generations,
+        } = &mut self.addresses;
+        if references.get(uid) != Some(&reference) {
+            Arc::make_mut(references).insert(Arc::clone(uid), reference);
+        }
+        let generation = looked.rest.generation;
+        if generations.get(uid) != Some(&generation) {
+            Arc::make_mut(generations).insert(Arc::clone(uid), generation);
+        }
+    }
+
+    /// Forgets the jobs that are gone, and returns references to them. The others are those that stay and `looked`.
+    pub(super) fn forget_gone(&mut self, looked: &[JobUid]) -> Vec<ObjectRef<DeadlineJob>> {
+        let stay = self.stay.iter().filter(|stays| **stays).count();
+        let learned = |uid: &&JobUid| self.jobs.contains_key(*uid);
+        if stay + looked.iter().filter(learned).count() != self.jobs.len() {
+            let jobs = self.jobs.iter();
+            let gone = jobs.filter(|(_, known)| known.at.is_some_and(|at| !self.stay[at]));
+            let gone: Vec<JobUid> = gone.map(|(uid, _)| Arc::clone(uid)).collect();
+            gone.iter().for_each(|uid| self.forget(uid));
+        }
+        if stay + looked.len() == self.addresses.references.len() {
+            return Vec::new();
+        }
+        let looked: HashSet<&JobUid> = looked.iter().collect();
+        let is_there = |uid: &JobUid| self.jobs.contains_key(uid) || looked.contains(uid);
+        let Addresses {
+            references,
+            generations,
+        } = &mut self.addresses;
+        let gone = Arc::make_mut(references).extract_if(|uid, _| !is_there(uid));
+        let gone = gone.map(|(_, reference)| reference).collect();
+        Arc::make_mut(generations).retain(|uid, _| is_there(uid));
+        gone
+    }
+
+    /// The jobs of the pass in their order: those that stay, and these. Each comes with whether its facts may have
+    /// changed.
+    pub(super) fn order(&mut self, mut looked: Vec<JobSnapshot>) -> (Vec<JobSnapshot>, Vec<bool>) {
+        looked.sort_by(by_submission);
+        self.is_lent = true;
+        let last = std::mem::take(&mut self.last);
+        let stay = std::mem::take(&mut self.stay);
+        let most = last.len() + looked.len();
+        let (mut jobs, mut changed) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        self.moved_from = usize::MAX;
+        self.replaced.clear();
+        let mut looked = looked.into_iter().peekable();
+        for (before, (job, stays)) in last.into_iter().zip(stay).enumerate() {
+            if !stays {
+                continue;
+            }
+            while let Some(first) = looked.next_if(|it| by_submission(it, &job).is_lt()) {
+                self.replaced.push(jobs.len());
+                jobs.push(first);
+                changed.push(true);
+            }
+            if jobs.len() != before {
+                self.moved_from = self.moved_from.min(jobs.len());
+            }
+            jobs.push(job);
+            changed.push(false);
+        }
+        for job in looked {
+            self.replaced.push(jobs.len());
+            jobs.push(job);
+            changed.push(true);
+        }
+        (jobs, changed)
+    }
+
+    /// The nodes with the capacity that these jobs leave free.
+    pub(super) fn free_nodes(
+        &self,
+        others: &BTreeMap<Arc<str>, Resources>,
+        jobs: &[JobSnapshot],
+    ) -> Vec<Node> {
+        let Some(nodes) = self.nodes() else {
+            return Vec::new();
+        };
+        let mut charges = self.charges.clone();
+        let replaced = self.replaced.iter().filter_map(|at| jobs.get(*at));
+        let unknown = replaced.filter(|job| !self.jobs.contains_key(&job.key.0));
+        unknown.for_each(|job| charges.add(job));
+        nodes.snapshot(others, &charges)
+    }
+
+    /// Addresses of the jobs of this pass.
+    pub(super) fn addresses(&self) -> Addresses {
+        self.addresses.clone()
+    }
+
+    /// Takes the facts of a pass back.
     pub fn put_back(&mut self, jobs: Vec<JobSnapshot>) {
-        for facts in jobs {
-            if let Some(known) = self.jobs.get_mut(&facts.key.0) {
-                known.facts = Some(facts);
+        let moved = self.moved_from..jobs.len();
+        for at in self.replaced.drain(..).chain(moved) {
+            if let Some(known) = jobs.get(at).and_then(|job| self.jobs.get_mut(&job.key.0)) {
+                known.at = Some(at);
             }
         }
-        let gone = self.jobs.extract_if(|_, known| known.facts.is_none());
-        for (_, known) in gone {
-            self.uids.remove(&known.rest.owner);
-        }
+        self.stay = vec![false; jobs.len()];
+        self.last = jobs;
+        self.is_lent = false;
     }
 
     fn forget(&mut self, uid: &str) {
         if let Some(known) = self.jobs.remove(uid) {
             self.uids.remove(&known.rest.owner);
+            let facts = known.at.and_then(|at| self.last.get(at));
+            facts.into_iter().for_each(|job| self.charges.remove(job));
         }
     }
 
@@ -210,7 +342,15 @@ impl KnownJobs {
         self.all_changed = true;
         self.jobs.clear();
         self.uids.clear();
+        self.charges = NodeCharges::default();
+        self.last.clear();
+        self.stay.clear();
     }
+}
+
+/// The order of a snapshot.
+fn by_submission(a: &JobSnapshot, b: &JobSnapshot) -> Ordering {
+    (a.submitted, &a.key).cmp(&(b.submitted, &b.key))
 }
 
 /// Whether the job's facts change with events alone, except for those that the planner may learn late.

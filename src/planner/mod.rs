@@ -17,7 +17,6 @@ use std::time::Duration;
 use kube::runtime::reflector::ObjectRef;
 use shed_core::decide::Changed;
 use shed_core::guard::{GuardedPlanner, Passed, RefusedJobs};
-use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
 use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
@@ -73,7 +72,6 @@ struct Passes {
     planner: GuardedPlanner,
     known: KnownJobs,
     refused: RefusedJobs,
-    series: HashSet<JobLabels>,
 }
 
 impl Passes {
@@ -87,7 +85,6 @@ impl Passes {
             planner: GuardedPlanner::default(),
             known: KnownJobs::following(&context.stores),
             refused: RefusedJobs::default(),
-            series: HashSet::new(),
             context,
             policy,
             touched,
@@ -115,9 +112,14 @@ impl Passes {
         let wake = next_pass(&plan.report, view.due, &context.clock);
         let looked = self.planner.planner().looked(view.snapshot.now);
         let looked: Vec<bool> = looked.collect();
+        drop_series(&context.metrics, &view.gone);
         publish(&context, &view, plan, &looked, &self.touched);
-        self.series = keep_series(&context.metrics, &view, std::mem::take(&mut self.series));
-        recording::record_pass(&context, &view.snapshot, view.references, decision);
+        recording::record_pass(
+            &context,
+            &view.snapshot,
+            &view.addresses.references,
+            decision,
+        );
         self.known.put_back(view.snapshot.jobs);
         drop(poll);
         wake
@@ -271,11 +273,12 @@ fn publish(
         .keys()
         .chain(&news)
         .chain(&view.news)
-        .filter_map(|uid| view.references.get(uid).cloned())
+        .filter_map(|uid| view.addresses.references.get(uid).cloned())
         .chain(view.apart.accused.iter().cloned())
         .collect();
     let reports = plan.report.jobs.into_iter().zip(looked.iter().copied());
-    let reports = reports.filter(|(report, _)| view.references.contains_key(&report.key.0));
+    let reports =
+        reports.filter(|(report, _)| view.addresses.references.contains_key(&report.key.0));
     let ticks = context.clock.ticks();
     context.board.publish(slices, reports.collect(), ticks);
     for job in jobs {
@@ -294,7 +297,8 @@ fn tell_feasibility(
     let mut news = Vec::new();
     for job in &report.jobs {
         let uid = &job.key.0;
-        let (Some(figures), Some(&generation)) = (&job.feasibility, view.generations.get(uid))
+        let (Some(figures), Some(&generation)) =
+            (&job.feasibility, view.addresses.generations.get(uid))
         else {
             continue;
         };
@@ -314,16 +318,10 @@ fn tell_feasibility(
 
 /// Drops the series of jobs that the last pass had and this one has not. A job that went while
 /// a pass was under way was exported once more after everybody else had forgotten it.
-fn keep_series(
-    metrics: &Metrics,
-    view: &observation::ClusterView,
-    before: HashSet<JobLabels>,
-) -> HashSet<JobLabels> {
-    let now: HashSet<JobLabels> = view.references.values().map(labels).collect();
-    for labels in before.iter().filter(|labels| !now.contains(labels)) {
-        metrics.forget_job(labels);
+fn drop_series(metrics: &Metrics, gone: &[ObjectRef<DeadlineJob>]) {
+    for job in gone {
+        metrics.forget_job(&labels(job));
     }
-    now
 }
 
 fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
@@ -342,15 +340,14 @@ fn export(
     looked: &[bool],
 ) {
     export_capacity(&context.metrics, &report.capacity);
-    let jobs = view.snapshot.jobs.iter();
-    let facts: HashMap<&JobKey, &JobSnapshot> = jobs.map(|job| (&job.key, job)).collect();
     let metrics = &context.metrics;
     // After faults the positions are other ones, but then the pass has looked at every job.
     let has_changed = |at: usize| {
         let changed = view.changed.as_ref();
         changed.is_none_or(|changed| changed.get(at).copied().unwrap_or(true))
     };
-    for (at, (job, is_looked_at)) in report.jobs.iter().zip(looked).enumerate() {
+    let jobs = report.jobs.iter().zip(looked).zip(&view.snapshot.jobs);
+    for (at, ((job, is_looked_at), facts)) in jobs.enumerate() {
         if !is_looked_at && !has_changed(at) && job.feasibility.is_none() {
             continue;
         }
@@ -358,8 +355,9 @@ fn export(
             let reason = refusal.why.label();
             metrics.clones_refused.get_or_create(&Why { reason }).inc();
         }
-        let reference = view.references.get(&job.key.0);
-        if let (Some(reference), Some(facts)) = (reference, facts.get(&job.key)) {
+        let reference = view.addresses.references.get(&job.key.0);
+        // Of two jobs with one key only the first is planned for.
+        if let Some(reference) = reference.filter(|_| facts.key == job.key) {
             export_job(context, view.snapshot.now, job, facts, &labels(reference));
         }
     }

@@ -1,7 +1,7 @@
 //! Builds the snapshot of a pass from stores, ledgers and reports. Capacity is counted by the
 //! ledgers, not by the pods. A recorded attempt therefore holds its slot before its pod exists.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
@@ -12,13 +12,14 @@ use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, Ledger};
+use crate::cluster::identity::Owner;
 use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
 use crate::job::leftover_pods::leftover;
 use crate::job::view::{JobView, Places, Sighting};
 use crate::plan_slices::JobUid;
 use crate::planner::departing_jobs;
-use crate::planner::known_jobs::{KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
+use crate::planner::known_jobs::{Addresses, KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined_jobs::{Apart, SetApart};
@@ -30,10 +31,10 @@ const SLICE_PATIENCE: Span = Span::from_seconds(5);
 pub struct ClusterView {
     /// The snapshot for the decision.
     pub snapshot: Snapshot,
-    /// Jobs by uid.
-    pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
-    /// Generations of their specifications by uid.
-    pub generations: HashMap<JobUid, i64>,
+    /// The jobs by uid.
+    pub addresses: Addresses,
+    /// Jobs of the pass before that are gone.
+    pub gone: Vec<ObjectRef<DeadlineJob>>,
     /// Facts that the pass needs about the jobs it set apart.
     pub apart: SetApart,
     /// Jobs whose slices are not recorded yet. Their launches count, because they may be recorded
@@ -60,8 +61,8 @@ impl ClusterView {
                 launch_overhead: context.progress.launch_overhead(),
                 launch_overheads: BTreeMap::new(),
             },
-            references: HashMap::new(),
-            generations: HashMap::new(),
+            addresses: Addresses::default(),
+            gone: Vec::new(),
             apart: SetApart::default(),
             held,
             looked: Vec::new(),
@@ -69,12 +70,6 @@ impl ClusterView {
             news: Vec::new(),
             due: None,
         }
-    }
-
-    fn add(&mut self, watched: &DeadlineJob, uid: &JobUid, rest: &Rest) {
-        self.generations.insert(Arc::clone(uid), rest.generation);
-        let reference = ObjectRef::from_obj(watched);
-        self.references.insert(Arc::clone(uid), reference);
     }
 
     /// Notes whether new clones of the job are stopped. Returns whether that changed the facts. The job's condition
@@ -90,10 +85,19 @@ impl ClusterView {
         was_stopped != facts.obstacles.clones_stopped
     }
 
-    /// Puts the jobs in their order. Each comes with whether its facts may have changed.
-    fn order(&mut self, mut jobs: Vec<(JobSnapshot, bool)>, all_changed: bool) {
-        jobs.sort_by(|(a, _), (b, _)| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
-        let (jobs, changed) = jobs.into_iter().unzip();
+    /// Takes over the jobs and marks. A stop of clones may have changed those that the pass did not look at.
+    fn take(
+        &mut self,
+        (mut jobs, mut changed): (Vec<JobSnapshot>, Vec<bool>),
+        all_changed: bool,
+        stops: &StopsNowAndBefore,
+    ) {
+        if stops.now != stops.before {
+            let kept = jobs.iter_mut().zip(&mut changed);
+            for (facts, changed) in kept.filter(|(_, changed)| !**changed) {
+                *changed = self.note_clone_stop(facts, stops);
+            }
+        }
         self.snapshot.jobs = jobs;
         self.changed = (!all_changed).then_some(changed);
     }
@@ -127,48 +131,39 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let stops = known.clone_stops(&context.stores);
     let mut jobs = Vec::new();
     for watched in context.stores.live() {
-        let slice = watched
-            .metadata
-            .uid
-            .as_deref()
-            .and_then(|uid| held.get(uid));
-        let slice = slice.map(Vec::as_slice);
-        let kept = known.take(&watched, slice.is_some(), ticks);
-        let is_kept = kept.is_some();
-        let looked = kept.or_else(|| {
-            let held = slice.unwrap_or_default();
-            apart.look(&watched, |newest| {
-                look(context, (&watched, newest), held, known, &mut view, ticks)
-            })
+        let uid = watched.metadata.uid.as_deref();
+        let slice = uid.and_then(|uid| held.get(uid));
+        if let Some(rest) = known.keep(&watched, slice.is_some(), ticks) {
+            charge_leftover(&rest.leftover, &mut others);
+            continue;
+        }
+        let held = slice.map_or(&[][..], Vec::as_slice);
+        let looked = apart.look(&watched, |newest| {
+            look(context, (&watched, newest), held, known, &mut view, ticks)
         });
         let Some(Looked { mut facts, rest }) = looked else {
             continue;
         };
-        let has_stop_changed = view.note_clone_stop(&mut facts, &stops);
+        view.note_clone_stop(&mut facts, &stops);
         owners.insert(rest.owner.clone());
         charge_leftover(&rest.leftover, &mut others);
-        view.add(&watched, &facts.key.0, &rest);
-        jobs.push((facts, !is_kept || has_stop_changed));
+        jobs.push(facts);
     }
     let Some(nodes) = known.nodes() else {
         return view;
     };
     owners.extend(apart.owners());
-    let departing = departing_jobs::jobs(
-        &context.stores,
-        |owner| owners.contains(owner),
-        &nodes.positions,
-        now,
-    );
-    let of_others = departing
-        .into_iter()
-        .chain(apart.facts(&nodes.positions, now));
-    jobs.extend(of_others.map(|facts| (facts, true)));
+    let is_planned = |owner: &Owner| owners.contains(owner) || known.owns(owner);
+    let departing = departing_jobs::jobs(&context.stores, is_planned, &nodes.positions, now);
+    jobs.extend(departing);
+    jobs.extend(apart.facts(&nodes.positions, now));
     view.apart = apart.end();
-    view.order(jobs, known.all_changed());
-    view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
+    view.gone = known.forget_gone(&view.looked);
+    view.addresses = known.addresses();
+    view.take(known.order(jobs), known.all_changed(), &stops);
+    view.snapshot.nodes = known.free_nodes(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
-    obstacles::note_room(context, &view.snapshot, &view.looked);
+    obstacles::note_room(context, &view.snapshot, view.changed.as_deref());
     view
 }
 
@@ -194,6 +189,9 @@ fn is_planned(watched: &DeadlineJob) -> bool {
 /// Launch overheads, as measured in the namespaces of these jobs.
 fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant, Span> {
     let measured = context.progress.launch_overheads();
+    if measured.is_empty() {
+        return BTreeMap::new();
+    }
     let tenants = jobs.iter().map(|job| &job.tenant);
     let known = tenants.filter_map(|tenant| Some((tenant.clone(), *measured.get(&tenant.0)?)));
     known.collect()

@@ -108,26 +108,6 @@ async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_next() {
-    let (_api, process) = cluster(|_| {});
-    let metrics = &process.context.shared.metrics;
-    let view = observation::view(&process.context.shared);
-    let shown = keep_series(metrics, &view, HashSet::new());
-    let series = shown.iter().next().expect("the job");
-    metrics.jobs.pocd.get_or_create(series).set(0.5);
-    let of_pass = |view: &observation::ClusterView| {
-        keep_series(metrics, view, shown.clone());
-        metrics.page().unwrap().contains(r#"job_name="count""#)
-    };
-    assert!(of_pass(&view));
-    let without_job = observation::ClusterView {
-        references: HashMap::new(),
-        ..view
-    };
-    assert!(!of_pass(&without_job));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context.shared;

@@ -98,7 +98,7 @@ fn watched(number: u32, change: &Change) -> JobObject {
 fn facts(view: &ClusterView) -> Vec<JobSnapshot> {
     let mut jobs = view.snapshot.jobs.clone();
     for job in &mut jobs {
-        if !view.references.contains_key(&job.key.0) {
+        if !view.addresses.references.contains_key(&job.key.0) {
             (job.submitted, job.facts_as_of) = (Instant(0), Instant(0));
             for attempt in job.tasks.iter_mut().flat_map(|task| &mut task.attempts) {
                 (attempt.launched, attempt.killed_at) = (Instant(0), None);
@@ -158,8 +158,8 @@ impl World {
         }
         assert_eq!(kept.snapshot.jobs.len(), whole.snapshot.jobs.len());
         assert_eq!(kept.snapshot.nodes, whole.snapshot.nodes);
-        assert_eq!(kept.references, whole.references);
-        assert_eq!(kept.generations, whole.generations);
+        assert_eq!(kept.addresses.references, whole.addresses.references);
+        assert_eq!(kept.addresses.generations, whole.addresses.generations);
         self.known.put_back(kept.snapshot.jobs);
         looks
     }
@@ -244,13 +244,38 @@ async fn a_quiet_job_is_looked_at_again_after_a_while() {
     for number in 0..20 {
         let job = world.stores().live_job(&world.uids[number]).unwrap();
         let after = |seconds| later.plus(Span::from_seconds(seconds));
-        assert!(world.known.take(&job, false, after(10)).is_none());
-        assert!(
-            world.known.take(&job, true, after(8)).is_none(),
-            "its slice is held"
-        );
-        assert!(world.known.take(&job, false, after(8)).is_some());
+        // A job that was not kept is not known any more.
+        assert!(world.known.keep(&job, false, after(8)).is_some());
+        let (is_held, at) = match number % 2 {
+            0 => (true, after(8)),
+            _ => (false, after(10)),
+        };
+        assert!(world.known.keep(&job, is_held, at).is_none());
+        assert!(world.known.keep(&job, false, after(8)).is_none());
     }
+}
+
+#[tokio::test]
+async fn series_of_a_job_that_is_gone_go_with_the_next_pass() {
+    let mut world = World::new(3);
+    let process = &world.process.context.shared;
+    let metrics = Arc::clone(&process.metrics);
+    let first = view_after(process, &mut world.known);
+    let job = &first.addresses.references[&world.uids[1]];
+    let series = crate::planner::labels(job);
+    metrics.jobs.pocd.get_or_create(&series).set(0.5);
+    world.known.put_back(first.snapshot.jobs);
+    let pass = |world: &mut World| {
+        let view = view_after(&world.process.context.shared, &mut world.known);
+        crate::planner::drop_series(&metrics, &view.gone);
+        world.known.put_back(view.snapshot.jobs);
+        metrics.page().unwrap().contains(r#"job_name="job-1""#)
+    };
+    assert!(pass(&mut world) && pass(&mut world));
+    let event = Event::Delete(watched(1, &Change::default()));
+    let stores = Arc::clone(&world.process.context.shared.stores);
+    stores.see_job(&mut world.writer, event);
+    assert!(!pass(&mut world));
 }
 
 #[tokio::test]

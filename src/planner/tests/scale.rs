@@ -184,7 +184,6 @@ fn part_by_part(passes: &mut Passes) -> [f64; 5] {
         publish(&context, &view, plan, &looked, &passes.touched);
     });
     timed(&mut took[4], || {
-        passes.series = keep_series(&context.metrics, &view, std::mem::take(&mut passes.series));
         passes.known.put_back(view.snapshot.jobs);
     });
     took
