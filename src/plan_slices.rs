@@ -76,8 +76,14 @@ impl Board {
     }
 
     /// Stores the durable part of the planner's memory: the policy's state, by job.
-    pub fn remember(&self, states: HashMap<JobUid, String>) {
-        self.lock().states = states;
+    pub fn remember<'a>(&self, states: impl Iterator<Item = (&'a JobUid, &'a str)>) {
+        let mut inner = self.lock();
+        let mut before = std::mem::take(&mut inner.states);
+        let states = states.map(|(job, state)| {
+            let known = before.remove(job).filter(|known| known == state);
+            (Arc::clone(job), known.unwrap_or_else(|| state.to_owned()))
+        });
+        inner.states = states.collect();
     }
 
     /// The part of the policy's state for the job that must survive a failover.

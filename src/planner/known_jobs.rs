@@ -81,6 +81,10 @@ pub struct KnownJobs {
     moved_from: usize,
     replaced: Vec<usize>,
     addresses: Addresses,
+    /// Live jobs whose facts are not known.
+    unknown: BTreeSet<JobUid>,
+    /// The version of the live jobs in the last pass.
+    live_version: Option<u64>,
     /// Whether anything may have changed since the last pass.
     all_changed: bool,
     /// The namespaces that stopped new clones in the last pass.
@@ -91,6 +95,7 @@ struct Known {
     /// The object when the job was looked at.
     watched: Arc<DeadlineJob>,
     rest: Arc<Rest>,
+    has_leftover: bool,
     /// Position of its facts in the last pass; absent until the pass that learned them is over.
     at: Option<usize>,
     until: Instant,
@@ -132,8 +137,8 @@ impl KnownJobs {
             Some(changes) => {
                 let uids = changes.jobs.keys().filter_map(|owner| self.uids.get(owner));
                 let uids: Vec<JobUid> = uids.cloned().collect();
-                for uid in uids.iter().chain(&touched).chain(&reported) {
-                    self.forget(uid);
+                for uid in uids.into_iter().chain(touched).chain(reported) {
+                    self.doubt(uid);
                 }
             }
         }
@@ -176,23 +181,70 @@ impl KnownJobs {
         self.uids.contains_key(owner)
     }
 
-    /// The rest of the facts about a job that needs no look: its facts are in the pass's snapshot. This need not check
-    /// for own writes or a quarantine, because both touch the job's memo.
-    pub(super) fn keep(
+    /// The live jobs that the pass must look at. The facts of the others are in its snapshot. This need not check for
+    /// own writes or a quarantine, because both touch the job's memo.
+    pub(super) fn jobs_to_look_at(
         &mut self,
-        watched: &Arc<DeadlineJob>,
-        is_held: bool,
+        stores: &Stores,
+        is_held: impl Fn(&str) -> bool,
         ticks: Instant,
-    ) -> Option<&Rest> {
-        let uid = watched.metadata.uid.as_deref()?;
-        let known = self.jobs.get(uid)?;
-        if !Arc::ptr_eq(&known.watched, watched) || ticks >= known.until || is_held {
-            self.forget(uid);
-            return None;
+    ) -> Vec<Arc<DeadlineJob>> {
+        let version = Some(stores.live_version());
+        if std::mem::replace(&mut self.live_version, version) != version {
+            self.compare(&stores.live());
         }
-        let stays = self.stay.get_mut(known.at?)?;
-        *stays = true;
-        Some(&*self.jobs.get(uid)?.rest)
+        let jobs = self.jobs.iter();
+        let due = jobs.filter(|(uid, known)| ticks >= known.until || is_held(uid));
+        let due: Vec<JobUid> = due.map(|(uid, _)| Arc::clone(uid)).collect();
+        due.into_iter().for_each(|uid| self.doubt(uid));
+        for known in self.jobs.values() {
+            if let Some(stays) = known.at.and_then(|at| self.stay.get_mut(at)) {
+                *stays = true;
+            }
+        }
+        let unknown = std::mem::take(&mut self.unknown);
+        let live = unknown.iter().filter_map(|uid| stores.live_job(uid));
+        live.collect()
+    }
+
+    /// Finds the jobs that are new, that have changed or that are gone among the live ones.
+    fn compare(&mut self, live: &[Arc<DeadlineJob>]) {
+        let mut same = 0;
+        for watched in live {
+            let uid = watched.metadata.uid.as_deref().unwrap_or_default();
+            let known = self.jobs.get(uid);
+            if known.is_some_and(|known| Arc::ptr_eq(&known.watched, watched)) {
+                same += 1;
+            } else {
+                self.doubt(uid.into());
+            }
+        }
+        if same != self.jobs.len() {
+            let live = live.iter().filter_map(|job| job.metadata.uid.as_deref());
+            let live: HashSet<&str> = live.collect();
+            let gone = self.jobs.keys().filter(|uid| !live.contains(&***uid));
+            let gone: Vec<JobUid> = gone.cloned().collect();
+            gone.iter().for_each(|uid| self.forget(uid));
+        }
+    }
+
+    /// The next look at live jobs includes this one.
+    fn doubt(&mut self, uid: JobUid) {
+        self.forget(&uid);
+        self.unknown.insert(uid);
+    }
+
+    /// Notes which of the jobs that the pass looked at are not known.
+    pub(super) fn note_unknown(&mut self, looked: &[Arc<DeadlineJob>]) {
+        let uids = looked.iter().filter_map(|job| job.metadata.uid.as_deref());
+        let unknown = uids.filter(|uid| !self.jobs.contains_key(*uid));
+        self.unknown = unknown.map(Arc::from).collect();
+    }
+
+    /// Requests of leftover pods of the known jobs.
+    pub(super) fn leftovers(&self) -> impl Iterator<Item = &Leftover> {
+        let jobs = self.jobs.values().filter(|known| known.has_leftover);
+        jobs.map(|known| &known.rest.leftover)
     }
 
     /// Keeps a job that was looked at, if it is quiet. Its facts follow with [`KnownJobs::put_back`]. `is_settled`
@@ -214,6 +266,7 @@ impl KnownJobs {
         let known = Known {
             watched: Arc::clone(watched),
             rest: Arc::clone(&looked.rest),
+            has_leftover: !looked.rest.leftover.is_empty(),
             at: None,
             until: ticks.plus(jittered(REVISIT, uid, 0)),
         };
@@ -236,16 +289,9 @@ impl KnownJobs {
         }
     }
 
-    /// Forgets the jobs that are gone, and returns references to them. The others are those that stay and `looked`.
-    pub(super) fn forget_gone(&mut self, looked: &[JobUid]) -> Vec<ObjectRef<DeadlineJob>> {
+    /// Drops the addresses of the jobs that are gone, and returns them. The others are those that stay and `looked`.
+    pub(super) fn drop_gone(&mut self, looked: &[JobUid]) -> Vec<ObjectRef<DeadlineJob>> {
         let stay = self.stay.iter().filter(|stays| **stays).count();
-        let learned = |uid: &&JobUid| self.jobs.contains_key(*uid);
-        if stay + looked.iter().filter(learned).count() != self.jobs.len() {
-            let jobs = self.jobs.iter();
-            let gone = jobs.filter(|(_, known)| known.at.is_some_and(|at| !self.stay[at]));
-            let gone: Vec<JobUid> = gone.map(|(uid, _)| Arc::clone(uid)).collect();
-            gone.iter().for_each(|uid| self.forget(uid));
-        }
         if stay + looked.len() == self.addresses.references.len() {
             return Vec::new();
         }
@@ -345,6 +391,7 @@ impl KnownJobs {
         self.charges = NodeCharges::default();
         self.last.clear();
         self.stay.clear();
+        self.live_version = None;
     }
 }
 

@@ -182,8 +182,8 @@ const POLICY_STATE_MAX: usize = 256;
 fn remember(context: &Context, memory: &Memory) {
     let states = memory.durable_states();
     let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
-    let by_job = bounded.map(|(key, state)| (Arc::clone(&key.0), state.to_owned()));
-    context.board.remember(by_job.collect());
+    let by_job = bounded.map(|(key, state)| (&key.0, state));
+    context.board.remember(by_job);
 }
 
 /// How long until the next pass, if nothing happens: the report's time is the apiserver's, `due` is by
@@ -277,8 +277,10 @@ fn publish(
         .chain(view.apart.accused.iter().cloned())
         .collect();
     let reports = plan.report.jobs.into_iter().zip(looked.iter().copied());
-    let reports =
-        reports.filter(|(report, _)| view.addresses.references.contains_key(&report.key.0));
+    // A job without an address has been looked at, because its facts count as changed in each pass.
+    let references = &view.addresses.references;
+    let reports = reports
+        .filter(|(report, is_looked_at)| !is_looked_at || references.contains_key(&report.key.0));
     let ticks = context.clock.ticks();
     context.board.publish(slices, reports.collect(), ticks);
     for job in jobs {

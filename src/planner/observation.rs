@@ -130,16 +130,17 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let mut apart = Apart::begin(context);
     let stops = known.clone_stops(&context.stores);
     let mut jobs = Vec::new();
-    for watched in context.stores.live() {
+    let is_held = |uid: &str| held.contains_key(uid);
+    let live = known.jobs_to_look_at(&context.stores, is_held, ticks);
+    for leftover in known.leftovers() {
+        charge_leftover(leftover, &mut others);
+    }
+    for watched in &live {
         let uid = watched.metadata.uid.as_deref();
         let slice = uid.and_then(|uid| held.get(uid));
-        if let Some(rest) = known.keep(&watched, slice.is_some(), ticks) {
-            charge_leftover(&rest.leftover, &mut others);
-            continue;
-        }
-        let held = slice.map_or(&[][..], Vec::as_slice);
-        let looked = apart.look(&watched, |newest| {
-            look(context, (&watched, newest), held, known, &mut view, ticks)
+        let slice = slice.map_or(&[][..], Vec::as_slice);
+        let looked = apart.look(watched, |newest| {
+            look(context, (watched, newest), slice, known, &mut view, ticks)
         });
         let Some(Looked { mut facts, rest }) = looked else {
             continue;
@@ -149,6 +150,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
         charge_leftover(&rest.leftover, &mut others);
         jobs.push(facts);
     }
+    known.note_unknown(&live);
     let Some(nodes) = known.nodes() else {
         return view;
     };
@@ -158,7 +160,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     jobs.extend(departing);
     jobs.extend(apart.facts(&nodes.positions, now));
     view.apart = apart.end();
-    view.gone = known.forget_gone(&view.looked);
+    view.gone = known.drop_gone(&view.looked);
     view.addresses = known.addresses();
     view.take(known.order(jobs), known.all_changed(), &stops);
     view.snapshot.nodes = known.free_nodes(&others, &view.snapshot.jobs);

@@ -241,18 +241,16 @@ async fn a_quiet_job_is_looked_at_again_after_a_while() {
     let mut world = World::new(20);
     world.looks();
     let later = world.process.context.shared.clock.ticks();
-    for number in 0..20 {
-        let job = world.stores().live_job(&world.uids[number]).unwrap();
-        let after = |seconds| later.plus(Span::from_seconds(seconds));
-        // A job that was not kept is not known any more.
-        assert!(world.known.keep(&job, false, after(8)).is_some());
-        let (is_held, at) = match number % 2 {
-            0 => (true, after(8)),
-            _ => (false, after(10)),
-        };
-        assert!(world.known.keep(&job, is_held, at).is_none());
-        assert!(world.known.keep(&job, false, after(8)).is_none());
-    }
+    let held = Arc::clone(&world.uids[3]);
+    let stores = Arc::clone(&world.process.context.shared.stores);
+    let mut looks = |is_held: bool, seconds| {
+        let ticks = later.plus(Span::from_seconds(seconds));
+        let is_held = |uid: &str| is_held && *uid == *held;
+        world.known.jobs_to_look_at(&stores, is_held, ticks).len()
+    };
+    assert_eq!(looks(false, 8), 0);
+    assert_eq!(looks(true, 8), 1, "its slice is held");
+    assert_eq!(looks(false, 10), 19);
 }
 
 #[tokio::test]
