@@ -50,6 +50,8 @@ pub fn start(
 pub struct Decision {
     /// What the pass was decided from, apart from the snapshot.
     pub basis: Basis,
+    /// The memory before the pass, unless it is the one that the pass before left.
+    pub restated: Option<Memory>,
     /// The plan.
     pub plan: Plan,
     /// How the pass decided.
@@ -87,6 +89,7 @@ pub fn record_pass(
     recording.pass(Pass {
         snapshot: snapshot.clone(),
         basis: decision.basis,
+        restated: decision.restated,
         plan: decision.plan,
         decided: decision.decided,
         names: names.collect(),

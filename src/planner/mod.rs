@@ -69,6 +69,8 @@ struct Passes {
     policy: Policy,
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     memory: Memory,
+    /// Whether the memory is another one than the last pass has left.
+    is_memory_new: bool,
     planner: GuardedPlanner,
     known: KnownJobs,
     refused: RefusedJobs,
@@ -82,6 +84,7 @@ impl Passes {
     ) -> Self {
         Self {
             memory: restored(&context),
+            is_memory_new: true,
             planner: GuardedPlanner::default(),
             known: KnownJobs::following(&context.stores),
             refused: RefusedJobs::default(),
@@ -131,6 +134,8 @@ impl Passes {
         let marks = view.changed.as_deref();
         let recorder = context.recording.as_ref();
         let basis = recorder.map(|recorder| recording::basis(recorder, marks, &self.memory));
+        let is_restated = basis.is_some() && self.is_memory_new;
+        let restated = is_restated.then(|| self.memory.clone());
         let news = match (marks, &basis) {
             (Some(marks), None | Some(Basis::PassBefore(_))) => Changed::Marked(marks),
             _ => Changed::All,
@@ -140,10 +145,11 @@ impl Passes {
                 .decide(&view.snapshot, &mut self.memory, &self.policy, news)
         });
         tell(&context.metrics, &passed, &mut self.refused);
-        view.apart.keep_states(&mut self.memory);
+        self.is_memory_new = view.apart.keep_states(&mut self.memory);
         remember(context, &self.memory);
         let decision = basis.map(|basis| Decision {
             basis,
+            restated,
             plan: passed.plan.clone(),
             decided: Decided::after(passed.panics),
         });

@@ -9,7 +9,7 @@
 //! | `{"header":…}` | The first line of each file: schema, version, policy, and what the planner remembered. |
 //! | `{"pass":…}` | One planning pass: what changed since the pass before, which jobs the planner had to look at, and the plan. |
 //! | `{"ended":…}` | An attempt that was counted, with its times. |
-//! | `{"gap":…}` | Lines that could not be written. The planner's memory follows in full. |
+//! | `{"gap":…}` | Lines that could not be written, or none. The planner's memory follows in full. |
 //!
 //! The planner keeps findings from pass to pass. The first pass of a file looks at every job, and so does a pass after a
 //! gap. So each file can be replayed by itself: [`Writer::needs_full_pass`] and [`Recorder::needs_full_pass`] return when

@@ -39,7 +39,7 @@ pub enum Item {
     },
     /// An attempt was counted.
     Ended(Box<Ended>),
-    /// Passes are missing.
+    /// Passes are missing, or the planner's memory is another one.
     Gap(Box<Gap>),
     /// The file ends within a line, for example after its writer was killed. Complete lines were read.
     Cut,

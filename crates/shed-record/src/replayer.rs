@@ -7,7 +7,7 @@ use shed_core::plan::Plan;
 use shed_core::policy::Policy;
 use shed_core::snapshot::Snapshot;
 
-use crate::schema::Decided;
+use crate::schema::{Decided, Gap};
 
 /// A planner that decides the passes of a recording again, one after another.
 #[derive(Debug, Default)]
@@ -17,12 +17,20 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// A planner with the memory of a file's header, or of a gap. The next pass looks at every job.
+    /// A planner with the memory of a file's header. The first pass looks at every job.
     #[must_use]
     pub fn new(memory: Memory) -> Self {
         Self {
             planner: GuardedPlanner::default(),
             memory,
+        }
+    }
+
+    /// Continues after a gap.
+    pub fn skip(&mut self, gap: Gap) {
+        self.memory = gap.memory;
+        if gap.passes > 0 {
+            self.planner = GuardedPlanner::default();
         }
     }
 

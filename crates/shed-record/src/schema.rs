@@ -28,7 +28,7 @@ pub enum Line {
     Pass(PassLine),
     /// An attempt was counted.
     Ended(Ended),
-    /// Lines are missing here.
+    /// Lines are missing here, or the planner's memory is another one.
     Gap(Gap),
 }
 
@@ -195,10 +195,10 @@ impl Decided {
     }
 }
 
-/// Lines are missing here.
+/// Lines are missing here, or the planner's memory was changed between two passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
-    /// How many passes.
+    /// How many passes are missing. After 0 the next pass still relies on the pass before.
     pub passes: u64,
     /// The planner's memory before the next pass.
     pub memory: Memory,

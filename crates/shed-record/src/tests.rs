@@ -90,6 +90,7 @@ fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) 
         names: names.collect(),
         snapshot,
         basis: Basis::Memory(memory.clone()),
+        restated: None,
         plan,
         decided: Decided::Policy,
     };

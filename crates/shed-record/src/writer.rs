@@ -28,6 +28,8 @@ pub struct Pass {
     pub snapshot: Snapshot,
     /// What it was decided from as well.
     pub basis: Basis,
+    /// The memory before the pass, unless it is the one that the pass before left.
+    pub restated: Option<Memory>,
     /// The plan of the pass.
     pub plan: Plan,
     /// How the plan was found.
@@ -170,6 +172,7 @@ impl Writer {
         let Pass {
             snapshot,
             basis,
+            restated,
             plan,
             decided,
             names,
@@ -181,6 +184,9 @@ impl Writer {
         let Some(mut file) = self.file_for(memory)? else {
             return Ok(false);
         };
+        if let Some(memory) = restated {
+            file.line(&Line::Gap(Gap { passes: 0, memory }))?;
+        }
         let (now, launch_overhead) = (snapshot.now, snapshot.launch_overhead);
         let launch_overheads = snapshot.launch_overheads.clone();
         let changes = file.last.advance(snapshot);

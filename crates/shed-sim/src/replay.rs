@@ -104,7 +104,7 @@ pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replaye
             Item::Gap(gap) => {
                 run.found.lost += gap.passes;
                 if run.is_same {
-                    run.replayer = Replayer::new(gap.memory);
+                    run.replayer.skip(*gap);
                 }
             }
             Item::Cut => run.found.cut.push(place(&reader)),

@@ -38,6 +38,7 @@ impl Run {
             decided: Decided::after(passed.panics),
             snapshot,
             basis,
+            restated: None,
             names: BTreeMap::new(),
         };
         (pass, (!is_full).then_some(marks))
@@ -57,7 +58,7 @@ fn replayed(path: &Path) -> (u64, u64) {
             }
             Item::Gap(gap) => {
                 gaps += gap.passes;
-                replayer = Some(Replayer::new(gap.memory));
+                replayer.as_mut().unwrap().skip(*gap);
             }
             Item::Pass {
                 number,
@@ -101,6 +102,27 @@ fn incremental_passes_replay_across_files_and_gaps() {
     assert_eq!(u64::from(run.incremental), 300 - files.len() as u64 - 5);
     // The last pass is lost, and no later one reports it.
     assert_eq!(replayed(&folder.0), (300 - lost, lost - 1));
+}
+
+#[test]
+fn a_memory_that_was_changed_between_passes_is_restated() {
+    let folder = Folder::new("restated");
+    let policy = Policy::default();
+    let mut writer = Writer::new(&folder.0, 1 << 30, &policy, at(0.0));
+    let mut run = Run::default();
+    for step in 0..30 {
+        let is_changed = step % 7 == 6;
+        if is_changed {
+            run.memory = Memory::default();
+        }
+        let before = run.memory.clone();
+        let (mut pass, _) = run.pass(snapshot(step, 3, 0.1), writer.needs_full_pass());
+        pass.restated = is_changed.then_some(before);
+        assert!(writer.pass(pass).unwrap());
+    }
+    writer.finish().unwrap();
+    assert_eq!(run.incremental, 29);
+    assert_eq!(replayed(&folder.0), (30, 0));
 }
 
 #[test]

@@ -55,6 +55,7 @@ impl Watch for Recording {
         let written = self.writer.pass(Pass {
             snapshot: snapshot.clone(),
             basis: Basis::Memory(memory),
+            restated: None,
             plan: plan.clone(),
             decided: Decided::Policy,
             names: BTreeMap::new(),
