@@ -181,12 +181,9 @@ impl Writer {
             Basis::Memory(memory) => (Some(memory), None),
             Basis::PassBefore(changed) => (None, Some(changed)),
         };
-        let Some(mut file) = self.file_for(memory)? else {
+        let Some(mut file) = self.file_for(memory, restated)? else {
             return Ok(false);
         };
-        if let Some(memory) = restated {
-            file.line(&Line::Gap(Gap { passes: 0, memory }))?;
-        }
         let (now, launch_overhead) = (snapshot.now, snapshot.launch_overhead);
         let launch_overheads = snapshot.launch_overheads.clone();
         let changes = file.last.advance(snapshot);
@@ -211,16 +208,25 @@ impl Writer {
     }
 
     /// The file for a pass that was decided from this memory, or from the pass before. Absent if that one is lost.
-    fn file_for(&mut self, memory: Option<Memory>) -> Result<Option<OpenFile>, WriteError> {
+    fn file_for(
+        &mut self,
+        memory: Option<Memory>,
+        restated: Option<Memory>,
+    ) -> Result<Option<OpenFile>, WriteError> {
         match (self.file.take(), memory) {
-            (Some(file), None) if self.lost == 0 => Ok(Some(file)),
+            (Some(mut file), None) if self.lost == 0 => {
+                if let Some(memory) = restated {
+                    file.line(&Line::Gap(Gap { passes: 0, memory }))?;
+                }
+                Ok(Some(file))
+            }
             (file, None) => {
                 self.file = file;
                 Ok(None)
             }
             (Some(mut file), Some(memory)) if !self.is_full(&file) => {
                 let passes = self.lost;
-                if passes > 0 {
+                if passes > 0 || restated.is_some() {
                     file.line(&Line::Gap(Gap { passes, memory }))?;
                 }
                 Ok(Some(file))
