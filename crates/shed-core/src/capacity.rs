@@ -103,6 +103,13 @@ pub(crate) fn names(snapshot: &Snapshot) -> BTreeSet<&str> {
 /// node, where walks through maps would take noticeable time.
 pub(crate) type Amounts = SmallVec<[i64; 4]>;
 
+/// Adds the demand to the amounts, or takes it from them.
+pub(crate) fn add(amounts: &mut [i64], demand: &[i64], sign: i64) {
+    for (amount, demand) in amounts.iter_mut().zip(demand) {
+        *amount = amount.saturating_add(sign * demand);
+    }
+}
+
 /// Whether the free amounts cover the demand.
 pub(crate) fn fits(room: &[i64], demand: &[i64]) -> bool {
     room.iter()
@@ -125,9 +132,34 @@ pub(crate) struct Room {
     total: Amounts,
     /// The free part of each node, by position in the snapshot.
     nodes: Vec<Amounts>,
+    /// No node has more than this of a resource. Most jobs of a full cluster are refused by it without a look at the
+    /// nodes.
+    most: Amounts,
 }
 
 impl Room {
+    fn new(total: Amounts, nodes: Vec<Amounts>) -> Self {
+        let most = Amounts::new();
+        let mut room = Self { total, nodes, most };
+        room.bound();
+        room
+    }
+
+    /// Finds the least bound of what a node has.
+    pub(crate) fn bound(&mut self) {
+        self.most = self.total.iter().map(|_| i64::MIN).collect();
+        for node in &self.nodes {
+            for (most, room) in self.most.iter_mut().zip(node) {
+                *most = (*most).max(*room);
+            }
+        }
+    }
+
+    /// False only if no node covers the demand.
+    pub(crate) fn may_fit(&self, demand: &[i64]) -> bool {
+        fits(&self.most, demand)
+    }
+
     /// The free part of usable capacity.
     pub(crate) fn total(&self) -> &[i64] {
         &self.total
@@ -161,10 +193,11 @@ impl Room {
     }
 
     fn add(&mut self, node: Option<NodeIndex>, demand: &[i64], sign: i64) {
-        let node = node.and_then(|node| self.nodes.get_mut(node.0));
-        for room in std::iter::once(&mut self.total).chain(node) {
-            for (room, demand) in room.iter_mut().zip(demand) {
-                *room = room.saturating_add(sign * demand);
+        add(&mut self.total, demand, sign);
+        if let Some(node) = node.and_then(|node| self.nodes.get_mut(node.0)) {
+            add(node, demand, sign);
+            for (most, room) in self.most.iter_mut().zip(node) {
+                *most = (*most).max(*room);
             }
         }
     }
@@ -191,7 +224,8 @@ impl NodeQueue {
         let mut tiers = [Vec::new(), Vec::new(), Vec::new()];
         let [good, bad, worst] = &mut tiers;
         let is_in = |nodes: &[NodeIndex], node| nodes.binary_search(&node).is_ok();
-        for &node in job.eligible_nodes.iter() {
+        let may_fit = room.may_fit(demand);
+        for &node in job.eligible_nodes.iter().filter(|_| may_fit) {
             if room.fits_node(node, demand) {
                 let tier = match worse {
                     _ if job.avoid.contains(&node) => &mut *worst,
@@ -210,6 +244,11 @@ impl NodeQueue {
             tiers,
             next: [0; 3],
         }
+    }
+
+    /// Whether no node is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tiers.iter().all(Vec::is_empty)
     }
 
     /// A node that `fits`; one of `avoid` only if no other does. Launches rotate over the nodes, which spreads them.
@@ -299,17 +338,11 @@ impl Capacity {
         for (job, holdings) in snapshot.jobs.iter().zip(holdings) {
             used.add_times(&job.demand, holdings.all);
         }
-        let room = Room {
-            total: amounts(&usable),
-            nodes: snapshot
-                .nodes
-                .iter()
-                .map(|node| match node.usable {
-                    true => amounts(&node.free),
-                    false => names.iter().map(|_| 0).collect(),
-                })
-                .collect(),
-        };
+        let nodes = snapshot.nodes.iter().map(|node| match node.usable {
+            true => amounts(&node.free),
+            false => names.iter().map(|_| 0).collect(),
+        });
+        let room = Room::new(amounts(&usable), nodes.collect());
         let mut capacity = Self {
             demands: snapshot
                 .jobs
