@@ -95,8 +95,19 @@ impl Holdings {
 
 /// The resources that some job requests, in the order of [`Amounts`].
 pub(crate) fn names(snapshot: &Snapshot) -> BTreeSet<&str> {
-    let demands = snapshot.jobs.iter().flat_map(|job| job.demand.iter());
-    demands.map(|(name, _)| name).collect()
+    let mut names = BTreeSet::new();
+    for alike in alike(snapshot) {
+        let demand = alike.first().map(|job| job.demand.iter());
+        names.extend(demand.into_iter().flatten().map(|(name, _)| name));
+    }
+    names
+}
+
+/// Neighbors of one demand: most jobs of a cluster request one of a few.
+fn alike(snapshot: &Snapshot) -> impl Iterator<Item = &[JobSnapshot]> {
+    snapshot
+        .jobs
+        .chunk_by(|one, next| one.demand == next.demand)
 }
 
 /// Amounts of the resources that some job requests, in one fixed order. A pass compares them once per launch and
@@ -335,8 +346,15 @@ impl Capacity {
         let amounts = |of: &Resources| names.iter().map(|name| of.get(name)).collect::<Amounts>();
         let usable = usable_beside(snapshot, capacity_share, &unusable);
         let mut used = Resources::default();
-        for (job, holdings) in snapshot.jobs.iter().zip(holdings) {
-            used.add_times(&job.demand, holdings.all);
+        let mut demands = Vec::with_capacity(snapshot.jobs.len());
+        let mut held = holdings.iter().map(|holdings| holdings.all);
+        for alike in alike(snapshot) {
+            let Some(first) = alike.first() else {
+                continue;
+            };
+            used.add_times(&first.demand, held.by_ref().take(alike.len()).sum());
+            let demand = amounts(&first.demand);
+            demands.extend(alike.iter().map(|_| demand.clone()));
         }
         let nodes = snapshot.nodes.iter().map(|node| match node.usable {
             true => amounts(&node.free),
@@ -344,11 +362,7 @@ impl Capacity {
         });
         let room = Room::new(amounts(&usable), nodes.collect());
         let mut capacity = Self {
-            demands: snapshot
-                .jobs
-                .iter()
-                .map(|job| amounts(&job.demand))
-                .collect(),
+            demands,
             usable_amounts: room.total.clone(),
             room_after_kills: room.clone(),
             room,

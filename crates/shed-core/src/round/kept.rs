@@ -13,6 +13,7 @@
 //! at it.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::capacity::{Holdings, UnusableNodes};
 use crate::ids::{JobKey, NodeName, TaskIndex};
@@ -175,6 +176,16 @@ impl Kept {
         }
     }
 
+    /// The order of submission, then of keys.
+    fn order(&self, job: &JobSnapshot) -> Ordering {
+        let by_submission = self.submitted.cmp(&job.submitted);
+        // Mostly the same text, not only an equal one.
+        by_submission.then_with(|| match Arc::ptr_eq(&self.key.0, &job.key.0) {
+            true => Ordering::Equal,
+            false => self.key.cmp(&job.key),
+        })
+    }
+
     /// When the job must be looked at, as far as is known now.
     fn due(&self) -> Option<Instant> {
         self.appointment.at(self.has_news)
@@ -297,8 +308,10 @@ impl Past {
     /// The job's position then, and the findings about it.
     fn take(&mut self, job: &JobSnapshot) -> Option<(usize, Kept)> {
         while let Some(place) = self.jobs.get_mut(self.next) {
-            let kept = place.as_ref().map(|kept| (kept.submitted, &kept.key));
-            match kept.cmp(&Some((job.submitted, &job.key))) {
+            match place
+                .as_ref()
+                .map_or(Ordering::Less, |kept| kept.order(job))
+            {
                 Ordering::Less => self.next += 1,
                 Ordering::Equal => {
                     self.next += 1;

@@ -61,6 +61,8 @@ pub struct Round<'a> {
     pub(crate) capacity: Capacity,
     /// The jobs, in the snapshot's order.
     pub(crate) jobs: Vec<JobView<'a>>,
+    /// Their positions by submission, then by key.
+    by_submission: Vec<usize>,
     beliefs: Beliefs,
     /// The results of attempts on nodes where slow ones were given up.
     pub(crate) redraws: Redraws,
@@ -124,6 +126,7 @@ impl<'a> Round<'a> {
             arrivals: memory.arrivals().clone(),
             reserved: Vec::new(),
             jobs,
+            by_submission: by_submission(snapshot),
             gone,
             queue: None,
             work: Work::new(terms.work_max),
@@ -260,9 +263,7 @@ impl<'a> Round<'a> {
 
     /// The positions of the jobs by submission, then by key. A job's position in the snapshot does not matter.
     pub(crate) fn by_submission(&self) -> Vec<usize> {
-        let mut positions: Vec<usize> = (0..self.jobs.len()).collect();
-        positions.sort_by_key(|&at| self.jobs.get(at).map(|s| (s.job.submitted, &s.job.key)));
-        positions
+        self.by_submission.clone()
     }
 
     /// A node with capacity for an attempt of the job that no waiting first attempt counts on. It is one of `avoid`
@@ -316,7 +317,9 @@ impl<'a> Round<'a> {
         let mut lessons = Lessons::of(&mut self);
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in &mut self.jobs {
-            used_after.add_times(&state.job.demand, state.launched);
+            if state.launched > 0 {
+                used_after.add_times(&state.job.demand, state.launched);
+            }
             if state.is_looked_at() {
                 lessons.add(snapshot.now, state);
             }
@@ -343,6 +346,12 @@ impl<'a> Round<'a> {
         };
         (Plan { actions, report }, lessons, kept)
     }
+}
+
+fn by_submission(snapshot: &Snapshot) -> Vec<usize> {
+    let mut positions: Vec<usize> = (0..snapshot.jobs.len()).collect();
+    positions.sort_by_key(|&at| snapshot.jobs.get(at).map(|job| (job.submitted, &job.key)));
+    positions
 }
 
 /// A number in its total order.
