@@ -15,7 +15,7 @@
 use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;
 use crate::policy::prune::GRACE_MIN;
-use crate::round::{Assessment, JobView};
+use crate::round::{Assessment, JobView, REST_MAX};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
@@ -32,7 +32,8 @@ mod value_density;
 /// The desk of shed-prime.
 type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
 
-/// See [`ShedPrime::interval`].
+/// A job is judged again after at most this many times [`ShedPrime::interval`] while its times are unknown, or tasks
+/// of it wait. The headroom that is kept from waiting tasks follows from the jobs that have arrived.
 const INTERVALS_MAX: i64 = 10;
 
 /// The parameters of `shed-prime`.
@@ -61,8 +62,8 @@ pub struct ShedPrime {
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
     pub timely: bool,
-    /// A job is judged again after twice the time for which its news wait, but at most after this if its times are
-    /// unknown, else after [`INTERVALS_MAX`] times this.
+    /// A job is judged again after twice the time for which its urgent news wait. While its times are unknown and
+    /// tasks of it wait, it is judged again after at most this.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -88,9 +89,10 @@ impl Default for ShedPrime {
 
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
-        let most = match job.estimate.mean_run {
-            Some(_) => Span(self.interval.0.saturating_mul(INTERVALS_MAX)),
-            None => self.interval,
+        let most = match (job.estimate.mean_run, job.waiting_now()) {
+            (None, 1..) => self.interval,
+            (Some(_), 1..) | (None, 0) => Span(self.interval.0.saturating_mul(INTERVALS_MAX)),
+            (Some(_), 0) => REST_MAX,
         };
         match job.patience() {
             Span(0) => most,
