@@ -43,9 +43,9 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// When the group must be looked at if it has news.
+    /// When the group must be looked at if it has news. For a policy without clones none is urgent.
     pub(super) fn news_at(&self) -> Option<Instant> {
-        self.appointment.at(News::Urgent)
+        self.appointment.at(News::Usual)
     }
 
     /// The group was looked at.
