@@ -219,7 +219,9 @@ struct Held {
 impl Held {
     fn of(desk: &PrimeDesk<'_, '_>) -> Self {
         let jobs = desk.jobs().iter();
+        // Most jobs that wait hold nothing.
         let mut sums: Vec<(f64, f64)> = jobs
+            .filter(|state| state.holds_room())
             .map(|state| (state.claim.density, state.held()))
             .collect();
         sums.sort_by(|a, b| a.0.total_cmp(&b.0));
