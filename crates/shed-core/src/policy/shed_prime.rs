@@ -32,8 +32,7 @@ mod value_density;
 /// The desk of shed-prime.
 type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
 
-/// A job is judged again after at most this many times [`ShedPrime::interval`] while its times are unknown, or tasks
-/// of it wait. The headroom that is kept from waiting tasks follows from the jobs that have arrived.
+/// See [`ShedPrime::interval`].
 const INTERVALS_MAX: i64 = 10;
 
 /// The parameters of `shed-prime`.
@@ -62,8 +61,9 @@ pub struct ShedPrime {
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
     pub timely: bool,
-    /// A job is judged again after twice the time for which its urgent news wait. While its times are unknown and
-    /// tasks of it wait, it is judged again after at most this.
+    /// A job is judged again after twice the time for which its urgent news wait, but at most after this if its times
+    /// are unknown, else after [`INTERVALS_MAX`] times this. If no task waits and the executor names the jobs that
+    /// have changed, a job of unknown times is judged as late as others, and others at the latest after ten minutes.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -89,10 +89,14 @@ impl Default for ShedPrime {
 
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
-        let most = match (job.estimate.mean_run, job.waiting_now()) {
-            (None, 1..) => self.interval,
-            (Some(_), 1..) | (None, 0) => Span(self.interval.0.saturating_mul(INTERVALS_MAX)),
-            (Some(_), 0) => REST_MAX,
+        let longest = Span(self.interval.0.saturating_mul(INTERVALS_MAX));
+        // The headroom that is kept from waiting tasks follows from the jobs that arrive.
+        let is_calm = job.is_followed && job.waiting_now() == 0;
+        let most = match job.estimate.mean_run {
+            Some(_) if is_calm => REST_MAX,
+            Some(_) => longest,
+            None if is_calm => longest,
+            None => self.interval,
         };
         match job.patience() {
             Span(0) => most,

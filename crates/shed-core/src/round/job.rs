@@ -78,6 +78,8 @@ pub struct JobView<'a> {
     /// How the pass came to this view.
     pub(crate) origin: Origin,
     pub(crate) appointment: Appointment,
+    /// Whether the executor names the jobs that have changed.
+    pub(crate) is_followed: bool,
     /// The news of the job that wait.
     pub(crate) news: News,
     /// The capacity that the job's attempts hold.
@@ -258,6 +260,7 @@ impl<'a> JobView<'a> {
             estimate,
             origin: Origin::Looked,
             appointment: Appointment::made(now),
+            is_followed: false,
             news: News::None,
             holdings: Holdings::default(),
             heard: Heard::default(),

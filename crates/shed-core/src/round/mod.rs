@@ -100,6 +100,7 @@ impl<'a> Round<'a> {
             let t_avg = measured.unwrap_or(unmeasured).seconds().max(0.0);
             let mut view = JobView::new(snapshot.now, t_avg, job, &unusable);
             view.heard = Heard::of(&view.estimate);
+            view.is_followed = matches!(changed, Changed::Marked(_));
             view
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);

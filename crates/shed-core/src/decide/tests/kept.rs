@@ -183,3 +183,25 @@ fn the_next_pass_is_due_when_the_news_of_a_job_have_waited() {
     let (plan, _) = passes.pass(&later(&launched, 0.2), &[1]);
     assert_eq!(next(&plan), Some(1.9));
 }
+
+#[test]
+fn a_job_without_waiting_tasks_is_judged_later_if_changes_are_named() {
+    let silent = |tasks: u32| {
+        let running = attempt(0).on(0).launched(20.0);
+        many(1, |name| {
+            let job = job(name).tasks(tasks).deadline_in(500.0);
+            job.task(0, [running.clone()])
+        })
+    };
+    let next = |snapshot: &Snapshot, changed: Changed<'_>| {
+        let (mut planner, mut memory) = (Planner::default(), Memory::default());
+        let plan = planner.decide(snapshot, &mut memory, &super::product(), changed);
+        let next = plan.report.next_pass;
+        next.map(|next| next.since(snapshot.now).seconds())
+    };
+    // 4 % of the 480 s that are left.
+    let named = Changed::Marked(&[true]);
+    assert_eq!(next(&silent(1), named), Some(19.2));
+    assert_eq!(next(&silent(2), named), Some(3.0));
+    assert_eq!(next(&silent(1), Changed::All), Some(3.0));
+}
