@@ -43,7 +43,7 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// When the group must be looked at if it has news, any of which may change its place.
+    /// When the group must be looked at if it has news. Without clones, any news may change its place.
     pub(super) fn news_at(&self) -> Option<Instant> {
         self.appointment.at(News::Urgent)
     }
