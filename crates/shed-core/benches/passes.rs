@@ -1,11 +1,14 @@
 //! The cost of one pass over a whole cluster under each kind of policy: it examines all jobs, unlike the simulator's
-//! exact passes.
+//! exact passes. Also the cost of the passes after it, each with news of one job.
 
-use shed_core::decide::decide;
+use std::sync::Arc;
+
+use shed_core::decide::{Changed, Planner, decide};
 use shed_core::fixtures::{AttemptBuilder, JobBuilder, attempt, job, world};
 use shed_core::memory::Memory;
 use shed_core::policy::Policy;
 use shed_core::snapshot::Snapshot;
+use shed_core::time::Span;
 
 #[path = "../tests/optimizer/instances.rs"]
 #[expect(dead_code, reason = "only the generator is wanted here")]
@@ -112,7 +115,75 @@ fn cluster(size: &Size) -> Snapshot {
     world.launch_overhead(3.0).build()
 }
 
+/// 2 000 jobs of 50 running attempts and 5 000 waiting jobs of 20 tasks, on 1 000 full nodes of one kind.
+fn large_cluster() -> Snapshot {
+    let mut random = Random(1);
+    let nodes = world(NOW, 1_000, 1_000 * 100);
+    let running = (0..2_000).map(|number| {
+        let mean = random.between(100.0, 2_000.0);
+        let ended = (0..10).map(|_| mean * random.between(0.5, 2.0));
+        let job = job(&format!("running-{number}"))
+            .cpu(1_000)
+            .tasks(70)
+            .ended_runs(ended.collect::<Vec<_>>())
+            .done(0..10)
+            .submitted(NOW - mean * random.between(0.5, 2.0))
+            .deadline_in(mean * random.between(2.0, 6.0));
+        (10..60).fold(job, |job, index: u32| {
+            let place = number * 50 + index as usize;
+            job.task(index, [running(&mut random, place % 1_000, mean)])
+        })
+    });
+    let running: Vec<JobBuilder> = running.collect();
+    let waiting = (0..5_000).map(|number| {
+        let mean = random.between(100.0, 2_000.0);
+        job(&format!("waiting-{number}"))
+            .cpu(1_000)
+            .tasks(20)
+            .submitted(NOW - mean * random.between(0.0, 0.5))
+            .deadline_in(mean * random.between(2.0, 6.0))
+    });
+    let jobs = running.into_iter().chain(waiting);
+    let world = jobs.fold(nodes, |world, job| world.job(job));
+    let mut snapshot = world.launch_overhead(3.0).build();
+    // Executors keep the jobs in this order, and share the lists of nodes.
+    let jobs = &mut snapshot.jobs;
+    jobs.sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
+    let all = Arc::clone(&jobs[0].eligible_nodes);
+    jobs.iter_mut()
+        .for_each(|job| job.eligible_nodes = Arc::clone(&all));
+    snapshot
+}
+
+fn report_news() {
+    let mut snapshot = large_cluster();
+    println!("news of one of 7 000 jobs, 100 000 attempts; {}", load());
+    for name in ["hadoop-ns", "shed-prime"] {
+        let policy: Policy = name.parse().unwrap();
+        let (mut planner, mut memory) = (Planner::default(), Memory::default());
+        planner.decide(&snapshot, &mut memory, &policy, Changed::All);
+        let mut next = 0;
+        let mut pass = || {
+            next = (next + 37) % snapshot.jobs.len();
+            // Later by so little that no job is due.
+            snapshot.now = snapshot.now.plus(Span(1));
+            let marked: Vec<bool> = (0..snapshot.jobs.len()).map(|at| at == next).collect();
+            planner.decide(&snapshot, &mut memory, &policy, Changed::Marked(&marked))
+        };
+        let allocations = allocation_counter::measure(|| drop(pass()));
+        let (least, median) = measure::time(41, &mut pass);
+        println!(
+            "  {name:<36} least {:>8.2} ms, median {:>8.2} ms; {} allocations, {} bytes",
+            ms(least),
+            ms(median),
+            allocations.count_total,
+            allocations.bytes_total,
+        );
+    }
+}
+
 fn main() {
+    report_news();
     for size in &SIZES {
         let snapshot = cluster(size);
         println!("{}; medians of {RUNS}, {}", size.name, load());

@@ -95,13 +95,31 @@ impl Holdings {
 
 /// The resources that some job requests, in the order of [`Amounts`].
 pub(crate) fn names(snapshot: &Snapshot) -> BTreeSet<&str> {
-    let demands = snapshot.jobs.iter().flat_map(|job| job.demand.iter());
-    demands.map(|(name, _)| name).collect()
+    let mut names = BTreeSet::new();
+    for alike in alike(snapshot) {
+        let demand = alike.first().map(|job| job.demand.iter());
+        names.extend(demand.into_iter().flatten().map(|(name, _)| name));
+    }
+    names
+}
+
+/// Neighbors of one demand: most jobs of a cluster request one of a few.
+fn alike(snapshot: &Snapshot) -> impl Iterator<Item = &[JobSnapshot]> {
+    snapshot
+        .jobs
+        .chunk_by(|one, next| one.demand == next.demand)
 }
 
 /// Amounts of the resources that some job requests, in one fixed order. A pass compares them once per launch and
 /// node, where walks through maps would take noticeable time.
 pub(crate) type Amounts = SmallVec<[i64; 4]>;
+
+/// Adds the demand to the amounts, or takes it from them.
+pub(crate) fn add(amounts: &mut [i64], demand: &[i64], sign: i64) {
+    for (amount, demand) in amounts.iter_mut().zip(demand) {
+        *amount = amount.saturating_add(sign * demand);
+    }
+}
 
 /// Whether the free amounts cover the demand.
 pub(crate) fn fits(room: &[i64], demand: &[i64]) -> bool {
@@ -125,9 +143,34 @@ pub(crate) struct Room {
     total: Amounts,
     /// The free part of each node, by position in the snapshot.
     nodes: Vec<Amounts>,
+    /// No node has more than this of a resource. Most jobs of a full cluster are refused by it without a look at the
+    /// nodes.
+    most: Amounts,
 }
 
 impl Room {
+    fn new(total: Amounts, nodes: Vec<Amounts>) -> Self {
+        let most = Amounts::new();
+        let mut room = Self { total, nodes, most };
+        room.bound();
+        room
+    }
+
+    /// Finds the least bound of what a node has.
+    pub(crate) fn bound(&mut self) {
+        self.most = self.total.iter().map(|_| i64::MIN).collect();
+        for node in &self.nodes {
+            for (most, room) in self.most.iter_mut().zip(node) {
+                *most = (*most).max(*room);
+            }
+        }
+    }
+
+    /// False only if no node covers the demand.
+    pub(crate) fn may_fit(&self, demand: &[i64]) -> bool {
+        fits(&self.most, demand)
+    }
+
     /// The free part of usable capacity.
     pub(crate) fn total(&self) -> &[i64] {
         &self.total
@@ -161,10 +204,11 @@ impl Room {
     }
 
     fn add(&mut self, node: Option<NodeIndex>, demand: &[i64], sign: i64) {
-        let node = node.and_then(|node| self.nodes.get_mut(node.0));
-        for room in std::iter::once(&mut self.total).chain(node) {
-            for (room, demand) in room.iter_mut().zip(demand) {
-                *room = room.saturating_add(sign * demand);
+        add(&mut self.total, demand, sign);
+        if let Some(node) = node.and_then(|node| self.nodes.get_mut(node.0)) {
+            add(node, demand, sign);
+            for (most, room) in self.most.iter_mut().zip(node) {
+                *most = (*most).max(*room);
             }
         }
     }
@@ -191,7 +235,8 @@ impl NodeQueue {
         let mut tiers = [Vec::new(), Vec::new(), Vec::new()];
         let [good, bad, worst] = &mut tiers;
         let is_in = |nodes: &[NodeIndex], node| nodes.binary_search(&node).is_ok();
-        for &node in job.eligible_nodes.iter() {
+        let may_fit = room.may_fit(demand);
+        for &node in job.eligible_nodes.iter().filter(|_| may_fit) {
             if room.fits_node(node, demand) {
                 let tier = match worse {
                     _ if job.avoid.contains(&node) => &mut *worst,
@@ -210,6 +255,11 @@ impl NodeQueue {
             tiers,
             next: [0; 3],
         }
+    }
+
+    /// Whether no node is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tiers.iter().all(Vec::is_empty)
     }
 
     /// A node that `fits`; one of `avoid` only if no other does. Launches rotate over the nodes, which spreads them.
@@ -296,26 +346,23 @@ impl Capacity {
         let amounts = |of: &Resources| names.iter().map(|name| of.get(name)).collect::<Amounts>();
         let usable = usable_beside(snapshot, capacity_share, &unusable);
         let mut used = Resources::default();
-        for (job, holdings) in snapshot.jobs.iter().zip(holdings) {
-            used.add_times(&job.demand, holdings.all);
+        let mut demands = Vec::with_capacity(snapshot.jobs.len());
+        let mut held = holdings.iter().map(|holdings| holdings.all);
+        for alike in alike(snapshot) {
+            let Some(first) = alike.first() else {
+                continue;
+            };
+            used.add_times(&first.demand, held.by_ref().take(alike.len()).sum());
+            let demand = amounts(&first.demand);
+            demands.extend(alike.iter().map(|_| demand.clone()));
         }
-        let room = Room {
-            total: amounts(&usable),
-            nodes: snapshot
-                .nodes
-                .iter()
-                .map(|node| match node.usable {
-                    true => amounts(&node.free),
-                    false => names.iter().map(|_| 0).collect(),
-                })
-                .collect(),
-        };
+        let nodes = snapshot.nodes.iter().map(|node| match node.usable {
+            true => amounts(&node.free),
+            false => names.iter().map(|_| 0).collect(),
+        });
+        let room = Room::new(amounts(&usable), nodes.collect());
         let mut capacity = Self {
-            demands: snapshot
-                .jobs
-                .iter()
-                .map(|job| amounts(&job.demand))
-                .collect(),
+            demands,
             usable_amounts: room.total.clone(),
             room_after_kills: room.clone(),
             room,

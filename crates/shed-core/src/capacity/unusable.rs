@@ -31,6 +31,7 @@ impl UnusableNodes {
 /// Whether some active job may use each node.
 fn eligible(snapshot: &Snapshot) -> Vec<bool> {
     let mut eligible = vec![false; snapshot.nodes.len()];
+    let mut left = eligible.len();
     let jobs = snapshot.jobs.iter();
     let mut last: Option<&Arc<[NodeIndex]>> = None;
     for job in jobs.filter(|job| job.phase == JobPhase::Active) {
@@ -41,8 +42,11 @@ fn eligible(snapshot: &Snapshot) -> Vec<bool> {
         last = Some(&job.eligible_nodes);
         for node in job.eligible_nodes.iter() {
             if let Some(flag) = eligible.get_mut(node.0) {
-                *flag = true;
+                left -= usize::from(!std::mem::replace(flag, true));
             }
+        }
+        if left == 0 {
+            break;
         }
     }
     eligible

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::capacity::{Amounts, AttemptId, NodeQueue, fits};
+use crate::capacity::{Amounts, AttemptId, NodeQueue, add, fits};
 use crate::ids::AttemptNumber;
 use crate::round::{AttemptEstimate, JobView, Round, TaskEstimate};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex};
@@ -57,25 +57,31 @@ impl Reserve {
 
     fn find_node(
         &mut self,
-        pass: &Round<'_>,
+        pass: &mut Round<'_>,
         evictions: &Evictions,
         job: &JobSnapshot,
         demand: &Amounts,
     ) -> Option<NodeIndex> {
         let position = self.position;
         let after = &pass.capacity.room_after_kills;
+        let is_bound = self.queue.is_none() && after.may_fit(demand);
         // Only an eviction gives capacity to a node that had none before.
         let freed = evictions.freed.iter().copied();
         let mut freed = freed.filter(|node| is_eligible(job, *node));
-        freed
-            .find(|&node| after.fits_node(node, demand))
-            .or_else(|| {
-                let queue = self.queue.get_or_insert_with(|| {
-                    let worse = [pass.doubtful(position), pass.slow(position)];
-                    NodeQueue::new(job, demand, after, worse)
-                });
-                queue.find(|node| after.fits_node(node, demand), &[])
-            })
+        let freed = freed.find(|&node| after.fits_node(node, demand));
+        if freed.is_some() {
+            return freed;
+        }
+        let queue = self.queue.get_or_insert_with(|| {
+            let worse = [pass.doubtful(position), pass.slow(position)];
+            NodeQueue::new(job, demand, after, worse)
+        });
+        if is_bound && queue.is_empty() {
+            // Most of the next jobs are refused without a look at the nodes.
+            pass.capacity.room_after_kills.bound();
+            return None;
+        }
+        queue.find(|node| after.fits_node(node, demand), &[])
     }
 }
 
@@ -319,10 +325,4 @@ fn survivor(
     let best = task.kept().map(|kept| kept.number);
     let all = task.attempts.iter().map(|attempt| attempt.number);
     best.into_iter().chain(all).find(|&number| stays(number))
-}
-
-fn add(room: &mut Amounts, demand: &Amounts, sign: i64) {
-    for (room, demand) in room.iter_mut().zip(demand) {
-        *room = room.saturating_add(sign * demand);
-    }
 }

@@ -8,7 +8,7 @@ use crate::policy::{KeptBeliefs, Policy};
 pub use admission::next_attempts;
 pub use ageing::may_be_served;
 
-pub use crate::round::{Appointment, Changed};
+pub use crate::round::{Appointment, Changed, News};
 use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};

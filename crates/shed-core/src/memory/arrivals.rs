@@ -41,12 +41,29 @@ fn as_before() -> bool {
     true
 }
 
-/// The jobs that arrived last.
+/// The jobs that arrived last, ascending by key. Each look at a job reads them all.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Arrivals(BTreeMap<JobKey, Arrival>);
+#[serde(from = "BTreeMap<JobKey, Arrival>", into = "BTreeMap<JobKey, Arrival>")]
+pub struct Arrivals(Vec<(JobKey, Arrival)>);
+
+impl From<BTreeMap<JobKey, Arrival>> for Arrivals {
+    fn from(arrivals: BTreeMap<JobKey, Arrival>) -> Self {
+        Self(arrivals.into_iter().collect())
+    }
+}
+
+impl From<Arrivals> for BTreeMap<JobKey, Arrival> {
+    fn from(arrivals: Arrivals) -> Self {
+        arrivals.0.into_iter().collect()
+    }
+}
 
 impl Arrivals {
+    /// The job's place, or where it belongs.
+    fn find(&self, key: &JobKey) -> Result<usize, usize> {
+        self.0.binary_search_by(|(other, _)| other.cmp(key))
+    }
+
     pub(super) fn are_none(&self) -> bool {
         self.0.is_empty()
     }
@@ -54,11 +71,19 @@ impl Arrivals {
     /// Remembers the job's demand, by the present estimate. If there are too many jobs, those that arrived first are
     /// forgotten.
     pub fn note(&mut self, key: &JobKey, arrival: Arrival) {
-        self.0.insert(key.clone(), arrival);
+        match self.find(key) {
+            Ok(at) => {
+                if let Some((_, known)) = self.0.get_mut(at) {
+                    *known = arrival;
+                }
+            }
+            Err(at) => self.0.insert(at, (key.clone(), arrival)),
+        }
         if self.0.len() > JOBS_MAX {
-            let oldest = self.0.iter().min_by_key(|(key, it)| (it.submitted, *key));
-            if let Some(key) = oldest.map(|(key, _)| key.clone()) {
-                self.0.remove(&key);
+            let all = self.0.iter().enumerate();
+            // Of equals the first by key.
+            if let Some((oldest, _)) = all.min_by_key(|(_, (_, it))| it.submitted) {
+                self.0.remove(oldest);
             }
         }
     }
@@ -66,24 +91,28 @@ impl Arrivals {
     /// Whether the job is remembered as one that has run.
     #[must_use]
     pub fn has_run(&self, key: &JobKey) -> bool {
-        self.0.get(key).is_some_and(|arrival| arrival.has_run)
+        let known = self.find(key).ok().and_then(|at| self.0.get(at));
+        known.is_some_and(|(_, arrival)| arrival.has_run)
     }
 
     /// Records whether the job has run, and whether its attempts hold capacity.
     pub fn mark(&mut self, key: &JobKey, has_run: bool, is_launched: bool) {
-        if let Some(arrival) = self.0.get_mut(key) {
+        let known = self.find(key).ok().and_then(|at| self.0.get_mut(at));
+        if let Some((_, arrival)) = known {
             (arrival.has_run, arrival.is_launched) = (has_run, is_launched);
         }
     }
 
     /// Forgets the job.
     pub fn withdraw(&mut self, key: &JobKey) {
-        self.0.remove(key);
+        if let Ok(at) = self.find(key) {
+            self.0.remove(at);
+        }
     }
 
     /// Forgets the jobs that were removed before their deadline and have never run: their users withdrew them.
     pub fn forget_withdrawn(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
-        self.0.retain(|key, arrival| {
+        self.0.retain(|(key, arrival)| {
             let may_have_run = arrival.has_run || arrival.is_launched;
             may_have_run || arrival.deadline <= now || is_present(key)
         });
@@ -92,19 +121,19 @@ impl Arrivals {
     /// Whether a job is remembered that has not run and still could be in time.
     #[must_use]
     pub fn may_be_withdrawn(&self, now: Instant) -> bool {
-        let mut all = self.0.values();
-        all.any(|arrival| !arrival.has_run && arrival.deadline > now)
+        let mut all = self.0.iter();
+        all.any(|(_, arrival)| !arrival.has_run && arrival.deadline > now)
     }
 
     /// When the first of the remembered jobs arrived.
     #[must_use]
     pub fn first(&self) -> Option<Instant> {
-        self.0.values().map(|arrival| arrival.submitted).min()
+        self.0.iter().map(|(_, arrival)| arrival.submitted).min()
     }
 
     /// All remembered jobs.
     pub fn iter(&self) -> impl Iterator<Item = (&JobKey, &Arrival)> {
-        self.0.iter()
+        self.0.iter().map(|(key, arrival)| (key, arrival))
     }
 }
 

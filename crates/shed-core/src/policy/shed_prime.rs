@@ -15,7 +15,7 @@
 use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;
 use crate::policy::prune::GRACE_MIN;
-use crate::round::{Assessment, JobView};
+use crate::round::{Assessment, JobView, REST_MAX};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
@@ -61,8 +61,9 @@ pub struct ShedPrime {
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
     pub timely: bool,
-    /// A job is judged again after twice the time for which its news wait, but at most after this if its times are
-    /// unknown, else after [`INTERVALS_MAX`] times this.
+    /// A job is judged again after twice the time for which its urgent news wait, but at most after this if its times
+    /// are unknown, else after [`INTERVALS_MAX`] times this. If no task waits and the executor names the jobs that
+    /// have changed, a job of unknown times is judged as late as others, and others at the latest after ten minutes.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -88,8 +89,13 @@ impl Default for ShedPrime {
 
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
+        let longest = Span(self.interval.0.saturating_mul(INTERVALS_MAX));
+        // The headroom that is kept from waiting tasks follows from the jobs that arrive.
+        let is_calm = job.is_followed && job.waiting_now() == 0;
         let most = match job.estimate.mean_run {
-            Some(_) => Span(self.interval.0.saturating_mul(INTERVALS_MAX)),
+            Some(_) if is_calm => REST_MAX,
+            Some(_) => longest,
+            None if is_calm => longest,
             None => self.interval,
         };
         match job.patience() {

@@ -4,12 +4,13 @@
 mod attempt;
 
 use std::cell::OnceCell;
+use std::f64::consts::LN_2;
 
 use crate::round::learn::Learner;
 use crate::round::slow::LnRatios;
 use smallvec::{SmallVec, smallvec};
 
-use crate::estimate::law::Law;
+use crate::estimate::law::{AttemptLaw, Law};
 use crate::ids::TaskIndex;
 use crate::snapshot::{
     AttemptSnapshot, AttemptState, JobSnapshot, Resume, ResumePoint, TaskSnapshot,
@@ -134,6 +135,8 @@ pub struct JobEstimate {
     pub(crate) attempts: usize,
     /// See [`JobEstimate::left`].
     left: OnceCell<[f64; 2]>,
+    /// See [`JobEstimate::own_median`].
+    median: OnceCell<Option<f64>>,
     /// Seconds that ended attempts took for a whole task: recorded winners, and successes that `settle` has not
     /// recorded yet. Without those a job whose healthy attempts end together would for an instant be judged by its
     /// slow ones alone.
@@ -153,6 +156,7 @@ impl JobEstimate {
             progress: 0.0,
             attempts: 0,
             left: OnceCell::new(),
+            median: OnceCell::new(),
             ended: job.ended_runs.iter().map(|run| run.seconds()).collect(),
         }
     }
@@ -281,6 +285,7 @@ impl JobEstimate {
         self.weigh(nodes, rate_prior);
         if let Some(learned) = learner.learn(job, self) {
             (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
+            self.median = OnceCell::new();
         }
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
@@ -316,6 +321,14 @@ impl JobEstimate {
         self.law.as_ref().filter(|_| !self.is_assumed)
     }
 
+    /// The median time of a task by that distribution, if it is finite and above 0.
+    pub(crate) fn own_median(&self) -> Option<f64> {
+        *self.median.get_or_init(|| {
+            let median = self.own_law().map(|law| law.quantile(-LN_2));
+            median.filter(|median| median.is_finite() && *median > 0.0)
+        })
+    }
+
     /// Assumes this distribution for a job without times of its own.
     pub(crate) fn assume(&mut self, law: Law) {
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
@@ -323,6 +336,7 @@ impl JobEstimate {
             attempt.judge(&law, self.slack);
         }
         (self.law, self.is_assumed) = (Some(law), true);
+        self.median = OnceCell::new();
     }
 
     /// Combines each attempt's reports with the job's median and the estimate of its node.

@@ -6,12 +6,12 @@ use crate::capacity::{Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneBudget, CloneReport, Feasibility, JobReport, KillReport, Refusal};
-use crate::round::estimates::{JobEstimate, TaskEstimate};
-use crate::round::kept::{Appointment, Kept, Origin, shifted};
+use crate::round::estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
+use crate::round::kept::{Appointment, Kept, News, Origin, shifted};
 use crate::round::slow::Heard;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
-    AttemptKind, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -78,8 +78,10 @@ pub struct JobView<'a> {
     /// How the pass came to this view.
     pub(crate) origin: Origin,
     pub(crate) appointment: Appointment,
-    /// Whether news of the job wait.
-    pub(crate) has_news: bool,
+    /// Whether the executor names the jobs that have changed.
+    pub(crate) is_followed: bool,
+    /// The news of the job that wait.
+    pub(crate) news: News,
     /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
     /// What its attempts show about nodes.
@@ -171,7 +173,7 @@ impl<'a> JobView<'a> {
         now: Instant,
         job: &'a JobSnapshot,
         (at, kept): (usize, Kept),
-        has_news: bool,
+        has_changed: bool,
         unusable: &UnusableNodes,
     ) -> Self {
         let mut view = Self {
@@ -180,7 +182,7 @@ impl<'a> JobView<'a> {
         };
         view.estimate.slack = job.deadline.map(|at| at.since(now).seconds());
         view.appointment = kept.appointment;
-        view.has_news = kept.has_news || has_news;
+        view.news = kept.news;
         (view.heard, view.is_new) = (kept.heard, kept.is_new);
         let elapsed = Span(-now.since(Instant(0)).0);
         view.rank = kept.rank.map(|rank| shifted(rank, elapsed));
@@ -189,12 +191,17 @@ impl<'a> JobView<'a> {
         (view.ln_pocd_before, view.ln_pocd_after) = (kept.ln_pocd, kept.ln_pocd);
         let left = |at: Instant| at.since(now).seconds().max(0.0);
         view.completion = kept.completes.map(left);
-        if has_news {
+        if has_changed {
+            view.news = view.news.max(News::Usual);
             let past = view.estimate.begin_again(job);
             let mut past = past.into_iter().peekable();
             view.count(now, unusable, |view, task| {
                 let known = std::iter::from_fn(|| past.next_if(|it| it.index <= task.index));
                 let known = known.filter(|it| it.index == task.index).last();
+                let shown = known.as_ref().map_or(&[][..], |known| &known.attempts);
+                if task.live().any(|attempt| is_urgent(attempt, shown)) {
+                    view.news = News::Urgent;
+                }
                 view.estimate
                     .note_known(now, view.t_avg, (job, task), known);
             });
@@ -253,7 +260,8 @@ impl<'a> JobView<'a> {
             estimate,
             origin: Origin::Looked,
             appointment: Appointment::made(now),
-            has_news: false,
+            is_followed: false,
+            news: News::None,
             holdings: Holdings::default(),
             heard: Heard::default(),
             view: 0,
@@ -493,7 +501,7 @@ impl<'a> JobView<'a> {
 
     /// Whether the job's facts may have changed since the pass before.
     pub(crate) fn has_changed(&self) -> bool {
-        self.is_looked_at() || self.has_news
+        self.is_looked_at() || self.news > News::None
     }
 
     pub(crate) fn report(&mut self, now: Instant) -> JobReport {
@@ -516,4 +524,10 @@ impl<'a> JobView<'a> {
             feasibility: self.feasibility,
         }
     }
+}
+
+/// Whether the attempt is news that the policy may act on at once; `shown` are the estimates of the task's attempts.
+fn is_urgent(attempt: &AttemptSnapshot, shown: &[AttemptEstimate]) -> bool {
+    let known = shown.iter().find(|known| known.number == attempt.number);
+    known.is_none_or(|known| attempt.progress.is_some() && !known.has_progress)
 }

@@ -2,8 +2,9 @@
 //!
 //! A pass *looks* at a job, which means that it estimates each attempt and has the policy judge the job, only
 //!
-//! - if the job has news and the last look was some time ago: [`PATIENCE`] of the job's usual task time or of its
-//!   slack, whichever is less; half of that suffices in a pass that is made anyway,
+//! - if the job has urgent [`News`] and the last look was some time ago: [`PATIENCE`] of the job's usual task time or
+//!   of its slack, whichever is less; half of that suffices in a pass that is made anyway,
+//! - if it has other news and the last look was [`USUAL_TIMES`] as long ago,
 //! - if its next moment of interest has come: its deadline, the end of a back-off, or the moment that the policy named,
 //! - or if the job is new, or the nodes have changed.
 //!
@@ -13,6 +14,7 @@
 //! at it.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::capacity::{Holdings, UnusableNodes};
 use crate::ids::{JobKey, NodeName, TaskIndex};
@@ -22,11 +24,14 @@ use crate::round::slow::Heard;
 use crate::snapshot::{JobSnapshot, Snapshot};
 use crate::time::{Instant, Span};
 
-/// The share of a job's usual task time, and of its slack, for which its news wait at most.
+/// The share of a job's usual task time, and of its slack, for which its urgent news wait at most.
 const PATIENCE: f64 = 0.02;
 
-/// News wait no longer than this, however long tasks take.
-const REST_MAX: Span = Span::from_seconds(600);
+/// The news that one of many attempts has started or ended waits this many times as long as urgent news.
+const USUAL_TIMES: i64 = 3;
+
+/// Urgent news wait no longer than this, however long tasks take.
+pub(crate) const REST_MAX: Span = Span::from_seconds(600);
 
 /// Close to the deadline the share is that of this part of the usual task time.
 const LEAST_SCALE: f64 = 0.25;
@@ -50,13 +55,26 @@ impl Changed<'_> {
     }
 }
 
+/// The news of a job since its last look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum News {
+    /// No fact has changed.
+    #[default]
+    None,
+    /// Facts have changed, which the policy will rarely act on at once.
+    Usual,
+    /// An attempt was launched, or reports for the first time. At launch a clone hedges best, and the first report
+    /// shows how fast the attempt is.
+    Urgent,
+}
+
 /// When a job must be looked at. A pass that is made shortly before looks at it as well, so that the looks at many
 /// jobs need few passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Appointment {
     /// The last look.
     pub(crate) looked: Instant,
-    /// How long news of the job wait after it.
+    /// How long urgent news of the job wait after it.
     rest: Span,
     /// When the policy needs to judge the job again.
     next: Option<Instant>,
@@ -85,21 +103,30 @@ impl Appointment {
 
     /// When the next pass must be made for the job.
     #[must_use]
-    pub fn at(&self, has_news: bool) -> Option<Instant> {
-        let news = has_news.then(|| self.looked.plus(self.rest));
+    pub fn at(&self, news: News) -> Option<Instant> {
+        let news = self.rest_of(news).map(|rest| self.looked.plus(rest));
         let moments = self.until.into_iter().chain(self.next);
         moments.chain(news).min()
     }
 
+    /// How long such news wait after the last look.
+    fn rest_of(&self, news: News) -> Option<Span> {
+        match news {
+            News::None => None,
+            News::Usual => Some(Span(self.rest.0.saturating_mul(USUAL_TIMES))),
+            News::Urgent => Some(self.rest),
+        }
+    }
+
     /// Whether a pass looks at the job.
     #[must_use]
-    pub fn is_due(&self, now: Instant, has_news: bool) -> bool {
+    pub fn is_due(&self, now: Instant, news: News) -> bool {
         let age = now.since(self.looked);
         let is_soon = |next: Instant| 4 * age.0 >= 3 * next.since(self.looked).0;
         age < Span(0)
             || self.until.is_some_and(|at| at <= now)
             || self.next.is_some_and(is_soon)
-            || has_news && 2 * age.0 >= self.rest.0
+            || self.rest_of(news).is_some_and(|rest| 2 * age.0 >= rest.0)
     }
 }
 
@@ -118,8 +145,8 @@ pub(crate) struct Kept {
     pub(crate) key: JobKey,
     submitted: Instant,
     pub(crate) appointment: Appointment,
-    /// Whether news of the job wait.
-    pub(crate) has_news: bool,
+    /// The news of the job that wait.
+    pub(crate) news: News,
     pub(crate) is_new: bool,
     pub(crate) estimate: JobEstimate,
     pub(crate) holdings: Holdings,
@@ -155,7 +182,7 @@ impl Kept {
                 rest,
                 ..view.appointment
             },
-            has_news: view.has_news,
+            news: view.news,
             is_new: view.is_new && !view.has_run(),
             estimate: view.estimate,
             holdings: view.holdings,
@@ -175,13 +202,19 @@ impl Kept {
         }
     }
 
-    /// When the job must be looked at, as far as is known now.
-    fn due(&self) -> Option<Instant> {
-        self.appointment.at(self.has_news)
+    /// The order of submission, then of keys.
+    fn order(&self, job: &JobSnapshot) -> Ordering {
+        let by_submission = self.submitted.cmp(&job.submitted);
+        // Mostly the same text, not only an equal one.
+        by_submission.then_with(|| match Arc::ptr_eq(&self.key.0, &job.key.0) {
+            true => Ordering::Equal,
+            false => self.key.cmp(&job.key),
+        })
     }
 
-    fn is_due(&self, now: Instant, has_news: bool) -> bool {
-        self.appointment.is_due(now, has_news || self.has_news)
+    /// When the job must be looked at, as far as is known now.
+    fn due(&self) -> Option<Instant> {
+        self.appointment.at(self.news)
     }
 }
 
@@ -210,15 +243,18 @@ impl KeptJobs {
         let mut views = Vec::with_capacity(snapshot.jobs.len());
         for (position, job) in snapshot.jobs.iter().enumerate() {
             let kept = past.take(job);
-            let has_news = changed.has(position);
+            let has_changed = changed.has(position);
             let kept = match changed {
                 Changed::All => None,
-                Changed::Marked(_) => kept.filter(|(_, kept)| !kept.is_due(now, has_news)),
+                Changed::Marked(_) => kept.filter(|(_, kept)| {
+                    let least = if has_changed { News::Usual } else { News::None };
+                    !kept.appointment.is_due(now, kept.news.max(least))
+                }),
             };
-            views.push(match kept {
-                None => look(job),
-                Some((at, kept)) => JobView::kept(now, job, (at, kept), has_news, unusable),
-            });
+            let view = kept.map(|it| JobView::kept(now, job, it, has_changed, unusable));
+            // Whether the news are urgent is known once the tasks are counted.
+            let view = view.filter(|view| !view.appointment.is_due(now, view.news));
+            views.push(view.unwrap_or_else(|| look(job)));
         }
         let gone = match changed {
             Changed::All => None,
@@ -268,7 +304,7 @@ pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64
 }
 
 impl JobView<'_> {
-    /// How long news of the job wait: while its times are unknown, by the time that it was given; 0 without either.
+    /// How long urgent news of the job wait: while its times are unknown, by the time that it was given; 0 without either.
     pub(crate) fn patience(&self) -> Span {
         let time = self.estimate.mean_run.or_else(|| self.limit());
         let time = time.filter(|time| time.is_finite() && *time > 0.0);
@@ -297,8 +333,10 @@ impl Past {
     /// The job's position then, and the findings about it.
     fn take(&mut self, job: &JobSnapshot) -> Option<(usize, Kept)> {
         while let Some(place) = self.jobs.get_mut(self.next) {
-            let kept = place.as_ref().map(|kept| (kept.submitted, &kept.key));
-            match kept.cmp(&Some((job.submitted, &job.key))) {
+            match place
+                .as_ref()
+                .map_or(Ordering::Less, |kept| kept.order(job))
+            {
                 Ordering::Less => self.next += 1,
                 Ordering::Equal => {
                     self.next += 1;

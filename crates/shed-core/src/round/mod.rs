@@ -29,7 +29,8 @@ mod work;
 pub use assess::Assessment;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use job::{Allowance, Claim, JobView, Worth};
-pub use kept::{Appointment, Changed};
+pub(crate) use kept::REST_MAX;
+pub use kept::{Appointment, Changed, News};
 pub(crate) use kept::{KeptJobs, Origin};
 use learn::Learner;
 pub(crate) use lessons::Lessons;
@@ -61,6 +62,8 @@ pub struct Round<'a> {
     pub(crate) capacity: Capacity,
     /// The jobs, in the snapshot's order.
     pub(crate) jobs: Vec<JobView<'a>>,
+    /// Their positions by submission, then by key.
+    by_submission: Vec<usize>,
     beliefs: Beliefs,
     /// The results of attempts on nodes where slow ones were given up.
     pub(crate) redraws: Redraws,
@@ -97,6 +100,7 @@ impl<'a> Round<'a> {
             let t_avg = measured.unwrap_or(unmeasured).seconds().max(0.0);
             let mut view = JobView::new(snapshot.now, t_avg, job, &unusable);
             view.heard = Heard::of(&view.estimate);
+            view.is_followed = matches!(changed, Changed::Marked(_));
             view
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
@@ -124,6 +128,7 @@ impl<'a> Round<'a> {
             arrivals: memory.arrivals().clone(),
             reserved: Vec::new(),
             jobs,
+            by_submission: by_submission(snapshot),
             gone,
             queue: None,
             work: Work::new(terms.work_max),
@@ -260,9 +265,7 @@ impl<'a> Round<'a> {
 
     /// The positions of the jobs by submission, then by key. A job's position in the snapshot does not matter.
     pub(crate) fn by_submission(&self) -> Vec<usize> {
-        let mut positions: Vec<usize> = (0..self.jobs.len()).collect();
-        positions.sort_by_key(|&at| self.jobs.get(at).map(|s| (s.job.submitted, &s.job.key)));
-        positions
+        self.by_submission.clone()
     }
 
     /// A node with capacity for an attempt of the job that no waiting first attempt counts on. It is one of `avoid`
@@ -316,7 +319,9 @@ impl<'a> Round<'a> {
         let mut lessons = Lessons::of(&mut self);
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in &mut self.jobs {
-            used_after.add_times(&state.job.demand, state.launched);
+            if state.launched > 0 {
+                used_after.add_times(&state.job.demand, state.launched);
+            }
             if state.is_looked_at() {
                 lessons.add(snapshot.now, state);
             }
@@ -343,6 +348,12 @@ impl<'a> Round<'a> {
         };
         (Plan { actions, report }, lessons, kept)
     }
+}
+
+fn by_submission(snapshot: &Snapshot) -> Vec<usize> {
+    let mut positions: Vec<usize> = (0..snapshot.jobs.len()).collect();
+    positions.sort_by_key(|&at| snapshot.jobs.get(at).map(|job| (job.submitted, &job.key)));
+    positions
 }
 
 /// A number in its total order.

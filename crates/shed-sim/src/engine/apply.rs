@@ -1,5 +1,6 @@
 //! Carrying out actions: the simulator's replacement for the operator's ledger, the apiserver and the kubelet.
 
+use shed_core::decide::News;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Kill, Move, Outcome, Settled};
 use shed_core::snapshot::{AttemptKind, AttemptState, JobPhase};
@@ -30,7 +31,7 @@ impl Engine<'_> {
 
     /// Carries out a settled action.
     pub(super) fn apply(&mut self, group: u32, action: &Settled) {
-        self.touch(group);
+        self.touch(group, News::Usual);
         self.tell_settled(group, action);
         let of_job = (TaskIndex(0), AttemptNumber(0));
         let (code, (task, attempt)) = match action {
@@ -92,7 +93,7 @@ impl Engine<'_> {
             facts.started = Some(now);
             facts.start_progress = begin;
         }
-        self.touch(id);
+        self.touch(id, News::Usual);
         self.queue.put(ends, Event::End(name));
         match first_report {
             Some(at) if at < ends && self.observes() => {
@@ -144,7 +145,7 @@ impl Engine<'_> {
 
     fn kill(&mut self, id: u32, kill: &Kill) {
         let now = self.now;
-        self.touch(id);
+        self.touch(id, News::Usual);
         let group = &mut self.groups[id as usize];
         let Some(at) = group.position(kill.task) else {
             return;
@@ -271,7 +272,7 @@ impl Engine<'_> {
             self.wait_again(id);
         }
         self.dirty.push((id, task));
-        self.touch(id);
+        self.touch(id, News::Usual);
         self.changed = true;
         if !self.unplaced.is_empty() {
             self.place_waiting();

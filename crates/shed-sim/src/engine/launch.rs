@@ -1,5 +1,6 @@
 //! Launching attempts and placing them on nodes.
 
+use shed_core::decide::News;
 use shed_core::ids::{AttemptNumber, NodeName};
 use shed_core::plan::Launch;
 use shed_core::snapshot::{AttemptKind, AttemptSnapshot, NodeIndex};
@@ -84,7 +85,7 @@ impl Engine<'_> {
             }
         }
         self.totals.attempts += 1;
-        self.touch(id);
+        self.touch(id, News::Urgent);
         self.count_slot(id, true);
         if is_alive_again && self.is_exact() {
             self.file(id);

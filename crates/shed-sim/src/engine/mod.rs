@@ -23,8 +23,8 @@ mod watch;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use shed_core::decide::decide;
 use shed_core::decide::places::has_places;
+use shed_core::decide::{News, decide};
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
@@ -441,7 +441,7 @@ impl<'a> Engine<'a> {
         }
         self.jobs[position as usize].active += 1;
         self.note_waiting(id);
-        self.touch(id);
+        self.touch(id, News::Urgent);
         self.touch_place(id, true);
         self.changed = true;
     }
@@ -514,7 +514,7 @@ impl<'a> Engine<'a> {
         let has_clones = self.groups[attempt.group as usize].clones > 0;
         self.planner.rivals |= has_clones;
         let id = attempt.group;
-        self.touch(id);
+        self.touch(id, News::Urgent);
         self.changed |= !matches!(self.planner.scope, Scope::Steady | Scope::Places);
         if self.is_exact() {
             self.note_report(slot);

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shed_core::decide::may_be_served;
 use shed_core::decide::places::{Place, Seen, places};
+use shed_core::decide::{News, may_be_served};
 use shed_core::ids::JobKey;
 use shed_core::plan::Move;
 use shed_core::snapshot::JobPhase;
@@ -175,7 +175,7 @@ impl Engine<'_> {
             _ => {}
         }
         let waits_for_retry = group.waiting > 0 && self.planner.retries;
-        let again = seen.appointment.at(false);
+        let again = seen.appointment.at(News::None);
         if let Some(at) = again.filter(|_| group.waiting > 0 && (observes || waits_for_retry)) {
             self.appoint(id, at.max(now.plus(Span(1))));
         }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use shed_core::decide::Appointment;
+use shed_core::decide::{Appointment, News};
 use shed_core::guard::GuardedPlanner;
 use shed_core::plan::Move;
 use shed_core::snapshot::Snapshot;
@@ -35,16 +35,17 @@ pub(super) struct Steady {
 /// When a group must be looked at.
 #[derive(Debug, Default)]
 pub(super) struct Attention {
-    /// Whether the facts have changed since the last pass, and since the last look.
+    /// Whether the facts have changed since the last pass.
     has_changed: bool,
-    has_news: bool,
+    /// The news since the last look.
+    news: News,
     appointment: Appointment,
 }
 
 impl Attention {
-    /// When the group must be looked at if it has news.
+    /// When the group must be looked at if it has news. Without clones, any news may change its place.
     pub(super) fn news_at(&self) -> Option<Instant> {
-        self.appointment.at(true)
+        self.appointment.at(News::Urgent)
     }
 
     /// The group was looked at.
@@ -55,15 +56,16 @@ impl Attention {
 
 impl Engine<'_> {
     /// The group's facts have changed.
-    pub(super) fn touch(&mut self, id: u32) {
+    pub(super) fn touch(&mut self, id: u32, news: News) {
         self.touch_place(id, false);
         if self.planner.scope != Scope::Steady {
             return;
         }
         let attention = &mut self.groups[id as usize].attention;
         attention.has_changed = true;
-        if !std::mem::replace(&mut attention.has_news, true) {
-            let at = attention.appointment.at(true);
+        if news > attention.news {
+            attention.news = news;
+            let at = attention.appointment.at(news);
             let at = at.map_or(self.now, |at| at.max(self.now));
             let wanted = &mut self.planner.steady.wanted;
             *wanted = Some(wanted.map_or(at, |wanted| wanted.min(at)));
@@ -129,8 +131,10 @@ impl Engine<'_> {
                 continue;
             };
             let attention = &mut group.attention;
-            let is_due = attention.appointment.is_due(self.now, attention.has_news);
-            attention.has_news &= !is_due;
+            let is_due = attention.appointment.is_due(self.now, attention.news);
+            if is_due {
+                attention.news = News::None;
+            }
             marked.push(std::mem::take(&mut attention.has_changed));
             if observes && is_due {
                 self.refresh(id, &mut facts);

@@ -7,7 +7,7 @@ use bolero::check;
 use proptest::prelude::*;
 
 use crate::decide::tests::brief;
-use crate::decide::{Changed, Planner, decide};
+use crate::decide::{Changed, News, Planner, decide};
 use crate::estimate::fit::LawChoice;
 use crate::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, Tenant};
@@ -392,7 +392,7 @@ proptest! {
         let first = planner.decide(&snapshot, &mut memory, &policy, Changed::All);
         let none = vec![false; snapshot.jobs.len()];
         let appointments = planner.appointments();
-        let due: Vec<bool> = appointments.map(|it| it.is_due(snapshot.now, false)).collect();
+        let due: Vec<bool> = appointments.map(|it| it.is_due(snapshot.now, News::None)).collect();
         let mut after = memory.clone();
         let kept = planner.decide(&snapshot, &mut after, &policy, Changed::Marked(&none));
         for ((kept, first), is_due) in found(&kept).iter().zip(found(&first)).zip(&due) {

@@ -30,19 +30,18 @@ impl Passes {
         passes
     }
 
-    /// A pass after news of the jobs at these positions, and how many jobs are due in it.
+    /// A pass after changes of the jobs at these positions, and how many jobs it looks at.
     fn pass(&mut self, snapshot: &Snapshot, news: &[usize]) -> (Plan, usize) {
         let marked: Vec<bool> = (0..snapshot.jobs.len())
             .map(|at| news.contains(&at))
             .collect();
-        let appointments = self.planner.appointments().zip(&marked);
-        let due = appointments.filter(|(it, has_news)| it.is_due(snapshot.now, **has_news));
-        let due = due.count();
         let changed = Changed::Marked(&marked);
         let plan = self
             .planner
             .decide(snapshot, &mut self.memory, &self.policy, changed);
-        (plan, due)
+        let appointments = self.planner.appointments();
+        let looked = appointments.filter(|it| it.looked == snapshot.now);
+        (plan, looked.count())
     }
 }
 
@@ -67,18 +66,41 @@ fn later(snapshot: &Snapshot, seconds: f64) -> Snapshot {
     }
 }
 
-#[test]
-fn a_pass_looks_at_jobs_with_news_and_not_at_the_others() {
-    let snapshot = many(1000, running);
-    let mut passes = Passes::after(&snapshot);
-    // News wait for 2 % of 95 s, or half of that in a pass that is made anyway.
-    let rows = [(0.5, vec![7], 0), (1.5, vec![7, 8], 2), (1.6, vec![], 0)];
-    for (seconds, news, expected) in rows {
-        let (_, due) = passes.pass(&later(&snapshot, seconds), &news);
-        assert_eq!(due, expected, "after {seconds} s");
+/// The same with another task, just launched, or with the first report of that task's attempt.
+fn with_another(name: &str, reports: bool) -> JobBuilder {
+    let launched = attempt(0).on(0).launched(20.0);
+    let attempt = match reports {
+        true => launched.progress(0.01, 22.5),
+        false => launched,
+    };
+    running(name).tasks(2).task(1, [attempt])
+}
+
+fn with_changes(snapshot: &Snapshot, changes: &[(usize, bool)]) -> Snapshot {
+    let mut snapshot = snapshot.clone();
+    for &(at, reports) in changes {
+        let name = snapshot.jobs[at].key.to_string();
+        let changed = world(20.0, 1, 0).job(with_another(&name, reports)).build();
+        snapshot.jobs[at].tasks = changed.jobs[0].tasks.clone();
     }
+    snapshot
+}
+
+#[test]
+fn a_pass_looks_soon_at_jobs_with_urgent_news_alone() {
+    let snapshot = many(1000, |name| running(name).tasks(2));
+    let mut passes = Passes::after(&snapshot);
+    // Urgent news wait for 2 % of 95 s, or half of that in a pass that is made anyway.
+    let launched = with_changes(&snapshot, &[(7, false), (8, false)]);
+    let rows = [(0.5, vec![7, 9], 0), (1.5, vec![8, 9], 2), (1.6, vec![], 0)];
+    for (seconds, news, expected) in rows {
+        let (_, looks) = passes.pass(&later(&launched, seconds), &news);
+        assert_eq!(looks, expected, "after {seconds} s");
+    }
+    let reported = with_changes(&snapshot, &[(7, true), (8, false)]);
+    assert_eq!(passes.pass(&later(&reported, 2.6), &[7, 8]).1, 1);
     // The policy judges each job again after 4 %, in a pass some time before.
-    assert_eq!(passes.pass(&later(&snapshot, 3.0), &[]).1, 998);
+    assert_eq!(passes.pass(&later(&reported, 3.0), &[]).1, 998);
 }
 
 #[test]
@@ -89,8 +111,8 @@ fn a_job_that_changes_at_every_event_is_looked_at_now_and_then() {
     let looks: usize = times
         .map(|at| passes.pass(&later(&snapshot, at), &[0]).1)
         .sum();
-    // Ten seconds, at least one second apart.
-    assert!((5..=10).contains(&looks), "{looks}");
+    // Ten seconds, and a look after each 3 % of 95 s.
+    assert_eq!(looks, 3);
 }
 
 #[test]
@@ -145,7 +167,7 @@ fn what_waits_is_known_without_a_look() {
 
 #[test]
 fn the_next_pass_is_due_when_the_news_of_a_job_have_waited() {
-    let snapshot = many(2, running);
+    let snapshot = many(2, |name| running(name).tasks(2));
     let mut passes = Passes::after(&snapshot);
     let next = |plan: &Plan| {
         plan.report
@@ -153,8 +175,33 @@ fn the_next_pass_is_due_when_the_news_of_a_job_have_waited() {
             .map(|next| next.since(at(20.0)).seconds())
     };
     let (plan, _) = passes.pass(&later(&snapshot, 0.1), &[]);
-    // 4 % of 95 s without news, 2 % with news.
+    // 4 % of 95 s without news and with usual ones, 2 % with urgent news.
     assert_eq!(next(&plan), Some(3.8));
-    let (plan, _) = passes.pass(&later(&snapshot, 0.2), &[1]);
+    let (plan, _) = passes.pass(&later(&snapshot, 0.15), &[0]);
+    assert_eq!(next(&plan), Some(3.8));
+    let launched = with_changes(&snapshot, &[(1, false)]);
+    let (plan, _) = passes.pass(&later(&launched, 0.2), &[1]);
     assert_eq!(next(&plan), Some(1.9));
+}
+
+#[test]
+fn a_job_without_waiting_tasks_is_judged_later_if_changes_are_named() {
+    let silent = |tasks: u32| {
+        let running = attempt(0).on(0).launched(20.0);
+        many(1, |name| {
+            let job = job(name).tasks(tasks).deadline_in(500.0);
+            job.task(0, [running.clone()])
+        })
+    };
+    let next = |snapshot: &Snapshot, changed: Changed<'_>| {
+        let (mut planner, mut memory) = (Planner::default(), Memory::default());
+        let plan = planner.decide(snapshot, &mut memory, &super::product(), changed);
+        let next = plan.report.next_pass;
+        next.map(|next| next.since(snapshot.now).seconds())
+    };
+    // 4 % of the 480 s that are left.
+    let named = Changed::Marked(&[true]);
+    assert_eq!(next(&silent(1), named), Some(19.2));
+    assert_eq!(next(&silent(2), named), Some(3.0));
+    assert_eq!(next(&silent(1), Changed::All), Some(3.0));
 }

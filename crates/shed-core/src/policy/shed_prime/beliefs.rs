@@ -2,7 +2,6 @@
 //! and whether it can still finish in time.
 
 use std::cell::Cell;
-use std::f64::consts::LN_2;
 
 use crate::estimate::law::AttemptLaw;
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
@@ -293,8 +292,7 @@ pub(super) fn usual_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
 
 /// The median time of a task, if any time of the job was observed or its user expects one.
 pub(super) fn known_time(state: &JobView<'_>) -> Option<f64> {
-    let median = state.estimate.own_law().map(|law| law.quantile(-LN_2));
-    median.filter(|median| median.is_finite() && *median > 0.0)
+    state.estimate.own_median()
 }
 
 /// The usual time of the job's tasks in seconds.

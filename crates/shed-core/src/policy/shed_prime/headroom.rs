@@ -6,6 +6,7 @@
 //! window and its variance Σ width · volume / window, over the jobs that came within the window. The cost of one more
 //! attempt is the value of the time share in which that demand exceeds the remaining capacity.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use crate::estimate::special::normal_tail_quantile;
@@ -104,9 +105,10 @@ fn limit(desk: &mut PrimeDesk<'_, '_>) {
         let claim = demands.map_or_else(Claim::default, |demands| demands.own.claim());
         desk.set_claim(position, claim);
     }
-    let held = Held::of(desk);
+    let (held, margin) = (Held::of(desk), Margin::default());
     for (position, demands) in demands.iter().enumerate() {
-        let allowance = demands.and_then(|demands| allowance(desk, position, demands, &held));
+        let of = |demands| allowance(desk, position, demands, (&held, &margin));
+        let allowance = demands.and_then(of);
         if let Some(state) = desk.job(position).filter(|_| allowance.is_some()) {
             let claim = Claim {
                 allowance,
@@ -217,7 +219,9 @@ struct Held {
 impl Held {
     fn of(desk: &PrimeDesk<'_, '_>) -> Self {
         let jobs = desk.jobs().iter();
+        // Most jobs that wait hold nothing.
         let mut sums: Vec<(f64, f64)> = jobs
+            .filter(|state| state.holds_room())
             .map(|state| (state.claim.density, state.held()))
             .collect();
         sums.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -236,12 +240,32 @@ impl Held {
     }
 }
 
+/// The number of standard deviations that demand exceeds at a risk. Most jobs of a pass have one of the bounds.
+#[derive(Default)]
+struct Margin {
+    least: OnceCell<f64>,
+    most: OnceCell<f64>,
+}
+
+impl Margin {
+    fn of(&self, risk: f64) -> f64 {
+        let found = || normal_tail_quantile(libm::log(risk));
+        if risk <= RISK_MIN {
+            *self.least.get_or_init(found)
+        } else if risk >= RISK_MAX {
+            *self.most.get_or_init(found)
+        } else {
+            found()
+        }
+    }
+}
+
 /// The allowance of the job, if headroom is kept from it.
 fn allowance(
     desk: &PrimeDesk<'_, '_>,
     position: usize,
     Demands { own: ask, others }: Demands,
-    held: &Held,
+    (held, margin): (&Held, &Margin),
 ) -> Option<Allowance> {
     let (state, demand) = (desk.job(position)?, others?);
     if state.launchable_now() == 0 || ask.share <= 0.0 {
@@ -250,7 +274,7 @@ fn allowance(
     let worth = state.worth_of_waiting() / ask.share;
     let up_to = TIMES_AS_MUCH * worth;
     let risk = (worth / demand.density).clamp(RISK_MIN, RISK_MAX);
-    let kept = demand.mean + normal_tail_quantile(libm::log(risk)) * demand.deviation;
+    let kept = demand.mean + margin.of(risk) * demand.deviation;
     let of_others = if state.claim.density <= up_to {
         held.up_to(up_to)
     } else {

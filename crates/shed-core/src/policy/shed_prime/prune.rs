@@ -97,7 +97,8 @@ fn ln_ratio(state: &JobView<'_>, attempt: &AttemptEstimate) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// Compares attempts with those that were given up on their nodes before, as soon as they have shown their speed.
+/// Compares attempts with those that were given up on their nodes before, as soon as they have shown their speed. That
+/// shows only when the pass looks at their job.
 pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
     let nodes = &desk.snapshot().nodes;
     let now = desk.now();
@@ -106,7 +107,7 @@ pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
         return;
     }
     redraws.retain(|name| nodes.iter().any(|node| node.name == *name));
-    for state in jobs {
+    for state in jobs.iter().filter(|state| state.is_looked_at()) {
         let tasks = state.estimate.tasks.iter();
         for attempt in tasks.flat_map(|task| &task.attempts) {
             let Some(node) = attempt.node.and_then(|node| nodes.get(node.0)) else {

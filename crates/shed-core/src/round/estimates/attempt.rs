@@ -31,6 +31,8 @@ pub struct AttemptEstimate {
     /// ln P(the attempt does not end in time).
     pub ln_miss: f64,
     pub(super) start_progress: f64,
+    /// Whether a report of the attempt has come, even one of no advance.
+    pub(crate) has_progress: bool,
 }
 
 impl AttemptEstimate {
@@ -93,6 +95,7 @@ impl AttemptEstimate {
             remaining: None,
             ln_miss: LN_CERTAIN,
             start_progress: attempt.start_progress,
+            has_progress: attempt.progress.is_some(),
         };
         if let (Some(progress), Some(started)) = (attempt.progress, started) {
             let base = Baseline::of(&progress, started, attempt.start_progress);

@@ -34,7 +34,7 @@ pub(super) fn testimonies(
     half_life: Span,
 ) -> Vec<Testimony> {
     let mut by_tenant: BTreeMap<&Tenant, (Vec<&JobView<'_>>, Remembered<'_>)> = BTreeMap::new();
-    for state in jobs {
+    for state in jobs.iter().filter(|state| !state.heard.is_empty()) {
         by_tenant
             .entry(&state.job.tenant)
             .or_default()
@@ -135,6 +135,11 @@ impl Evidence {
 pub(crate) struct Heard(Vec<(NodeIndex, Evidence)>);
 
 impl Heard {
+    /// Whether the attempts show nothing about any node.
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The evidence of the estimated attempts, before their estimates are combined with that of their nodes.
     pub(crate) fn of(estimate: &JobEstimate) -> Self {
         let attempts = estimate.tasks.iter().flat_map(|task| &task.attempts);
