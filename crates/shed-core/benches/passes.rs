@@ -19,10 +19,9 @@ use instances::Random;
 use measure::{load, ms};
 
 /// The first is the baseline of the others.
-const POLICIES: [&str; 5] = [
+const POLICIES: [&str; 4] = [
     "hadoop-ns",
     "shed-plus",
-    "s-resume-event",
     "shed-prime",
     "shed-prime{reserve=off,timely=off}",
 ];
