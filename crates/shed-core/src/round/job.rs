@@ -9,6 +9,7 @@ use crate::plan::{CloneBudget, CloneReport, Feasibility, JobReport, KillReport, 
 use crate::round::estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 use crate::round::kept::{Appointment, Kept, News, Origin, shifted};
 use crate::round::slow::Heard;
+use crate::round::specification::Specification;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
@@ -82,6 +83,8 @@ pub struct JobView<'a> {
     pub(crate) is_followed: bool,
     /// The news of the job that wait.
     pub(crate) news: News,
+    /// Its specification at the last look, if that was in an earlier pass.
+    pub(crate) specification: Option<Box<Specification>>,
     /// The capacity that the job's attempts hold.
     pub(crate) holdings: Holdings,
     /// What its attempts show about nodes.
@@ -183,6 +186,7 @@ impl<'a> JobView<'a> {
         view.estimate.slack = job.deadline.map(|at| at.since(now).seconds());
         view.appointment = kept.appointment;
         view.news = kept.news;
+        view.specification = Some(kept.specification);
         (view.heard, view.is_new) = (kept.heard, kept.is_new);
         let elapsed = Span(-now.since(Instant(0)).0);
         view.rank = kept.rank.map(|rank| shifted(rank, elapsed));
@@ -262,6 +266,7 @@ impl<'a> JobView<'a> {
             appointment: Appointment::made(now),
             is_followed: false,
             news: News::None,
+            specification: None,
             holdings: Holdings::default(),
             heard: Heard::default(),
             view: 0,

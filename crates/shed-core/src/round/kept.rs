@@ -5,6 +5,7 @@
 //! - if the job has urgent [`News`] and the last look was some time ago: [`PATIENCE`] of the job's usual task time or
 //!   of its slack, whichever is less; half of that suffices in a pass that is made anyway,
 //! - if it has other news and the last look was [`USUAL_TIMES`] as long ago,
+//! - if its user has changed it, or asks for the deadline that it could keep,
 //! - if its next moment of interest has come: its deadline, the end of a back-off, or the moment that the policy named,
 //! - or if the job is new, or the nodes have changed.
 //!
@@ -21,6 +22,7 @@ use crate::ids::{JobKey, NodeName, TaskIndex};
 use crate::round::estimates::JobEstimate;
 use crate::round::job::JobView;
 use crate::round::slow::Heard;
+use crate::round::specification::Specification;
 use crate::snapshot::{JobSnapshot, Snapshot};
 use crate::time::{Instant, Span};
 
@@ -147,6 +149,7 @@ pub(crate) struct Kept {
     pub(crate) appointment: Appointment,
     /// The news of the job that wait.
     pub(crate) news: News,
+    pub(crate) specification: Box<Specification>,
     pub(crate) is_new: bool,
     pub(crate) estimate: JobEstimate,
     pub(crate) holdings: Holdings,
@@ -169,7 +172,9 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// The findings at the end of a pass.
-    fn of(now: Instant, view: JobView<'_>) -> Self {
+    fn of(now: Instant, mut view: JobView<'_>) -> Self {
+        let specification = view.specification.take();
+        let specification = specification.unwrap_or_else(|| Box::new(Specification::of(view.job)));
         let rest = match view.origin {
             Origin::Looked => view.patience(),
             Origin::Kept(_) => view.appointment.rest,
@@ -183,6 +188,7 @@ impl Kept {
                 ..view.appointment
             },
             news: view.news,
+            specification,
             is_new: view.is_new && !view.has_run(),
             estimate: view.estimate,
             holdings: view.holdings,
@@ -210,6 +216,16 @@ impl Kept {
             true => Ordering::Equal,
             false => self.key.cmp(&job.key),
         })
+    }
+
+    /// Whether the pass must look at the job, as far as is known before its tasks are counted.
+    fn is_due(&self, now: Instant, job: &JobSnapshot, has_changed: bool) -> bool {
+        let least = match has_changed {
+            true => News::Usual,
+            false => News::None,
+        };
+        self.appointment.is_due(now, self.news.max(least))
+            || has_changed && (job.asks_feasibility || !self.specification.is_of(job))
     }
 
     /// When the job must be looked at, as far as is known now.
@@ -246,10 +262,7 @@ impl KeptJobs {
             let has_changed = changed.has(position);
             let kept = match changed {
                 Changed::All => None,
-                Changed::Marked(_) => kept.filter(|(_, kept)| {
-                    let least = if has_changed { News::Usual } else { News::None };
-                    !kept.appointment.is_due(now, kept.news.max(least))
-                }),
+                Changed::Marked(_) => kept.filter(|(_, it)| !it.is_due(now, job, has_changed)),
             };
             let view = kept.map(|it| JobView::kept(now, job, it, has_changed, unusable));
             // Whether the news are urgent is known once the tasks are counted.

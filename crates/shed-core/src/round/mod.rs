@@ -23,6 +23,7 @@ pub mod levels;
 mod measures;
 mod pocd;
 pub(crate) mod slow;
+mod specification;
 pub(crate) mod standing;
 mod work;
 

@@ -5,7 +5,7 @@ use crate::fixtures::{JobBuilder, at, attempt, brief, job, world};
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::policy::Policy;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{JobSnapshot, Snapshot};
 use crate::time::Span;
 
 /// A planner that has looked at every job.
@@ -101,6 +101,21 @@ fn a_pass_looks_soon_at_jobs_with_urgent_news_alone() {
     assert_eq!(passes.pass(&later(&reported, 2.6), &[7, 8]).1, 1);
     // The policy judges each job again after 4 %, in a pass some time before.
     assert_eq!(passes.pass(&later(&reported, 3.0), &[]).1, 998);
+}
+
+#[test]
+fn a_job_whose_user_changes_it_or_asks_is_looked_at_at_once() {
+    let cluster = many(10, running);
+    let change = |of: fn(&mut JobSnapshot)| {
+        let mut changed = later(&cluster, 0.1);
+        of(&mut changed.jobs[3]);
+        Passes::after(&cluster).pass(&changed, &[3]).1
+    };
+    assert_eq!(change(|_| ()), 0);
+    assert_eq!(change(|job| job.deadline = Some(at(900.0))), 1);
+    assert_eq!(change(|job| job.rules.max_clones_per_task = 1), 1);
+    assert_eq!(change(|job| job.rules.suspend = true), 1);
+    assert_eq!(change(|job| job.asks_feasibility = true), 1);
 }
 
 #[test]
