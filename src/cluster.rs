@@ -243,10 +243,15 @@ impl Stores {
         self.pods().others.clone()
     }
 
-    /// Names of nodes that attempts are on which have not ended.
+    /// Names of nodes without an object that attempts are on which have not ended.
     #[must_use]
-    pub fn nodes_of_attempts(&self) -> BTreeSet<Arc<str>> {
-        self.pods().nodes.keys().cloned().collect()
+    pub fn missing_nodes(&self) -> BTreeSet<Arc<str>> {
+        let nodes = self.nodes_guard();
+        let is_there =
+            |name: &Arc<str>| nodes.as_ref().is_some_and(|nodes| nodes.contains_key(name));
+        let pods = self.pods();
+        let missing = pods.nodes.keys().filter(|name| !is_there(name));
+        missing.cloned().collect()
     }
 
     /// The nodes.

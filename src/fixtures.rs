@@ -199,3 +199,24 @@ impl Drop for Agent {
         self.server.abort();
     }
 }
+
+/// A report of a pass that found nothing out about the job.
+pub fn report(key: &str) -> shed_core::plan::JobReport {
+    shed_core::plan::JobReport {
+        key: shed_core::ids::JobKey::from(key),
+        pocd_before: None,
+        pocd_after: None,
+        estimated_completion: None,
+        is_cut_short: false,
+        optimized: false,
+        stragglers: vec![],
+        clones: vec![],
+        kills: vec![],
+        refusals: vec![],
+        clone_budget: None,
+        waiting: 0,
+        kept_back: 0,
+        attempt_slot_seconds: None,
+        feasibility: None,
+    }
+}

@@ -4,7 +4,7 @@
 //! counts its launches, and plans nothing more for its job. So one job's slow write delays no other
 //! job's plan, and no slot is used twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 /// A job's uid.
 pub type JobUid = Arc<str>;
 
-/// Slices that wait or are in progress, and the last pass's reports.
+/// Slices that wait or are in progress, and the last report about each job.
 #[derive(Default)]
 pub struct Board {
     inner: Mutex<Inner>,
@@ -38,11 +38,15 @@ struct Slice {
 }
 
 impl Board {
-    /// Puts up the slices and the reports of a pass. The slice of a job that still has one is dropped.
+    /// Puts up the slices and the reports of a pass, which has one report for each job. The slice of a job that still
+    /// has one is dropped.
+    ///
+    /// Each report comes with whether the pass looked at its job. Otherwise the findings of the last look stay, and
+    /// only the numbers of waiting tasks are new.
     pub fn publish(
         &self,
         slices: HashMap<JobUid, Vec<Move>>,
-        reports: Vec<JobReport>,
+        reports: Vec<(JobReport, bool)>,
         ticks: Instant,
     ) {
         let mut inner = self.lock();
@@ -53,15 +57,33 @@ impl Board {
                 is_taken: false,
             });
         }
-        inner.reports = reports
-            .into_iter()
-            .map(|report| (Arc::clone(&report.key.0), report))
-            .collect();
+        let (known, count) = (&mut inner.reports, reports.len());
+        for (report, is_looked_at) in &reports {
+            match known.get_mut(&report.key.0).filter(|_| !is_looked_at) {
+                Some(known) => {
+                    known.waiting = report.waiting;
+                    known.kept_back = report.kept_back;
+                }
+                None => {
+                    known.insert(Arc::clone(&report.key.0), report.clone());
+                }
+            }
+        }
+        if known.len() != count {
+            let present: HashSet<&JobUid> = reports.iter().map(|(it, _)| &it.key.0).collect();
+            known.retain(|job, _| present.contains(job));
+        }
     }
 
     /// Stores the durable part of the planner's memory: the policy's state, by job.
-    pub fn remember(&self, states: HashMap<JobUid, String>) {
-        self.lock().states = states;
+    pub fn remember<'a>(&self, states: impl Iterator<Item = (&'a JobUid, &'a str)>) {
+        let mut inner = self.lock();
+        let mut before = std::mem::take(&mut inner.states);
+        let states = states.map(|(job, state)| {
+            let known = before.remove(job).filter(|known| known == state);
+            (Arc::clone(job), known.unwrap_or_else(|| state.to_owned()))
+        });
+        inner.states = states.collect();
     }
 
     /// The part of the policy's state for the job that must survive a failover.
@@ -109,7 +131,7 @@ impl Board {
         }
     }
 
-    /// The last pass's report about a job.
+    /// The report about a job, of the last pass that looked at it.
     #[must_use]
     pub fn report(&self, job: &str) -> Option<JobReport> {
         self.lock().reports.get(job).cloned()
@@ -191,6 +213,25 @@ mod tests {
         let (board, _) = board();
         assert!(is_held(&board, 4_999));
         assert!(!is_held(&board, 5_000));
+    }
+
+    #[test]
+    fn the_findings_of_the_last_look_at_a_job_stay() {
+        let report = |pocd: f64, waiting: u32| JobReport {
+            pocd_after: Some(pocd),
+            waiting,
+            ..crate::fixtures::report("j")
+        };
+        let board = Board::default();
+        let publish = |reports| board.publish(HashMap::new(), reports, Instant(0));
+        publish(vec![(report(0.5, 3), false)]);
+        assert_eq!(board.report("j"), Some(report(0.5, 3)), "it is the first");
+        publish(vec![(report(0.9, 2), false)]);
+        assert_eq!(board.report("j"), Some(report(0.5, 2)));
+        publish(vec![(report(0.9, 1), true)]);
+        assert_eq!(board.report("j"), Some(report(0.9, 1)));
+        publish(vec![]);
+        assert_eq!(board.report("j"), None, "the job is gone");
     }
 
     #[test]

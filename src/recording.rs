@@ -12,7 +12,7 @@ use shed_core::policy::Policy;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 use shed_record::schema::{Decided, Ended};
-use shed_record::{Fault, Pass, Recorder};
+use shed_record::{Basis, Fault, Pass, Recorder};
 
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
@@ -48,32 +48,48 @@ pub fn start(
 
 /// Moves of a pass, before any slice of it was refused.
 pub struct Decision {
-    /// The planner's memory before the pass.
-    pub memory: Memory,
+    /// What the pass was decided from, apart from the snapshot.
+    pub basis: Basis,
+    /// The memory before the pass, unless it is the one that the pass before left.
+    pub restated: Option<Memory>,
     /// The plan.
     pub plan: Plan,
     /// How the pass decided.
     pub decided: Decided,
 }
 
+/// What the next pass must be decided from, so that its recording can be replayed. `changed` has the jobs that may have
+/// changed since the pass before, by position; absent if all of them may have.
+pub fn basis(recorder: &Recorder, changed: Option<&[bool]>, memory: &Memory) -> Basis {
+    let needs_full_pass = recorder.needs_full_pass();
+    match changed.filter(|_| !needs_full_pass) {
+        None => Basis::Memory(memory.clone()),
+        Some(changed) => {
+            let positions = changed.iter().enumerate().filter(|(_, changed)| **changed);
+            Basis::PassBefore(positions.map(|(at, _)| at).collect())
+        }
+    }
+}
+
 /// Records a pass.
 pub fn record_pass(
     context: &Context,
     snapshot: &Snapshot,
-    references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
+    references: &HashMap<JobUid, ObjectRef<DeadlineJob>>,
     decision: Option<Decision>,
 ) {
     let (Some(recording), Some(decision)) = (&context.recording, decision) else {
         return;
     };
-    let references = references.into_iter();
-    let names = references.map(|(uid, reference)| {
-        let namespace = reference.namespace.unwrap_or_default();
-        (JobKey(uid), format!("{namespace}/{}", reference.name))
+    let names = references.iter().map(|(uid, reference)| {
+        let namespace = reference.namespace.as_deref().unwrap_or_default();
+        let name = format!("{namespace}/{}", reference.name);
+        (JobKey(Arc::clone(uid)), name)
     });
     recording.pass(Pass {
         snapshot: snapshot.clone(),
-        memory: decision.memory,
+        basis: decision.basis,
+        restated: decision.restated,
         plan: decision.plan,
         decided: decision.decided,
         names: names.collect(),

@@ -37,22 +37,25 @@ impl Stores {
         self.pods().by_owner.get(owner).cloned().unwrap_or_default()
     }
 
-    /// Owners of attempts that have not ended.
+    /// Those of the owners of attempts that have not ended.
     #[must_use]
-    pub fn owners_of_running(&self) -> Vec<Owner> {
-        self.owners(|tally| tally.running > 0)
+    pub fn owners_of_running(&self, is_meant: impl Fn(&Owner) -> bool) -> Vec<Owner> {
+        self.owners(|owner, tally| tally.running > 0 && is_meant(owner))
     }
 
     /// Owners of attempts that a finalizer holds.
     #[must_use]
     pub fn owners_of_tracked(&self) -> Vec<Owner> {
-        self.owners(|tally| tally.tracked > 0)
+        self.owners(|_, tally| tally.tracked > 0)
     }
 
-    fn owners(&self, is_meant: impl Fn(Tally) -> bool) -> Vec<Owner> {
+    fn owners(&self, is_meant: impl Fn(&Owner, Tally) -> bool) -> Vec<Owner> {
         let index = self.pods();
         self.count_visits(index.open.len());
-        let meant = index.open.iter().filter(|(_, tally)| is_meant(**tally));
+        let meant = index
+            .open
+            .iter()
+            .filter(|(owner, tally)| is_meant(owner, **tally));
         meant.map(|(owner, _)| owner.clone()).collect()
     }
 

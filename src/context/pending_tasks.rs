@@ -138,7 +138,7 @@ fn found(
 #[cfg(test)]
 mod tests {
     use shed_core::fixtures;
-    use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
+    use shed_core::ids::{AttemptNumber, TaskIndex};
     use shed_core::plan::Outcome;
     use shed_core::snapshot::{AttemptKind, Idempotency, KillKind};
 
@@ -173,21 +173,9 @@ mod tests {
 
         fn reports(mut self, waiting: u32, kept_back: u32) -> Self {
             self.report = Some(JobReport {
-                key: JobKey::from("a"),
-                pocd_before: None,
-                pocd_after: None,
-                estimated_completion: None,
-                is_cut_short: false,
-                optimized: false,
-                stragglers: vec![],
-                clones: vec![],
-                kills: vec![],
-                refusals: vec![],
-                clone_budget: None,
                 waiting,
                 kept_back,
-                attempt_slot_seconds: None,
-                feasibility: None,
+                ..crate::fixtures::report("a")
             });
             self
         }

@@ -23,8 +23,7 @@ pub fn jobs(
     positions: &BTreeMap<Arc<str>, NodeIndex>,
     now: Instant,
 ) -> Vec<JobSnapshot> {
-    let mut owners = stores.owners_of_running();
-    owners.retain(|owner| !known(owner));
+    let mut owners = stores.owners_of_running(|owner| !known(owner));
     owners.sort_unstable();
     let jobs = owners.iter().flat_map(|owner| {
         let alike = alike(stores, owner, positions);

@@ -12,11 +12,13 @@
 //! 10 seconds late: for example that a node has stopped to report while a pod on it is being deleted. Reconcilers
 //! read their jobs themselves.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use kube::runtime::reflector::ObjectRef;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, Obstacles};
+use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, Node, Obstacles};
 use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
@@ -25,7 +27,7 @@ use crate::cluster::identity::Owner;
 use crate::cluster::{Inbox, Stores};
 use crate::context::Context;
 use crate::plan_slices::JobUid;
-use crate::planner::nodes::NumberedNodes;
+use crate::planner::nodes::{NodeCharges, NumberedNodes};
 use crate::progress::jittered;
 
 /// A quiet job is looked at again after this time, up to a tenth more or less, so that the looks spread over the
@@ -50,6 +52,15 @@ pub(super) struct Rest {
     pub(super) owner: Owner,
 }
 
+/// Jobs by uid, as the planner addresses them. Passes share them, and a pass changes the entries that are new.
+#[derive(Clone, Default)]
+pub struct Addresses {
+    /// References to the jobs.
+    pub references: Arc<HashMap<JobUid, ObjectRef<DeadlineJob>>>,
+    /// Generations of their specifications.
+    pub generations: Arc<HashMap<JobUid, i64>>,
+}
+
 /// The jobs whose facts are known.
 #[derive(Default)]
 pub struct KnownJobs {
@@ -58,6 +69,24 @@ pub struct KnownJobs {
     jobs: HashMap<JobUid, Known>,
     uids: HashMap<Owner, JobUid>,
     nodes: Option<KnownNodes>,
+    /// Requests of the known jobs' attempts.
+    charges: NodeCharges,
+    /// The jobs of the last pass, in its order, and which of them this one need not look at.
+    last: Vec<JobSnapshot>,
+    stay: Vec<bool>,
+    /// Whether a pass has these jobs.
+    is_lent: bool,
+    /// The first position from which jobs have other positions than in the last pass, and the jobs before it that this
+    /// pass looked at.
+    moved_from: usize,
+    replaced: Vec<usize>,
+    addresses: Addresses,
+    /// Live jobs whose facts are not known.
+    unknown: BTreeSet<JobUid>,
+    /// The version of the live jobs in the last pass.
+    live_version: Option<u64>,
+    /// Whether anything may have changed since the last pass.
+    all_changed: bool,
     /// The namespaces that stopped new clones in the last pass.
     clone_stops: Arc<CloneStops>,
 }
@@ -66,8 +95,9 @@ struct Known {
     /// The object when the job was looked at.
     watched: Arc<DeadlineJob>,
     rest: Arc<Rest>,
-    /// Absent while a pass has them.
-    facts: Option<JobSnapshot>,
+    has_leftover: bool,
+    /// Position of its facts in the last pass; absent until the pass that learned them is over.
+    at: Option<usize>,
     until: Instant,
 }
 
@@ -79,8 +109,8 @@ pub(super) struct StopsNowAndBefore {
 
 struct KnownNodes {
     version: u64,
-    /// Nodes with attempts.
-    of_attempts: BTreeSet<Arc<str>>,
+    /// Nodes with attempts whose objects are gone.
+    missing: BTreeSet<Arc<str>>,
     numbered: NumberedNodes,
 }
 
@@ -100,13 +130,15 @@ impl KnownJobs {
         let changes = self.inbox.as_ref().map(|inbox| inbox.drain());
         let touched = context.memos.take_touched();
         let reported = context.progress.take_touched();
-        match changes.filter(|changes| !changes.all) {
+        self.all_changed = false;
+        // A pass that panicked has not put its facts back.
+        match changes.filter(|changes| !self.is_lent && !changes.all) {
             None => self.forget_all(),
             Some(changes) => {
                 let uids = changes.jobs.keys().filter_map(|owner| self.uids.get(owner));
                 let uids: Vec<JobUid> = uids.cloned().collect();
-                for uid in uids.iter().chain(&touched).chain(&reported) {
-                    self.forget(uid);
+                for uid in uids.into_iter().chain(touched).chain(reported) {
+                    self.doubt(uid);
                 }
             }
         }
@@ -115,18 +147,22 @@ impl KnownJobs {
     /// Numbers the nodes of this pass. After a change of the nodes, every job is looked at again.
     pub(super) fn number_nodes(&mut self, stores: &Stores) {
         let version = stores.nodes_version();
-        let of_attempts = stores.nodes_of_attempts();
-        let is_same =
-            |known: &KnownNodes| (known.version, &known.of_attempts) == (version, &of_attempts);
+        let missing = stores.missing_nodes();
+        let is_same = |known: &KnownNodes| (known.version, &known.missing) == (version, &missing);
         if self.inbox.is_some() && self.nodes.as_ref().is_some_and(is_same) {
             return;
         }
         self.forget_all();
         self.nodes = Some(KnownNodes {
             version,
-            numbered: NumberedNodes::of(stores, &of_attempts),
-            of_attempts,
+            numbered: NumberedNodes::of(stores, &missing),
+            missing,
         });
+    }
+
+    /// Whether anything may have changed since the last pass, and not only the jobs that this one looks at.
+    pub(super) fn all_changed(&self) -> bool {
+        self.all_changed
     }
 
     /// The namespaces that stop new clones. Every pass reads them, because they apply to known jobs too.
@@ -140,21 +176,75 @@ impl KnownJobs {
         self.nodes.as_ref().map(|known| &known.numbered)
     }
 
-    /// The facts about a job that needs no look, until [`KnownJobs::put_back`] returns them. This need not check for
+    /// Whether the owner is that of a known job's attempts.
+    pub(super) fn owns(&self, owner: &Owner) -> bool {
+        self.uids.contains_key(owner)
+    }
+
+    /// The live jobs that the pass must look at. The facts of the others are in its snapshot. This need not check for
     /// own writes or a quarantine, because both touch the job's memo.
-    pub(super) fn take(
+    pub(super) fn jobs_to_look_at(
         &mut self,
-        watched: &Arc<DeadlineJob>,
-        is_held: bool,
+        stores: &Stores,
+        is_held: impl Fn(&str) -> bool,
         ticks: Instant,
-    ) -> Option<Looked> {
-        let known = self.jobs.get_mut(watched.metadata.uid.as_deref()?)?;
-        let is_valid = Arc::ptr_eq(&known.watched, watched) && ticks < known.until && !is_held;
-        let facts = known.facts.take_if(|_| is_valid)?;
-        Some(Looked {
-            facts,
-            rest: Arc::clone(&known.rest),
-        })
+    ) -> Vec<Arc<DeadlineJob>> {
+        let version = Some(stores.live_version());
+        if std::mem::replace(&mut self.live_version, version) != version {
+            self.compare(&stores.live());
+        }
+        let jobs = self.jobs.iter();
+        let due = jobs.filter(|(uid, known)| ticks >= known.until || is_held(uid));
+        let due: Vec<JobUid> = due.map(|(uid, _)| Arc::clone(uid)).collect();
+        due.into_iter().for_each(|uid| self.doubt(uid));
+        for known in self.jobs.values() {
+            if let Some(stays) = known.at.and_then(|at| self.stay.get_mut(at)) {
+                *stays = true;
+            }
+        }
+        let unknown = std::mem::take(&mut self.unknown);
+        let live = unknown.iter().filter_map(|uid| stores.live_job(uid));
+        live.collect()
+    }
+
+    /// Finds the jobs that are new, that have changed or that are gone among the live ones.
+    fn compare(&mut self, live: &[Arc<DeadlineJob>]) {
+        let mut same = 0;
+        for watched in live {
+            let uid = watched.metadata.uid.as_deref().unwrap_or_default();
+            let known = self.jobs.get(uid);
+            if known.is_some_and(|known| Arc::ptr_eq(&known.watched, watched)) {
+                same += 1;
+            } else {
+                self.doubt(uid.into());
+            }
+        }
+        if same != self.jobs.len() {
+            let live = live.iter().filter_map(|job| job.metadata.uid.as_deref());
+            let live: HashSet<&str> = live.collect();
+            let gone = self.jobs.keys().filter(|uid| !live.contains(&***uid));
+            let gone: Vec<JobUid> = gone.cloned().collect();
+            gone.iter().for_each(|uid| self.forget(uid));
+        }
+    }
+
+    /// The next look at live jobs includes this one.
+    fn doubt(&mut self, uid: JobUid) {
+        self.forget(&uid);
+        self.unknown.insert(uid);
+    }
+
+    /// Notes which of the jobs that the pass looked at are not known.
+    pub(super) fn note_unknown(&mut self, looked: &[Arc<DeadlineJob>]) {
+        let uids = looked.iter().filter_map(|job| job.metadata.uid.as_deref());
+        let unknown = uids.filter(|uid| !self.jobs.contains_key(*uid));
+        self.unknown = unknown.map(Arc::from).collect();
+    }
+
+    /// Requests of leftover pods of the known jobs.
+    pub(super) fn leftovers(&self) -> impl Iterator<Item = &Leftover> {
+        let jobs = self.jobs.values().filter(|known| known.has_leftover);
+        jobs.map(|known| &known.rest.leftover)
     }
 
     /// Keeps a job that was looked at, if it is quiet. Its facts follow with [`KnownJobs::put_back`]. `is_settled`
@@ -167,42 +257,147 @@ impl KnownJobs {
         ticks: Instant,
     ) {
         let uid = &looked.facts.key.0;
+        self.address(watched, looked);
         if self.inbox.is_none() || !is_settled || !is_quiet(&looked.facts) {
-            return self.forget(uid);
+            return;
         }
+        self.charges.add(&looked.facts);
         self.uids.insert(looked.rest.owner.clone(), Arc::clone(uid));
         let known = Known {
             watched: Arc::clone(watched),
             rest: Arc::clone(&looked.rest),
-            facts: None,
+            has_leftover: !looked.rest.leftover.is_empty(),
+            at: None,
             until: ticks.plus(jittered(REVISIT, uid, 0)),
         };
         self.jobs.insert(Arc::clone(uid), known);
     }
 
-    /// Takes the facts of a pass back, and forgets the other jobs.
+    fn address(&mut self, watched: &DeadlineJob, looked: &Looked) {
+        let uid = &looked.facts.key.0;
+        let reference = ObjectRef::from_obj(watched);
+        let Addresses {
+            references,
+            generations,
+        } = &mut self.addresses;
+        if references.get(uid) != Some(&reference) {
+            Arc::make_mut(references).insert(Arc::clone(uid), reference);
+        }
+        let generation = looked.rest.generation;
+        if generations.get(uid) != Some(&generation) {
+            Arc::make_mut(generations).insert(Arc::clone(uid), generation);
+        }
+    }
+
+    /// Drops the addresses of the jobs that are gone, and returns them. The others are those that stay and `looked`.
+    pub(super) fn drop_gone(&mut self, looked: &[JobUid]) -> Vec<ObjectRef<DeadlineJob>> {
+        let stay = self.stay.iter().filter(|stays| **stays).count();
+        if stay + looked.len() == self.addresses.references.len() {
+            return Vec::new();
+        }
+        let looked: HashSet<&JobUid> = looked.iter().collect();
+        let is_there = |uid: &JobUid| self.jobs.contains_key(uid) || looked.contains(uid);
+        let Addresses {
+            references,
+            generations,
+        } = &mut self.addresses;
+        let gone = Arc::make_mut(references).extract_if(|uid, _| !is_there(uid));
+        let gone = gone.map(|(_, reference)| reference).collect();
+        Arc::make_mut(generations).retain(|uid, _| is_there(uid));
+        gone
+    }
+
+    /// The jobs of the pass in their order: those that stay, and these. Each comes with whether its facts may have
+    /// changed.
+    pub(super) fn order(&mut self, mut looked: Vec<JobSnapshot>) -> (Vec<JobSnapshot>, Vec<bool>) {
+        looked.sort_by(by_submission);
+        self.is_lent = true;
+        let last = std::mem::take(&mut self.last);
+        let stay = std::mem::take(&mut self.stay);
+        let most = last.len() + looked.len();
+        let (mut jobs, mut changed) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        self.moved_from = usize::MAX;
+        self.replaced.clear();
+        let mut looked = looked.into_iter().peekable();
+        for (before, (job, stays)) in last.into_iter().zip(stay).enumerate() {
+            if !stays {
+                continue;
+            }
+            while let Some(first) = looked.next_if(|it| by_submission(it, &job).is_lt()) {
+                self.replaced.push(jobs.len());
+                jobs.push(first);
+                changed.push(true);
+            }
+            if jobs.len() != before {
+                self.moved_from = self.moved_from.min(jobs.len());
+            }
+            jobs.push(job);
+            changed.push(false);
+        }
+        for job in looked {
+            self.replaced.push(jobs.len());
+            jobs.push(job);
+            changed.push(true);
+        }
+        (jobs, changed)
+    }
+
+    /// The nodes with the capacity that these jobs leave free.
+    pub(super) fn free_nodes(
+        &self,
+        others: &BTreeMap<Arc<str>, Resources>,
+        jobs: &[JobSnapshot],
+    ) -> Vec<Node> {
+        let Some(nodes) = self.nodes() else {
+            return Vec::new();
+        };
+        let mut charges = self.charges.clone();
+        let replaced = self.replaced.iter().filter_map(|at| jobs.get(*at));
+        let unknown = replaced.filter(|job| !self.jobs.contains_key(&job.key.0));
+        unknown.for_each(|job| charges.add(job));
+        nodes.snapshot(others, &charges)
+    }
+
+    /// Addresses of the jobs of this pass.
+    pub(super) fn addresses(&self) -> Addresses {
+        self.addresses.clone()
+    }
+
+    /// Takes the facts of a pass back.
     pub fn put_back(&mut self, jobs: Vec<JobSnapshot>) {
-        for facts in jobs {
-            if let Some(known) = self.jobs.get_mut(&facts.key.0) {
-                known.facts = Some(facts);
+        let moved = self.moved_from..jobs.len();
+        for at in self.replaced.drain(..).chain(moved) {
+            if let Some(known) = jobs.get(at).and_then(|job| self.jobs.get_mut(&job.key.0)) {
+                known.at = Some(at);
             }
         }
-        let gone = self.jobs.extract_if(|_, known| known.facts.is_none());
-        for (_, known) in gone {
-            self.uids.remove(&known.rest.owner);
-        }
+        self.stay = vec![false; jobs.len()];
+        self.last = jobs;
+        self.is_lent = false;
     }
 
     fn forget(&mut self, uid: &str) {
         if let Some(known) = self.jobs.remove(uid) {
             self.uids.remove(&known.rest.owner);
+            let facts = known.at.and_then(|at| self.last.get(at));
+            facts.into_iter().for_each(|job| self.charges.remove(job));
         }
     }
 
     fn forget_all(&mut self) {
+        self.all_changed = true;
         self.jobs.clear();
         self.uids.clear();
+        self.charges = NodeCharges::default();
+        self.last.clear();
+        self.stay.clear();
+        self.live_version = None;
     }
+}
+
+/// The order of a snapshot.
+fn by_submission(a: &JobSnapshot, b: &JobSnapshot) -> Ordering {
+    (a.submitted, &a.key).cmp(&(b.submitted, &b.key))
 }
 
 /// Whether the job's facts change with events alone, except for those that the planner may learn late.

@@ -15,15 +15,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
-use shed_core::guard::{Guarded, RefusedJobs, decide_guarded};
-use shed_core::ids::JobKey;
+use shed_core::decide::Changed;
+use shed_core::guard::{GuardedPlanner, Passed, RefusedJobs};
 use shed_core::memory::Memory;
-use shed_core::plan::{JobReport, Move, Plan, PlanReport};
+use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::Instant;
+use shed_record::Basis;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
@@ -54,42 +55,105 @@ pub async fn run(
     touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     context.stores.ready().await;
-    let mut memory = restored(&context);
-    let mut refused = RefusedJobs::default();
-    let mut series = HashSet::new();
-    let mut known = KnownJobs::following(&context.stores);
+    let mut passes = Passes::begin(Arc::clone(&context), policy, touched);
     loop {
+        let wake = passes.pass();
+        context.board.drained(SLICE_WAIT).await;
+        changed(&context, wake).await;
+    }
+}
+
+/// Planning passes, and what stays from one to the next.
+struct Passes {
+    context: Arc<Context>,
+    policy: Policy,
+    touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    memory: Memory,
+    /// Whether the memory is another one than the last pass has left.
+    is_memory_new: bool,
+    planner: GuardedPlanner,
+    known: KnownJobs,
+    refused: RefusedJobs,
+}
+
+impl Passes {
+    fn begin(
+        context: Arc<Context>,
+        policy: Policy,
+        touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    ) -> Self {
+        Self {
+            memory: restored(&context),
+            is_memory_new: true,
+            planner: GuardedPlanner::default(),
+            known: KnownJobs::following(&context.stores),
+            refused: RefusedJobs::default(),
+            context,
+            policy,
+            touched,
+        }
+    }
+
+    /// One pass. Returns how long to wait for the next one, if nothing happens.
+    fn pass(&mut self) -> Duration {
+        let context = Arc::clone(&self.context);
         // observe (no client required)
-        let view = observation::view_after(&context, &mut known);
+        let view = observation::view_after(&context, &mut self.known);
         let poll = context.watch.begin(None);
         // decide (no client required)
-        let before = context.recording.is_some().then(|| memory.clone());
-        let decided = timed(&context.metrics, || {
-            decide_guarded(&view.snapshot, memory, &policy)
-        });
-        tell(&context.metrics, &decided, &mut refused);
-        memory = decided.memory;
-        view.apart.keep_states(&mut memory);
-        remember(&context, &memory);
-        let decision = before.map(|memory| Decision {
-            memory,
-            plan: decided.plan.clone(),
-            decided: Decided::after(decided.panics),
-        });
+        let (passed, decision) = self.decide(&view);
         // check (no client required)
-        let mut plan =
-            keep_sound_slices(&context.metrics, &decided.snapshot, &policy, decided.plan);
+        let mut plan = keep_sound_slices(
+            &context.metrics,
+            &passed.snapshot,
+            &self.policy,
+            passed.plan,
+        );
         plan.actions
             .retain(|planned| !view.held.contains(&planned.job.0));
         // publish (no client required)
         let wake = next_pass(&plan.report, view.due, &context.clock);
-        publish(&context, &view, plan, &touched);
-        series = keep_series(&context.metrics, &view, series);
-        recording::record_pass(&context, &view.snapshot, view.references, decision);
-        known.put_back(view.snapshot.jobs);
+        let looked = self.planner.planner().looked(view.snapshot.now);
+        let looked: Vec<bool> = looked.collect();
+        drop_series(&context.metrics, &view.gone);
+        publish(&context, &view, plan, &looked, &self.touched);
+        recording::record_pass(
+            &context,
+            &view.snapshot,
+            &view.addresses.references,
+            decision,
+        );
+        self.known.put_back(view.snapshot.jobs);
         drop(poll);
-        context.board.drained(SLICE_WAIT).await;
-        changed(&context, wake).await;
+        wake
+    }
+
+    /// Decides on the view, and returns what a recording needs.
+    fn decide<'a>(&mut self, view: &'a observation::ClusterView) -> (Passed<'a>, Option<Decision>) {
+        let context = &self.context;
+        let marks = view.changed.as_deref();
+        let recorder = context.recording.as_ref();
+        let basis = recorder.map(|recorder| recording::basis(recorder, marks, &self.memory));
+        let is_restated = basis.is_some() && self.is_memory_new;
+        let restated = is_restated.then(|| self.memory.clone());
+        let news = match (marks, &basis) {
+            (Some(marks), None | Some(Basis::PassBefore(_))) => Changed::Marked(marks),
+            _ => Changed::All,
+        };
+        let passed = timed(&context.metrics, || {
+            self.planner
+                .decide(&view.snapshot, &mut self.memory, &self.policy, news)
+        });
+        tell(&context.metrics, &passed, &mut self.refused);
+        self.is_memory_new = view.apart.keep_states(&mut self.memory);
+        remember(context, &self.memory);
+        let decision = basis.map(|basis| Decision {
+            basis,
+            restated,
+            plan: passed.plan.clone(),
+            decided: Decided::after(passed.panics),
+        });
+        (passed, decision)
     }
 }
 
@@ -124,8 +188,8 @@ const POLICY_STATE_MAX: usize = 256;
 fn remember(context: &Context, memory: &Memory) {
     let states = memory.durable_states();
     let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
-    let by_job = bounded.map(|(key, state)| (Arc::clone(&key.0), state.to_owned()));
-    context.board.remember(by_job.collect());
+    let by_job = bounded.map(|(key, state)| (&key.0, state));
+    context.board.remember(by_job);
 }
 
 /// How long until the next pass, if nothing happens: the report's time is the apiserver's, `due` is by
@@ -139,16 +203,16 @@ fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Durati
 }
 
 /// Counts and logs the faults of a pass. The affected jobs get one attempt per task.
-fn tell(metrics: &Metrics, decided: &Guarded<'_>, refused: &mut RefusedJobs) {
-    for fault in refused.news(&decided.faults) {
+fn tell(metrics: &Metrics, passed: &Passed<'_>, refused: &mut RefusedJobs) {
+    for fault in refused.news(&passed.faults) {
         tracing::warn!(%fault, "facts refused");
         metrics.planning.jobs_rejected.inc();
     }
-    if decided.panics > 0 {
-        tracing::error!(times = decided.panics, "a decision panicked");
-        metrics.planning.panics.inc_by(u64::from(decided.panics));
+    if passed.panics > 0 {
+        tracing::error!(times = passed.panics, "a decision panicked");
+        metrics.planning.panics.inc_by(u64::from(passed.panics));
     }
-    let reports = decided.plan.report.jobs.iter();
+    let reports = passed.plan.report.jobs.iter();
     for job in reports.filter(|report| report.is_cut_short) {
         tracing::warn!(job = %job.key, "the pass ran out of work");
         metrics.planning.jobs_cut_short.inc();
@@ -194,13 +258,15 @@ fn keep_sound_slices(
     plan
 }
 
+/// Puts up the plan. `looked` has the jobs that the pass looked at, by position in the plan's report.
 fn publish(
     context: &Context,
     view: &observation::ClusterView,
     plan: Plan,
+    looked: &[bool],
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
-    export(context, view, &plan.report);
+    export(context, view, &plan.report, looked);
     let mut slices: HashMap<JobUid, Vec<Move>> = HashMap::new();
     for planned in plan.actions {
         slices
@@ -213,11 +279,14 @@ fn publish(
         .keys()
         .chain(&news)
         .chain(&view.news)
-        .filter_map(|uid| view.references.get(uid).cloned())
+        .filter_map(|uid| view.addresses.references.get(uid).cloned())
         .chain(view.apart.accused.iter().cloned())
         .collect();
-    let reports = plan.report.jobs.into_iter();
-    let reports = reports.filter(|report| view.references.contains_key(&report.key.0));
+    let reports = plan.report.jobs.into_iter().zip(looked.iter().copied());
+    // A job without an address has been looked at, because its facts count as changed in each pass.
+    let references = &view.addresses.references;
+    let reports = reports
+        .filter(|(report, is_looked_at)| !is_looked_at || references.contains_key(&report.key.0));
     let ticks = context.clock.ticks();
     context.board.publish(slices, reports.collect(), ticks);
     for job in jobs {
@@ -236,7 +305,8 @@ fn tell_feasibility(
     let mut news = Vec::new();
     for job in &report.jobs {
         let uid = &job.key.0;
-        let (Some(figures), Some(&generation)) = (&job.feasibility, view.generations.get(uid))
+        let (Some(figures), Some(&generation)) =
+            (&job.feasibility, view.addresses.generations.get(uid))
         else {
             continue;
         };
@@ -256,16 +326,10 @@ fn tell_feasibility(
 
 /// Drops the series of jobs that the last pass had and this one has not. A job that went while
 /// a pass was under way was exported once more after everybody else had forgotten it.
-fn keep_series(
-    metrics: &Metrics,
-    view: &observation::ClusterView,
-    before: HashSet<JobLabels>,
-) -> HashSet<JobLabels> {
-    let now: HashSet<JobLabels> = view.references.values().map(labels).collect();
-    for labels in before.iter().filter(|labels| !now.contains(labels)) {
-        metrics.forget_job(labels);
+fn drop_series(metrics: &Metrics, gone: &[ObjectRef<DeadlineJob>]) {
+    for job in gone {
+        metrics.forget_job(&labels(job));
     }
-    now
 }
 
 fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
@@ -275,9 +339,39 @@ fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
     }
 }
 
-fn export(context: &Context, view: &observation::ClusterView, report: &PlanReport) {
+/// Exports the capacity, and the figures of the jobs that have changed or that the pass looked at. Those of other jobs
+/// are the same as before.
+fn export(
+    context: &Context,
+    view: &observation::ClusterView,
+    report: &PlanReport,
+    looked: &[bool],
+) {
+    export_capacity(&context.metrics, &report.capacity);
     let metrics = &context.metrics;
-    let capacity = &report.capacity;
+    // After faults the positions are other ones, but then the pass has looked at every job.
+    let has_changed = |at: usize| {
+        let changed = view.changed.as_ref();
+        changed.is_none_or(|changed| changed.get(at).copied().unwrap_or(true))
+    };
+    let jobs = report.jobs.iter().zip(looked).zip(&view.snapshot.jobs);
+    for (at, ((job, is_looked_at), facts)) in jobs.enumerate() {
+        if !is_looked_at && !has_changed(at) && job.feasibility.is_none() {
+            continue;
+        }
+        for refusal in job.refusals.iter().filter(|_| job.optimized) {
+            let reason = refusal.why.label();
+            metrics.clones_refused.get_or_create(&Why { reason }).inc();
+        }
+        let reference = view.addresses.references.get(&job.key.0);
+        // Of two jobs with one key only the first is planned for.
+        if let Some(reference) = reference.filter(|_| facts.key == job.key) {
+            export_job(context, view.snapshot.now, job, facts, &labels(reference));
+        }
+    }
+}
+
+fn export_capacity(metrics: &Metrics, capacity: &CapacityReport) {
     for (gauge, amounts) in [
         (&metrics.capacity_used, &capacity.used_after),
         (&metrics.capacity_usable, &capacity.usable),
@@ -286,37 +380,27 @@ fn export(context: &Context, view: &observation::ClusterView, report: &PlanRepor
             gauge.get_or_create(&ResourceLabel { resource }).set(amount);
         }
     }
-    let jobs = view.snapshot.jobs.iter();
-    let facts: HashMap<&JobKey, &JobSnapshot> = jobs.map(|job| (&job.key, job)).collect();
-    for job in &report.jobs {
-        for refusal in job.refusals.iter().filter(|_| job.optimized) {
-            let reason = refusal.why.label();
-            metrics.clones_refused.get_or_create(&Why { reason }).inc();
-        }
-        let Some(reference) = view.references.get(&job.key.0) else {
-            continue;
-        };
-        let labels = labels(reference);
-        if let Some(pocd) = job.pocd_after {
-            metrics.jobs.pocd.get_or_create(&labels).set(pocd);
-            let facts = facts.get(&job.key);
-            let forecast =
-                facts.and_then(|facts| context.forecasts.say(facts, view.snapshot.now, pocd));
-            if let Some(forecast) = forecast {
-                metrics.jobs.forecast.get_or_create(&labels).set(forecast);
-            }
-        }
-        let deadline = facts.get(&job.key).and_then(|facts| facts.deadline);
-        export_times(metrics, job, deadline, &labels);
-    }
 }
 
-fn export_times(metrics: &Metrics, job: &JobReport, deadline: Option<Instant>, labels: &JobLabels) {
-    let earliest = job.feasibility.and_then(|figures| figures.earliest);
+fn export_job(
+    context: &Context,
+    now: Instant,
+    report: &JobReport,
+    facts: &JobSnapshot,
+    labels: &JobLabels,
+) {
+    let jobs = &context.metrics.jobs;
+    if let Some(pocd) = report.pocd_after {
+        jobs.pocd.get_or_create(labels).set(pocd);
+        if let Some(forecast) = context.forecasts.say(facts, now, pocd) {
+            jobs.forecast.get_or_create(labels).set(forecast);
+        }
+    }
+    let earliest = report.feasibility.and_then(|figures| figures.earliest);
     for (gauge, at) in [
-        (&metrics.jobs.expected, job.estimated_completion),
-        (&metrics.jobs.earliest, earliest),
-        (&metrics.jobs.deadline, deadline),
+        (&jobs.expected, report.estimated_completion),
+        (&jobs.earliest, earliest),
+        (&jobs.deadline, facts.deadline),
     ] {
         if let Some(at) = at {
             gauge.get_or_create(labels).set(at.0 as f64 / 1000.0);

@@ -30,10 +30,10 @@ pub(super) struct NumberedNodes {
 }
 
 impl NumberedNodes {
-    /// The nodes that the stores show, and those with attempts.
-    pub(super) fn of(stores: &Stores, of_attempts: &BTreeSet<Arc<str>>) -> Self {
+    /// The nodes that the stores show, and the missing ones that attempts are on.
+    pub(super) fn of(stores: &Stores, missing: &BTreeSet<Arc<str>>) -> Self {
         let mut facts = stores.nodes();
-        for name in of_attempts {
+        for name in missing {
             let missing = || NodeFacts::missing(Arc::clone(name));
             facts.entry(Arc::clone(name)).or_insert_with(missing);
         }
@@ -75,29 +75,20 @@ impl NumberedNodes {
         admitting.map(|(_, position)| position).collect()
     }
 
-    /// The nodes for the core, with the capacity that these jobs leave free. A node that accepts no
-    /// attempts has nothing free.
+    /// The nodes for the core, with the capacity that these attempts leave free. A node that accepts no attempts has
+    /// nothing free.
     pub(super) fn snapshot(
         &self,
         others: &BTreeMap<Arc<str>, Resources>,
-        jobs: &[JobSnapshot],
+        charges: &NodeCharges,
     ) -> Vec<Node> {
-        let mut held = vec![Resources::default(); self.facts.len()];
-        for job in jobs {
-            let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
-            for attempt in attempts.filter(|attempt| attempt.holds_capacity()) {
-                if let Some(NodeIndex(position)) = attempt.node {
-                    held[position].add(&job.demand);
-                }
-            }
-        }
-        let node = |(facts, held): (&NodeFacts, Resources)| {
+        let node = |(at, facts): (usize, &NodeFacts)| {
             let used_by_others = others.get(&facts.name).cloned().unwrap_or_default();
             let mut free = Resources::default();
             if facts.usable {
                 free = facts.allocatable.clone();
                 free.subtract(&used_by_others);
-                free.subtract(&held);
+                free.subtract(&charges.held(NodeIndex(at)));
             }
             Node {
                 name: NodeName(Arc::clone(&facts.name)),
@@ -107,8 +98,57 @@ impl NumberedNodes {
                 usable: facts.usable,
             }
         };
-        self.facts.iter().zip(held).map(node).collect()
+        self.facts.iter().enumerate().map(node).collect()
     }
+}
+
+/// The attempts that hold capacity, by node: each demand, and how many attempts have it.
+#[derive(Clone, Default)]
+pub(super) struct NodeCharges(Vec<Vec<(Resources, usize)>>);
+
+impl NodeCharges {
+    /// Charges the job's attempts to their nodes.
+    pub(super) fn add(&mut self, job: &JobSnapshot) {
+        for NodeIndex(node) in charged_nodes(job) {
+            if self.0.len() <= node {
+                self.0.resize_with(node + 1, Vec::new);
+            }
+            let known = &mut self.0[node];
+            match known.iter_mut().find(|(demand, _)| *demand == job.demand) {
+                Some((_, count)) => *count += 1,
+                None => known.push((job.demand.clone(), 1)),
+            }
+        }
+    }
+
+    /// Takes back what [`NodeCharges::add`] has charged for the job.
+    pub(super) fn remove(&mut self, job: &JobSnapshot) {
+        for NodeIndex(node) in charged_nodes(job) {
+            let Some(known) = self.0.get_mut(node) else {
+                continue;
+            };
+            if let Some((_, count)) = known.iter_mut().find(|(demand, _)| *demand == job.demand) {
+                *count -= 1;
+            }
+            known.retain(|(_, count)| *count > 0);
+        }
+    }
+
+    fn held(&self, node: NodeIndex) -> Resources {
+        let mut held = Resources::default();
+        for (demand, count) in self.0.get(node.0).into_iter().flatten() {
+            held.add_times(demand, *count);
+        }
+        held
+    }
+}
+
+/// The node of each attempt that holds capacity.
+fn charged_nodes(job: &JobSnapshot) -> impl Iterator<Item = NodeIndex> {
+    let attempts = job.tasks.iter().flat_map(|task| &task.attempts);
+    attempts
+        .filter(|attempt| attempt.holds_capacity())
+        .filter_map(|attempt| attempt.node)
 }
 
 #[cfg(test)]

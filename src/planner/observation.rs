@@ -1,7 +1,7 @@
 //! Builds the snapshot of a pass from stores, ledgers and reports. Capacity is counted by the
 //! ledgers, not by the pods. A recorded attempt therefore holds its slot before its pod exists.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
@@ -12,13 +12,14 @@ use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, Ledger};
+use crate::cluster::identity::Owner;
 use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
 use crate::job::leftover_pods::leftover;
 use crate::job::view::{JobView, Places, Sighting};
 use crate::plan_slices::JobUid;
 use crate::planner::departing_jobs;
-use crate::planner::known_jobs::{KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
+use crate::planner::known_jobs::{Addresses, KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined_jobs::{Apart, SetApart};
@@ -30,10 +31,10 @@ const SLICE_PATIENCE: Span = Span::from_seconds(5);
 pub struct ClusterView {
     /// The snapshot for the decision.
     pub snapshot: Snapshot,
-    /// Jobs by uid.
-    pub references: HashMap<JobUid, ObjectRef<DeadlineJob>>,
-    /// Generations of their specifications by uid.
-    pub generations: HashMap<JobUid, i64>,
+    /// The jobs by uid.
+    pub addresses: Addresses,
+    /// Jobs of the pass before that are gone.
+    pub gone: Vec<ObjectRef<DeadlineJob>>,
     /// Facts that the pass needs about the jobs it set apart.
     pub apart: SetApart,
     /// Jobs whose slices are not recorded yet. Their launches count, because they may be recorded
@@ -41,6 +42,9 @@ pub struct ClusterView {
     pub held: HashSet<JobUid>,
     /// Jobs that the pass looked at.
     pub looked: Vec<JobUid>,
+    /// The jobs of the snapshot whose facts may have changed since the pass before, by position; absent if anything
+    /// may have.
+    pub changed: Option<Vec<bool>>,
     /// Jobs whose attempts have become unplaceable, or placeable.
     pub news: Vec<JobUid>,
     /// When this should be looked at again though nothing happens, by the process's own clock.
@@ -57,33 +61,45 @@ impl ClusterView {
                 launch_overhead: context.progress.launch_overhead(),
                 launch_overheads: BTreeMap::new(),
             },
-            references: HashMap::new(),
-            generations: HashMap::new(),
+            addresses: Addresses::default(),
+            gone: Vec::new(),
             apart: SetApart::default(),
             held,
             looked: Vec::new(),
+            changed: None,
             news: Vec::new(),
             due: None,
         }
     }
 
-    fn add(&mut self, watched: &DeadlineJob, looked: Looked) {
-        let uid = Arc::clone(&looked.facts.key.0);
-        let generation = looked.rest.generation;
-        self.generations.insert(Arc::clone(&uid), generation);
-        let reference = ObjectRef::from_obj(watched);
-        self.references.insert(uid, reference);
-        self.snapshot.jobs.push(looked.facts);
-    }
-
-    /// Notes whether new clones of the job are stopped. If that changed, so does the job's condition.
-    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, stops: &StopsNowAndBefore) {
+    /// Notes whether new clones of the job are stopped. Returns whether that changed the facts. The job's condition
+    /// names the reason, which may change too.
+    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, stops: &StopsNowAndBefore) -> bool {
         let namespace = &facts.tenant.0;
         let [now, before] = [&stops.now, &stops.before].map(|stops| stops.of(namespace));
+        let was_stopped = facts.obstacles.clones_stopped;
         facts.obstacles.clones_stopped = now.is_some();
         if now != before {
             self.news.push(Arc::clone(&facts.key.0));
         }
+        was_stopped != facts.obstacles.clones_stopped
+    }
+
+    /// Takes over the jobs and marks. A stop of clones may have changed those that the pass did not look at.
+    fn take(
+        &mut self,
+        (mut jobs, mut changed): (Vec<JobSnapshot>, Vec<bool>),
+        all_changed: bool,
+        stops: &StopsNowAndBefore,
+    ) {
+        if stops.now != stops.before {
+            let kept = jobs.iter_mut().zip(&mut changed);
+            for (facts, changed) in kept.filter(|(_, changed)| !**changed) {
+                *changed = self.note_clone_stop(facts, stops);
+            }
+        }
+        self.snapshot.jobs = jobs;
+        self.changed = (!all_changed).then_some(changed);
     }
 
     fn note(&mut self, uid: &JobUid, obstacles: &Obstacles) {
@@ -113,54 +129,49 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let mut others = context.stores.used_by_others();
     let mut apart = Apart::begin(context);
     let stops = known.clone_stops(&context.stores);
-    for watched in context.stores.live() {
-        let slice = watched
-            .metadata
-            .uid
-            .as_deref()
-            .and_then(|uid| held.get(uid));
-        let slice = slice.map(Vec::as_slice);
-        let looked = known.take(&watched, slice.is_some(), ticks).or_else(|| {
-            let held = slice.unwrap_or_default();
-            apart.look(&watched, |newest| {
-                look(context, (&watched, newest), held, known, &mut view, ticks)
-            })
+    let mut jobs = Vec::new();
+    let is_held = |uid: &str| held.contains_key(uid);
+    let live = known.jobs_to_look_at(&context.stores, is_held, ticks);
+    for leftover in known.leftovers() {
+        charge_leftover(leftover, &mut others);
+    }
+    for watched in &live {
+        let uid = watched.metadata.uid.as_deref();
+        let slice = uid.and_then(|uid| held.get(uid));
+        let slice = slice.map_or(&[][..], Vec::as_slice);
+        let looked = apart.look(watched, |newest| {
+            look(context, (watched, newest), slice, known, &mut view, ticks)
         });
-        let Some(mut looked) = looked else {
+        let Some(Looked { mut facts, rest }) = looked else {
             continue;
         };
-        view.note_clone_stop(&mut looked.facts, &stops);
-        owners.insert(looked.rest.owner.clone());
-        charge_leftover(&looked.rest.leftover, &mut others);
-        view.add(&watched, looked);
+        view.note_clone_stop(&mut facts, &stops);
+        owners.insert(rest.owner.clone());
+        charge_leftover(&rest.leftover, &mut others);
+        jobs.push(facts);
     }
+    known.note_unknown(&live);
     let Some(nodes) = known.nodes() else {
         return view;
     };
     owners.extend(apart.owners());
-    let departing = departing_jobs::jobs(
-        &context.stores,
-        |owner| owners.contains(owner),
-        &nodes.positions,
-        now,
-    );
-    view.snapshot.jobs.extend(departing);
-    view.snapshot
-        .jobs
-        .extend(apart.facts(&nodes.positions, now));
+    let is_planned = |owner: &Owner| owners.contains(owner) || known.owns(owner);
+    let departing = departing_jobs::jobs(&context.stores, is_planned, &nodes.positions, now);
+    jobs.extend(departing);
+    jobs.extend(apart.facts(&nodes.positions, now));
     view.apart = apart.end();
-    view.snapshot
-        .jobs
-        .sort_by(|a, b| (a.submitted, &a.key).cmp(&(b.submitted, &b.key)));
-    view.snapshot.nodes = nodes.snapshot(&others, &view.snapshot.jobs);
+    view.gone = known.drop_gone(&view.looked);
+    view.addresses = known.addresses();
+    view.take(known.order(jobs), known.all_changed(), &stops);
+    view.snapshot.nodes = known.free_nodes(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
-    obstacles::note_room(context, &view.snapshot, &view.looked);
+    obstacles::note_room(context, &view.snapshot, view.changed.as_deref());
     view
 }
 
 /// Looks at a job as a pass does, and takes nothing from it: a panic of this is a panic of a pass.
 pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
-    let nodes = NumberedNodes::of(&context.stores, &context.stores.nodes_of_attempts());
+    let nodes = NumberedNodes::of(&context.stores, &context.stores.missing_nodes());
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
     // A pass must not change the job's memory.
     let before = context.memos.look(&uid, |memo| memo.placement.clone());
@@ -180,6 +191,9 @@ fn is_planned(watched: &DeadlineJob) -> bool {
 /// Launch overheads, as measured in the namespaces of these jobs.
 fn launch_overheads(context: &Context, jobs: &[JobSnapshot]) -> BTreeMap<Tenant, Span> {
     let measured = context.progress.launch_overheads();
+    if measured.is_empty() {
+        return BTreeMap::new();
+    }
     let tenants = jobs.iter().map(|job| &job.tenant);
     let known = tenants.filter_map(|tenant| Some((tenant.clone(), *measured.get(&tenant.0)?)));
     known.collect()

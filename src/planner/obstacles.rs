@@ -1,6 +1,5 @@
 //! Obstacles to creating or placing a job's attempts, among the facts that a pass decides on.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use shed_core::resources::Resources;
@@ -16,7 +15,6 @@ use crate::context::creation::Count;
 use crate::context::placement::Input;
 use crate::context::{Context, Memo};
 use crate::job::view::JobView;
-use crate::plan_slices::JobUid;
 
 /// Result of a check.
 pub struct Obstacles {
@@ -110,12 +108,13 @@ pub(super) fn bound(
     obstacles.attempts_max = Some(obstacles.attempts_max.map_or(most, |other| other.min(most)));
 }
 
-/// Records, for jobs that wait for capacity, whether the planner counts any.
-pub(super) fn note_room(context: &Context, snapshot: &Snapshot, looked: &[JobUid]) {
+/// Records, for jobs that wait for capacity, whether the planner counts any. `changed` has the jobs whose facts may have
+/// changed, by position; absent if all of them may have.
+pub(super) fn note_room(context: &Context, snapshot: &Snapshot, changed: Option<&[bool]>) {
     let ticks = context.clock.ticks();
-    let looked: HashSet<&JobUid> = looked.iter().collect();
-    let jobs = snapshot.jobs.iter();
-    for job in jobs.filter(|job| looked.contains(&job.key.0)) {
+    let has_changed = |at: usize| changed.is_none_or(|changed| changed.get(at) == Some(&true));
+    let jobs = snapshot.jobs.iter().enumerate();
+    for (_, job) in jobs.filter(|(at, _)| has_changed(*at)) {
         let uid = Arc::clone(&job.key.0);
         context.memos.change(&uid, |memo| {
             if memo.placement.waits_for_room() {

@@ -40,15 +40,18 @@ pub struct SetApart {
 }
 
 impl SetApart {
-    /// Keeps the policy's state for a job while nothing is decided for it.
-    pub fn keep_states(&self, memory: &mut Memory) {
+    /// Keeps the policy's state for a job while nothing is decided for it. Returns whether that changed the memory.
+    pub fn keep_states(&self, memory: &mut Memory) -> bool {
+        let mut has_changed = false;
         for (key, durable) in &self.states {
             let known = memory.state(key).cloned().unwrap_or_default();
             if known.durable.is_empty() {
                 let durable = durable.clone();
+                has_changed |= !durable.is_empty();
                 memory.set_state(key.clone(), PolicyState { durable, ..known });
             }
         }
+        has_changed
     }
 }
 

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 
 use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, attempt, job, world};
-use shed_core::guard::decide_guarded_by;
+use shed_core::guard::policies;
 use shed_core::ids::JobKey;
 use shed_core::plan::PlannedMove;
 use shed_core::policy::Speculation;
 use shed_core::time::{Instant, Span};
-use shed_record::{Fault, Item, Reader, Recorder};
+use shed_record::{Fault, Item, Reader, Recorder, Replayer};
 use tokio::time::{sleep, timeout};
 
 use super::*;
@@ -108,33 +108,13 @@ async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn series_that_a_pass_wrote_for_a_job_that_was_gone_by_then_go_with_the_next() {
-    let (_api, process) = cluster(|_| {});
-    let metrics = &process.context.shared.metrics;
-    let view = observation::view(&process.context.shared);
-    let shown = keep_series(metrics, &view, HashSet::new());
-    let series = shown.iter().next().expect("the job");
-    metrics.jobs.pocd.get_or_create(series).set(0.5);
-    let of_pass = |view: &observation::ClusterView| {
-        keep_series(metrics, view, shown.clone());
-        metrics.page().unwrap().contains(r#"job_name="count""#)
-    };
-    assert!(of_pass(&view));
-    let without_job = observation::ClusterView {
-        references: HashMap::new(),
-        ..view
-    };
-    assert!(!of_pass(&without_job));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     let (api, process) = cluster(|_| {});
     let context = &process.context.shared;
     let view = observation::view(context);
-    let plan = decide_guarded(&view.snapshot, Memory::default(), &policy()).plan;
+    let plan = guarded(&view.snapshot, &policy()).plan;
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    publish(context, &view, plan, &touched);
+    publish(context, &view, plan, &[true], &touched);
     assert_eq!(jobs.try_recv().unwrap().name, "count");
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
     assert_eq!(context.board.take(&uid).len(), 2);
@@ -159,34 +139,51 @@ async fn what_is_recorded_is_decided_again_alike() {
     process.reconcile(api.job()).await.unwrap();
     sleep(PASS_PERIOD_MAX * 3).await;
     planner.abort();
+    // A second term of the same process has another memory.
+    let (touched, _jobs) = mpsc::unbounded_channel();
+    let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
+    sleep(PASS_PERIOD_MAX * 3).await;
+    planner.abort();
     process.context.shared.recording.as_ref().unwrap().finish();
     let mut reader = Reader::open(&folder).unwrap();
-    let (mut memory, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
+    let (mut replayer, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
+    let mut incremental = 0;
     while let Some(item) = reader.next_item().unwrap() {
         match item {
             Item::File(header, recorded) => {
                 assert_eq!(*recorded, policy());
-                memory = Some(header.memory);
+                replayer = Some(Replayer::new(header.memory));
             }
             Item::Pass {
+                changed,
                 decided,
                 plan,
                 names,
                 ..
             } => {
-                let before = memory.take().expect("a memory");
-                let (again, after) = decided.again(reader.snapshot(), before, &policy());
+                let replayer: &mut Replayer = replayer.as_mut().expect("a header");
+                let changed = changed.as_deref();
+                let again = replayer.pass(reader.snapshot(), &policy(), changed, decided);
                 assert_eq!(*plan, again);
-                memory = Some(after);
+                incremental += u32::from(changed.is_some());
                 launches += plan.actions.len();
                 passes += 1;
                 named.extend(names);
+            }
+            Item::Gap(gap) => {
+                assert_eq!(gap.passes, 0);
+                replayer.as_mut().expect("a header").skip(*gap);
             }
             other => panic!("{other:?}"),
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(passes >= 3, "{passes}");
+    assert_eq!(
+        incremental,
+        passes - 2,
+        "the first of a term looks at every job"
+    );
     assert_eq!(launches, 2);
     let names: Vec<&str> = named.values().map(String::as_str).collect();
     assert_eq!(names, ["team/count"]);
@@ -317,13 +314,21 @@ fn launched(plan: &Plan) -> Vec<String> {
     launches
 }
 
+/// A pass on these facts alone.
+fn guarded<'a>(snapshot: &'a Snapshot, policy: &Policy) -> Passed<'a> {
+    let mut planner = GuardedPlanner::default();
+    planner.decide(snapshot, &mut Memory::default(), policy, Changed::All)
+}
+
 #[test]
 fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
-    let decided = decide_guarded_by(&snapshot, Memory::default(), &policy(), |s, m, policy| {
-        assert_eq!(policy.speculation, Speculation::none(), "on purpose");
-        decide(s, m, policy)
-    });
+    let plain = &policies(&policy())[1];
+    assert_eq!(plain.speculation, Speculation::none());
+    let decided = Passed {
+        panics: 1,
+        ..guarded(&snapshot, plain)
+    };
     let metrics = Metrics::new();
     tell(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.panics.get(), 1);
@@ -340,7 +345,7 @@ fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
         .build();
     let (metrics, mut refused) = (Metrics::new(), RefusedJobs::default());
     for _ in 0..2 {
-        let decided = decide_guarded(&snapshot, Memory::default(), &policy());
+        let decided = guarded(&snapshot, &policy());
         tell(&metrics, &decided, &mut refused);
         let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
         let expected = ["a: original 3", "b: original 3", "b: clone 2"];
@@ -356,7 +361,7 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
         work_max: 2,
         ..policy()
     };
-    let decided = decide_guarded(&snapshot, Memory::default(), &short);
+    let decided = guarded(&snapshot, &short);
     let metrics = Metrics::new();
     tell(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.jobs_cut_short.get(), 1);
@@ -384,7 +389,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
         context.forecasts.say(&earlier, view.snapshot.now, 0.5);
         context.forecasts.learn(&uid, true);
     }
-    export(context, &view, &report);
+    export(context, &view, &report, &[true]);
     let shown = |process: &Process| {
         let page = process.context.shared.metrics.page().unwrap();
         let mut lines = page.lines();
@@ -394,7 +399,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     assert!(shown(&process).is_some_and(|forecast| forecast > 0.95));
     // After its deadline it cannot succeed, whatever earlier jobs did.
     view.snapshot.now = view.snapshot.now.plus(Span::from_seconds(200));
-    export(context, &view, &report);
+    export(context, &view, &report, &[true]);
     assert_eq!(shown(&process), Some(0.0));
     context.forecasts.retain(|job| *job == *uid);
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::decide::{Changed, Planner, decide};
+use crate::decide::{Changed, Planner};
 use crate::ids::JobKey;
 use crate::memory::Memory;
 use crate::plan::Plan;
@@ -28,13 +28,7 @@ pub struct Guarded<'a> {
     pub panics: u32,
 }
 
-/// Validates, decides, and falls back.
-#[must_use]
-pub fn decide_guarded<'a>(snapshot: &'a Snapshot, memory: Memory, policy: &Policy) -> Guarded<'a> {
-    decide_guarded_by(snapshot, memory, policy, decide)
-}
-
-/// The same around another function, for executors with state of their own and for tests of panics.
+/// Validates, decides by this function, and falls back: for executors that look at every job, and for tests of panics.
 #[must_use]
 pub fn decide_guarded_by<'a>(
     snapshot: &'a Snapshot,
@@ -72,10 +66,12 @@ pub struct GuardedPlanner {
     planner: Planner,
     /// Jobs with invalid facts in the last pass.
     faulty: BTreeSet<JobKey>,
+    /// Whether a policy panicked in the last pass.
+    has_panicked: bool,
 }
 
 impl GuardedPlanner {
-    /// One pass. After a panic, and while facts of the cluster itself are invalid, every job is looked at.
+    /// One pass. It looks at every job after a pass that panicked, and while any facts are invalid.
     pub fn decide<'a>(
         &mut self,
         snapshot: &'a Snapshot,
@@ -83,6 +79,45 @@ impl GuardedPlanner {
         policy: &Policy,
         changed: Changed<'_>,
     ) -> Passed<'a> {
+        // A panic leaves a planner that knows no job, and the memory as it was.
+        self.pass(snapshot, changed, |planner, snapshot, changed| {
+            tried(policy, |policy| {
+                planner.decide(snapshot, memory, policy, changed)
+            })
+        })
+    }
+
+    /// The same pass again, in which this many of [`policies`] panicked.
+    pub fn decide_again(
+        &mut self,
+        snapshot: &Snapshot,
+        memory: &mut Memory,
+        policy: &Policy,
+        changed: Changed<'_>,
+        panics: u32,
+    ) -> Plan {
+        let passed = self.pass(snapshot, changed, |planner, snapshot, changed| {
+            if panics > 0 {
+                *planner = Planner::default();
+            }
+            let policies = policies(policy);
+            let policy = policies.get(panics as usize);
+            let plan = policy.map(|policy| planner.decide(snapshot, memory, policy, changed));
+            (plan, panics)
+        });
+        passed.plan
+    }
+
+    fn pass<'a>(
+        &mut self,
+        snapshot: &'a Snapshot,
+        changed: Changed<'_>,
+        decide: impl FnOnce(&mut Planner, &Snapshot, Changed<'_>) -> (Option<Plan>, u32),
+    ) -> Passed<'a> {
+        let changed = match self.has_panicked {
+            false => changed,
+            true => Changed::All,
+        };
         let faulty = &self.faulty;
         let is_checked = |at, job: &JobSnapshot| changed.has(at) || faulty.contains(&job.key);
         let (snapshot, faults) = sound_where(snapshot, is_checked);
@@ -95,11 +130,8 @@ impl GuardedPlanner {
             // Without the invalid facts the positions are other ones.
             false => Changed::All,
         };
-        // A panic leaves a planner that knows no job, and the memory as it was.
-        let planner = &mut self.planner;
-        let (plan, panics) = tried(policy, |policy| {
-            planner.decide(&snapshot, memory, policy, changed)
-        });
+        let (plan, panics) = decide(&mut self.planner, &snapshot, changed);
+        self.has_panicked = panics > 0;
         Passed {
             snapshot,
             plan: plan.unwrap_or_default(),

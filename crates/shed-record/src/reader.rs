@@ -28,6 +28,8 @@ pub enum Item {
     Pass {
         /// Counted over the run.
         number: u64,
+        /// Which jobs may have changed since the pass before, by position; absent: it looked at every job.
+        changed: Option<Vec<bool>>,
         /// How it was decided.
         decided: Decided,
         /// The plan.
@@ -37,7 +39,7 @@ pub enum Item {
     },
     /// An attempt was counted.
     Ended(Box<Ended>),
-    /// Passes are missing.
+    /// Passes are missing, or the planner's memory is another one.
     Gap(Box<Gap>),
     /// The file ends within a line, for example after its writer was killed. Complete lines were read.
     Cut,
@@ -221,13 +223,29 @@ impl Reader {
         Ok(Item::File(Box::new(header), Box::new(policy)))
     }
 
+    /// These positions among the jobs of the snapshot.
+    fn marks(&self, positions: &[usize]) -> Result<Vec<bool>, InputError> {
+        let count = self.snapshot.jobs.len();
+        let mut marks = vec![false; count];
+        for &at in positions {
+            let Some(mark) = marks.get_mut(at) else {
+                let message = format!("position {at}, and there are {count} jobs");
+                return Err(self.error(Some("pass.changed"), message));
+            };
+            *mark = true;
+        }
+        Ok(marks)
+    }
+
     fn pass(&mut self, mut line: PassLine) -> Result<Item, InputError> {
         let applied = delta::apply(&mut self.snapshot, &mut line);
         applied.map_err(|(field, message): Misfit| {
             self.error(Some(&format!("pass.{field}")), message)
         })?;
+        let changed = line.changed.map(|positions| self.marks(&positions));
         Ok(Item::Pass {
             number: line.number,
+            changed: changed.transpose()?,
             decided: line.decided,
             plan: Box::new(line.plan),
             names: line.names,

@@ -2,7 +2,7 @@
 //! and never fails. Entries beyond the thread's speed are lost, counted, and marked as a gap.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ pub struct Recorder {
     sender: SyncSender<Message>,
     finished: Mutex<Receiver<()>>,
     passes_waiting: Arc<AtomicUsize>,
+    /// Whether the writer needs a pass that is decided from the memory alone.
+    full_pass_needed: Arc<AtomicBool>,
     /// Passes lost since the last one that was handed over.
     lost: Mutex<u64>,
     on_fault: OnFault,
@@ -66,9 +68,11 @@ impl Recorder {
         let (tell_finished, finished) = mpsc::channel();
         let on_fault: OnFault = Arc::new(on_fault);
         let passes_waiting = Arc::new(AtomicUsize::new(0));
+        let full_pass_needed = Arc::new(AtomicBool::new(true));
         let mut thread = Thread {
             writer: Writer::new(folder, bytes_max, policy, run),
             passes_waiting: Arc::clone(&passes_waiting),
+            full_pass_needed: Arc::clone(&full_pass_needed),
             on_fault: Arc::clone(&on_fault),
             paused_until: None,
         };
@@ -83,9 +87,18 @@ impl Recorder {
             sender,
             finished: Mutex::new(finished),
             passes_waiting,
+            full_pass_needed,
             lost: Mutex::new(0),
             on_fault,
         })
+    }
+
+    /// Whether the next pass must look at every job, because it begins a file or follows a gap. The planner asks this
+    /// once before each pass. A pass that follows a lost one is lost too.
+    #[must_use]
+    pub fn needs_full_pass(&self) -> bool {
+        let is_needed = self.full_pass_needed.swap(false, Ordering::AcqRel);
+        is_needed || *lock(&self.lost) > 0
     }
 
     /// Records a pass.
@@ -133,6 +146,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Thread {
     writer: Writer,
     passes_waiting: Arc<AtomicUsize>,
+    full_pass_needed: Arc<AtomicBool>,
     on_fault: OnFault,
     paused_until: Option<Instant>,
 }
@@ -168,7 +182,14 @@ impl Thread {
         }
         self.paused_until = None;
         let written = self.writer.pass(pass);
-        self.note(written);
+        if matches!(written, Ok(false)) {
+            (self.on_fault)(Fault::Lost);
+        }
+        self.note(written.map(|_| ()));
+        // While nothing can be written, no pass needs to be a full one.
+        if self.paused_until.is_none() && self.writer.needs_full_pass() {
+            self.full_pass_needed.store(true, Ordering::Release);
+        }
     }
 
     fn note(&mut self, written: Result<(), WriteError>) {

@@ -3,22 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use shed_core::decide::decide;
-use shed_core::guard::policies;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex, Tenant};
 use shed_core::memory::Memory;
 use shed_core::plan::{Outcome, Plan, Settled};
 use shed_core::policy::{Order, ParsePolicyError, Policy, Registry};
-use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, Snapshot, TaskSnapshot};
+use shed_core::snapshot::{AttemptKind, AttemptState, JobSnapshot, Node, TaskSnapshot};
 use shed_core::time::{Instant, Span};
-use shed_core::validate::sound;
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 /// The oldest that is read. What came since: 4 may hold networks; 5 spells policies with fewer
-/// parameters, and holds files of any policy.
+/// parameters, and holds files of any policy; 6 holds which jobs a pass need not look at.
 pub const SCHEMA_MIN: u32 = 3;
 
 /// One line.
@@ -31,7 +28,7 @@ pub enum Line {
     Pass(PassLine),
     /// An attempt was counted.
     Ended(Ended),
-    /// Lines are missing here.
+    /// Lines are missing here, or the planner's memory is another one.
     Gap(Gap),
 }
 
@@ -134,6 +131,10 @@ pub struct PassLine {
     /// Names of jobs that the file has not named yet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub names: BTreeMap<JobKey, String>,
+    /// Positions of the jobs whose facts may differ from those of the pass before, ascending. Absent if the pass looked
+    /// at every job. The first pass of a file does, and so does a pass after a gap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Vec<usize>>,
     /// By which of its ways the planner came to the plan.
     pub decided: Decided,
     /// The plan, before any slice of it was refused.
@@ -171,7 +172,7 @@ pub enum Decided {
 }
 
 impl Decided {
-    /// The number of the guard's [`policies`] that panicked.
+    /// The way of a pass in which this many of the guard's policies panicked.
     #[must_use]
     pub fn after(panics: u32) -> Self {
         match panics {
@@ -182,24 +183,22 @@ impl Decided {
         }
     }
 
-    /// Decides again in the same way, and as then without the facts that are wrong.
+    /// The number of the guard's policies that panicked.
     #[must_use]
-    pub fn again(self, snapshot: &Snapshot, memory: Memory, policy: &Policy) -> (Plan, Memory) {
-        let [policy, plain, plainest] = policies(policy);
-        let policy = match self {
-            Self::Policy => policy,
-            Self::WithoutClones => plain,
-            Self::BySubmission => plainest,
-            Self::Not => return (Plan::default(), memory),
-        };
-        decide(&sound(snapshot).0, memory, &policy)
+    pub fn panics(self) -> u32 {
+        match self {
+            Self::Policy => 0,
+            Self::WithoutClones => 1,
+            Self::BySubmission => 2,
+            Self::Not => 3,
+        }
     }
 }
 
-/// Lines are missing here.
+/// Lines are missing here, or the planner's memory was changed between two passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
-    /// How many passes.
+    /// How many passes are missing. After 0 the next pass still relies on the pass before.
     pub passes: u64,
     /// The planner's memory before the next pass.
     pub memory: Memory,

@@ -20,7 +20,9 @@ use shed_papers::laser::file::networks_to_text;
 use shed_papers::laser::fixtures::networks;
 
 use crate::schema::{Decided, Ended, Header, Line, PolicyText};
-use crate::{Fault, Item, Pass, Reader, Recorder, Writer, files};
+use crate::{Basis, Fault, Item, Pass, Reader, Recorder, Writer, files};
+
+mod incremental;
 
 /// A folder of its own, gone at the end.
 struct Folder(PathBuf);
@@ -87,7 +89,8 @@ fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) 
     let pass = Pass {
         names: names.collect(),
         snapshot,
-        memory: memory.clone(),
+        basis: Basis::Memory(memory.clone()),
+        restated: None,
         plan,
         decided: Decided::Policy,
     };
@@ -338,12 +341,12 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         refused(&plain.0, Some(line), Some(field), words);
     };
-    let newer = lines[0].replace("\"schema\":5", "\"schema\":6");
+    let newer = lines[0].replace("\"schema\":6", "\"schema\":7");
     check(
         &[&newer],
         1,
         "header.schema",
-        "this version reads schemas 3 to 5",
+        "this version reads schemas 3 to 6",
     );
     let unlike = r#"{"header":{"schema":7,"shed":"9.9.9","unlike":[]}}"#;
     check(
@@ -359,6 +362,13 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
     check(&[&unknown], 1, "header.policy.policy", "nonsense");
     let wrong = lines[1].replace("\"now\":", "\"now\":\"noon\",\"was\":");
     check(&[lines[0], &wrong], 2, "pass.now", "noon");
+    let beyond = lines[2].replace("\"decided\":", "\"changed\":[0,9],\"decided\":");
+    check(
+        &[lines[0], lines[1], &beyond],
+        3,
+        "pass.changed",
+        "position 9, and there are 1 jobs",
+    );
     let headless = lines[2];
     check(
         &[lines[0], headless],
@@ -455,49 +465,6 @@ fn a_recorder_that_cannot_write_says_so_and_makes_nobody_wait() {
     fs::remove_file(&folder.0).unwrap();
 }
 
-#[test]
-fn what_a_recorder_loses_is_a_gap_in_the_right_place() {
-    let folder = Folder::new("gaps");
-    let policy = Policy::default();
-    let lost = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&lost);
-    let recorder = Recorder::start(&folder.0, 1 << 30, &policy, at(0.0), move |fault| {
-        assert!(matches!(fault, Fault::Lost), "{fault:?}");
-        counted.fetch_add(1, Ordering::Relaxed);
-    });
-    let recorder = recorder.unwrap();
-    let (mut memory, count) = (Memory::default(), 3000);
-    for step in 0..count {
-        let (pass, next) = pass(snapshot(step % 40, 3, 0.1), &memory, &policy);
-        recorder.pass(pass);
-        memory = next;
-    }
-    recorder.finish();
-    let (mut reader, mut again, mut seen) = (Reader::open(&folder.0).unwrap(), None, 0);
-    let mut gaps = 0;
-    while let Some(item) = reader.next_item().unwrap() {
-        match item {
-            Item::File(header, _) => again = Some(header.memory),
-            Item::Gap(gap) => {
-                gaps += gap.passes;
-                again = Some(gap.memory);
-            }
-            Item::Pass { number, plan, .. } => {
-                assert_eq!(number, seen + gaps);
-                let (decided, memory) = decide(reader.snapshot(), again.take().unwrap(), &policy);
-                assert_eq!(decided, *plan, "pass {number}");
-                again = Some(memory);
-                seen += 1;
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-    // A loss at the very end has no later pass that could report it.
-    assert!(seen + gaps <= u64::from(count) && seen > 0);
-    assert!(gaps <= lost.load(Ordering::Relaxed));
-    assert_eq!(seen + lost.load(Ordering::Relaxed), u64::from(count));
-}
-
 /// Floats of all kinds, JSON's own and others.
 fn float() -> impl Strategy<Value = f64> {
     prop_oneof![
@@ -517,6 +484,7 @@ proptest! {
     fn any_facts_are_read_back_bit_by_bit(
         steps in prop::collection::vec((0..40u32, 1..5usize, 0.0..3.0f64, float()), 1..20),
         losses in prop::collection::vec(0..3u64, 20),
+        news in prop::collection::vec(any::<[bool; 3]>(), 20),
         ln_ratio in float(),
     ) {
         let folder = Folder::new("any");
@@ -528,17 +496,24 @@ proptest! {
         let by_tenant = BTreeMap::from([(Tenant::from("default"), slowness)]);
         memory.set_slow_nodes(BTreeMap::from([(NodeName::from("node-0"), by_tenant)]));
         let mut expected = Vec::new();
-        for ((step, nodes, noise, odd), lost) in steps.into_iter().zip(losses) {
+        for (((step, nodes, noise, odd), lost), news) in steps.into_iter().zip(losses).zip(news) {
             let mut facts = snapshot(step, nodes, noise);
             for task in facts.jobs.iter_mut().flat_map(|job| &mut job.tasks) {
                 for progress in task.attempts.iter_mut().filter_map(|a| a.progress.as_mut()) {
                     progress.first = odd;
                 }
             }
-            let (pass, _) = pass(facts, &memory, &policy);
-            expected.push(text(&(&pass.snapshot, &pass.plan, &memory)));
+            let (mut pass, _) = pass(facts, &memory, &policy);
             writer.lose(lost);
-            writer.pass(pass).unwrap();
+            let mut changed = None;
+            if !writer.needs_full_pass() {
+                let marks = &news[..pass.snapshot.jobs.len()];
+                let positions = (0..marks.len()).filter(|at| marks[*at]).collect();
+                pass.basis = Basis::PassBefore(positions);
+                changed = Some(marks.to_vec());
+            }
+            expected.push(text(&(&pass.snapshot, &pass.plan, &memory, &changed)));
+            prop_assert!(writer.pass(pass).unwrap());
         }
         writer.finish().unwrap();
         let mut reader = Reader::open(&folder.0).unwrap();
@@ -547,8 +522,8 @@ proptest! {
             match item {
                 Item::File(header, _) => stated = header.memory,
                 Item::Gap(gap) => stated = gap.memory,
-                Item::Pass { plan, .. } => {
-                    found.push(text(&(reader.snapshot(), &*plan, &stated)));
+                Item::Pass { plan, changed, .. } => {
+                    found.push(text(&(reader.snapshot(), &*plan, &stated, &changed)));
                 }
                 other => panic!("{other:?}"),
             }

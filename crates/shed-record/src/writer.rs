@@ -26,14 +26,25 @@ const NAMES_MAX: u64 = 1000;
 pub struct Pass {
     /// The snapshot of the pass.
     pub snapshot: Snapshot,
-    /// The memory before the pass.
-    pub memory: Memory,
+    /// What it was decided from as well.
+    pub basis: Basis,
+    /// The memory before the pass, unless it is the one that the pass before left.
+    pub restated: Option<Memory>,
     /// The plan of the pass.
     pub plan: Plan,
     /// How the plan was found.
     pub decided: Decided,
     /// The names of the jobs.
     pub names: BTreeMap<JobKey, String>,
+}
+
+/// What a pass is decided from, apart from its snapshot.
+#[derive(Debug, Clone)]
+pub enum Basis {
+    /// The planner's memory before the pass. The pass looked at every job.
+    Memory(Memory),
+    /// The pass before. The facts of the jobs at these positions, ascending, may have changed since.
+    PassBefore(Vec<usize>),
 }
 
 /// Why something could not be written.
@@ -108,22 +119,26 @@ impl Writer {
         self.next_pass += passes;
     }
 
-    /// Writes a pass.
+    /// Whether the next pass must be decided from the memory alone, because it begins a file or follows a gap.
+    #[must_use]
+    pub fn needs_full_pass(&self) -> bool {
+        self.lost > 0 || self.file.as_ref().is_none_or(|file| self.is_full(file))
+    }
+
+    /// Writes a pass. A file that is full ends before the next pass that was decided from the memory alone. Returns
+    /// false if the pass is lost, because the pass before it is.
     ///
     /// # Errors
     /// If it can't be written; then it is lost.
-    pub fn pass(&mut self, pass: Pass) -> Result<(), WriteError> {
+    pub fn pass(&mut self, pass: Pass) -> Result<bool, WriteError> {
         let written = self.try_pass(pass);
         if written.is_err() {
             self.file = None;
+        }
+        if !matches!(written, Ok(true)) {
             self.lose(1);
-            return written;
         }
-        let bytes = self.file.as_ref().map(|file| file.out.get_ref().bytes);
-        if bytes.is_some_and(|bytes| bytes >= self.bytes_max / files::FILES) {
-            return self.finish();
-        }
-        Ok(())
+        written
     }
 
     /// Writes the end of an attempt. Before the first pass there is nothing that it could belong
@@ -153,22 +168,21 @@ impl Writer {
         }
     }
 
-    fn try_pass(&mut self, pass: Pass) -> Result<(), WriteError> {
+    fn try_pass(&mut self, pass: Pass) -> Result<bool, WriteError> {
         let Pass {
             snapshot,
-            memory,
+            basis,
+            restated,
             plan,
             decided,
             names,
         } = pass;
-        let mut file = match self.file.take() {
-            Some(mut file) if self.lost > 0 => {
-                let passes = self.lost;
-                file.line(&Line::Gap(Gap { passes, memory }))?;
-                file
-            }
-            Some(file) => file,
-            None => self.open(memory)?,
+        let (memory, changed) = match basis {
+            Basis::Memory(memory) => (Some(memory), None),
+            Basis::PassBefore(changed) => (None, Some(changed)),
+        };
+        let Some(mut file) = self.file_for(memory, restated)? else {
+            return Ok(false);
         };
         let (now, launch_overhead) = (snapshot.now, snapshot.launch_overhead);
         let launch_overheads = snapshot.launch_overheads.clone();
@@ -182,6 +196,7 @@ impl Writer {
             nodes: changes.nodes,
             jobs: changes.jobs,
             names: file.unnamed(names),
+            changed,
             decided,
             plan,
         };
@@ -189,7 +204,42 @@ impl Writer {
         self.next_pass += 1;
         self.lost = 0;
         self.file = Some(file);
-        Ok(())
+        Ok(true)
+    }
+
+    /// The file for a pass that was decided from this memory, or from the pass before. Absent if that one is lost.
+    fn file_for(
+        &mut self,
+        memory: Option<Memory>,
+        restated: Option<Memory>,
+    ) -> Result<Option<OpenFile>, WriteError> {
+        match (self.file.take(), memory) {
+            (Some(mut file), None) if self.lost == 0 => {
+                if let Some(memory) = restated {
+                    file.line(&Line::Gap(Gap { passes: 0, memory }))?;
+                }
+                Ok(Some(file))
+            }
+            (file, None) => {
+                self.file = file;
+                Ok(None)
+            }
+            (Some(mut file), Some(memory)) if !self.is_full(&file) => {
+                let passes = self.lost;
+                if passes > 0 || restated.is_some() {
+                    file.line(&Line::Gap(Gap { passes, memory }))?;
+                }
+                Ok(Some(file))
+            }
+            (last, Some(memory)) => {
+                last.map_or(Ok(()), OpenFile::finish)?;
+                self.open(memory).map(Some)
+            }
+        }
+    }
+
+    fn is_full(&self, file: &OpenFile) -> bool {
+        file.out.get_ref().bytes >= self.bytes_max / files::FILES
     }
 
     /// A new file with its header, after old files were removed for it.

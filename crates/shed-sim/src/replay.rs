@@ -10,12 +10,11 @@ use std::path::Path;
 
 use serde_json::Value;
 use shed_core::ids::{AttemptNumber, JobKey, TaskIndex};
-use shed_core::memory::Memory;
 use shed_core::plan::{Move, Plan};
 use shed_core::policy::Policy;
 use shed_core::snapshot::{AttemptKind, Snapshot};
 use shed_record::schema::{Decided, Ended, Header};
-use shed_record::{InputError, Item, Reader};
+use shed_record::{InputError, Item, Reader, Replayer};
 
 use crate::policies;
 
@@ -92,19 +91,20 @@ pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replaye
             }
             Item::Pass {
                 number,
+                changed,
                 decided,
                 plan,
                 names,
             } => {
                 run.next = number + 1;
                 run.names.extend(names);
-                run.pass(&reader, decided, &plan);
+                run.pass(&reader, changed.as_deref(), decided, &plan);
             }
             Item::Ended(ended) => run.tally.ended(&ended),
             Item::Gap(gap) => {
                 run.found.lost += gap.passes;
                 if run.is_same {
-                    run.memory = gap.memory;
+                    run.replayer.skip(*gap);
                 }
             }
             Item::Cut => run.found.cut.push(place(&reader)),
@@ -123,7 +123,7 @@ struct Run {
     found: Replayed,
     tally: Tally,
     names: BTreeMap<JobKey, String>,
-    memory: Memory,
+    replayer: Replayer,
     policy: Policy,
     /// The chosen policy is the recorded one.
     is_same: bool,
@@ -141,16 +141,12 @@ impl Run {
         self.is_same = chosen == recorded;
         if goes_on && self.is_same {
             self.found.memories += 1;
-            self.compare(
-                reader,
-                "header.memory",
-                &header.memory,
-                &self.memory.clone(),
-            );
+            let memory = self.replayer.memory().clone();
+            self.compare(reader, "header.memory", &header.memory, &memory);
         }
         // Another policy continues with its own memory.
         if !goes_on || self.is_same {
-            self.memory = header.memory;
+            self.replayer = Replayer::new(header.memory);
         }
         self.run = Some(header.run);
         self.next = header.first_pass;
@@ -158,16 +154,20 @@ impl Run {
         self.found.policy = Some(recorded);
     }
 
-    fn pass(&mut self, reader: &Reader, decided: Decided, recorded: &Plan) {
+    fn pass(
+        &mut self,
+        reader: &Reader,
+        changed: Option<&[bool]>,
+        decided: Decided,
+        recorded: &Plan,
+    ) {
         let snapshot = reader.snapshot();
-        let memory = std::mem::take(&mut self.memory);
         let way = if self.is_same {
             decided
         } else {
             Decided::Policy
         };
-        let (plan, memory) = way.again(snapshot, memory, &self.policy);
-        self.memory = memory;
+        let plan = self.replayer.pass(snapshot, &self.policy, changed, way);
         self.found.passes += 1;
         if self.compare(reader, "plan", recorded, &plan) {
             self.found.equal += 1;

@@ -64,7 +64,7 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
     }
     stores.visits();
     assert!(stores.owners_of_tracked().is_empty());
-    assert!(stores.owners_of_running().is_empty());
+    assert!(stores.owners_of_running(|_| true).is_empty());
     assert_eq!(stores.visits(), 0);
     let job = named("ended-7", "");
     let owner = Owner::of(&job.metadata);
@@ -72,7 +72,10 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
     assert!(!stores.has_open_pods(&owner, "uid-ended-7"));
     let late = fixtures::attempt_pod(&job, (0, 1), "node-1", "Running");
     stores.apply_pod_event(Event::Apply(late));
-    assert_eq!(stores.owners_of_running(), std::slice::from_ref(&owner));
+    assert_eq!(
+        stores.owners_of_running(|_| true),
+        std::slice::from_ref(&owner)
+    );
     assert!(stores.has_open_pods(&owner, "uid-ended-7"));
 }
 

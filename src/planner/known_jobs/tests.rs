@@ -17,6 +17,8 @@ use crate::fixtures;
 use crate::planner::observation::{ClusterView, view, view_after};
 use crate::reconcile::mock::{Apiserver, Process};
 
+mod passes;
+
 const TASKS: u32 = 3;
 
 fn pod(job: u32, task: u32, state: &str) -> Pod {
@@ -96,7 +98,7 @@ fn watched(number: u32, change: &Change) -> JobObject {
 fn facts(view: &ClusterView) -> Vec<JobSnapshot> {
     let mut jobs = view.snapshot.jobs.clone();
     for job in &mut jobs {
-        if !view.references.contains_key(&job.key.0) {
+        if !view.addresses.references.contains_key(&job.key.0) {
             (job.submitted, job.facts_as_of) = (Instant(0), Instant(0));
             for attempt in job.tasks.iter_mut().flat_map(|task| &mut task.attempts) {
                 (attempt.launched, attempt.killed_at) = (Instant(0), None);
@@ -156,8 +158,8 @@ impl World {
         }
         assert_eq!(kept.snapshot.jobs.len(), whole.snapshot.jobs.len());
         assert_eq!(kept.snapshot.nodes, whole.snapshot.nodes);
-        assert_eq!(kept.references, whole.references);
-        assert_eq!(kept.generations, whole.generations);
+        assert_eq!(kept.addresses.references, whole.addresses.references);
+        assert_eq!(kept.addresses.generations, whole.addresses.generations);
         self.known.put_back(kept.snapshot.jobs);
         looks
     }
@@ -239,16 +241,39 @@ async fn a_quiet_job_is_looked_at_again_after_a_while() {
     let mut world = World::new(20);
     world.looks();
     let later = world.process.context.shared.clock.ticks();
-    for number in 0..20 {
-        let job = world.stores().live_job(&world.uids[number]).unwrap();
-        let after = |seconds| later.plus(Span::from_seconds(seconds));
-        assert!(world.known.take(&job, false, after(10)).is_none());
-        assert!(
-            world.known.take(&job, true, after(8)).is_none(),
-            "its slice is held"
-        );
-        assert!(world.known.take(&job, false, after(8)).is_some());
-    }
+    let held = Arc::clone(&world.uids[3]);
+    let stores = Arc::clone(&world.process.context.shared.stores);
+    let mut looks = |is_held: bool, seconds| {
+        let ticks = later.plus(Span::from_seconds(seconds));
+        let is_held = |uid: &str| is_held && *uid == *held;
+        world.known.jobs_to_look_at(&stores, is_held, ticks).len()
+    };
+    assert_eq!(looks(false, 8), 0);
+    assert_eq!(looks(true, 8), 1, "its slice is held");
+    assert_eq!(looks(false, 10), 19);
+}
+
+#[tokio::test]
+async fn series_of_a_job_that_is_gone_go_with_the_next_pass() {
+    let mut world = World::new(3);
+    let process = &world.process.context.shared;
+    let metrics = Arc::clone(&process.metrics);
+    let first = view_after(process, &mut world.known);
+    let job = &first.addresses.references[&world.uids[1]];
+    let series = crate::planner::labels(job);
+    metrics.jobs.pocd.get_or_create(&series).set(0.5);
+    world.known.put_back(first.snapshot.jobs);
+    let pass = |world: &mut World| {
+        let view = view_after(&world.process.context.shared, &mut world.known);
+        crate::planner::drop_series(&metrics, &view.gone);
+        world.known.put_back(view.snapshot.jobs);
+        metrics.page().unwrap().contains(r#"job_name="job-1""#)
+    };
+    assert!(pass(&mut world) && pass(&mut world));
+    let event = Event::Delete(watched(1, &Change::default()));
+    let stores = Arc::clone(&world.process.context.shared.stores);
+    stores.see_job(&mut world.writer, event);
+    assert!(!pass(&mut world));
 }
 
 #[tokio::test]
@@ -298,6 +323,30 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+impl World {
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Pod(job, task, state) => {
+                self.stores().see_pod(Event::Apply(pod(job, task, state)))
+            }
+            Step::PodGone(job, task) => {
+                self.stores().see_pod(Event::Delete(pod(job, task, "runs")))
+            }
+            Step::Job(job, change) => self.see_job(job, change),
+            Step::Report(job, task, share) => self.report(job, task, &format!("0.{share:02}")),
+            Step::Nodes(count) => {
+                let nodes: Vec<_> = (0..count)
+                    .map(|at| fixtures::node(&format!("node-{at}"), 64))
+                    .collect();
+                self.stores().show_nodes(&nodes);
+            }
+            Step::BackOff(job) => back_off(self, job),
+            Step::CloneStop(namespace) => self.stores().show_clone_stops(&[(namespace, "stop")]),
+            Step::Judged => self.judge_deadlines(),
+        }
+    }
+}
+
 fn back_off(world: &World, job: u32) {
     let context = &world.process.context.shared;
     let until = context.clock.ticks().plus(Span::from_seconds(3600));
@@ -323,19 +372,7 @@ proptest! {
             let mut world = World::new(JOBS);
             for events in steps {
                 for event in events {
-                    match event {
-                        Step::Pod(job, task, state) => world.stores().see_pod(Event::Apply(pod(job, task, state))),
-                        Step::PodGone(job, task) => world.stores().see_pod(Event::Delete(pod(job, task, "runs"))),
-                        Step::Job(job, change) => world.see_job(job, change),
-                        Step::Report(job, task, share) => world.report(job, task, &format!("0.{share:02}")),
-                        Step::Nodes(count) => {
-                            let nodes: Vec<_> = (0..count).map(|at| fixtures::node(&format!("node-{at}"), 64)).collect();
-                            world.stores().show_nodes(&nodes);
-                        }
-                        Step::BackOff(job) => back_off(&world, job),
-                        Step::CloneStop(namespace) => world.stores().show_clone_stops(&[(namespace, "stop")]),
-                        Step::Judged => world.judge_deadlines(),
-                    }
+                    world.take(event);
                 }
                 world.looks();
             }

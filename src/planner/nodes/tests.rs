@@ -144,7 +144,7 @@ fn jobs_that_ask_for_the_same_nodes_share_the_search_for_them() {
     });
     let nodes: Vec<Object> = nodes.collect();
     let stores = Stores::for_tests(vec![], vec![], &nodes);
-    let nodes = NumberedNodes::of(&stores, &stores.nodes_of_attempts());
+    let nodes = NumberedNodes::of(&stores, &stores.missing_nodes());
     let jobs = kinds.map(|kind| {
         let template =
             format!("template: {{spec: {{{kind}containers: [{{name: task, image: i}}]}}}}");

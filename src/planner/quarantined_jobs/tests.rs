@@ -35,7 +35,11 @@ fn planned(process: &Process) -> Vec<String> {
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy);
     let launches = plan.actions.into_iter().filter_map(|planned| {
         let uid = &planned.job.0;
-        let name = view.references.get(uid).map(|job| job.name.clone());
+        let name = view
+            .addresses
+            .references
+            .get(uid)
+            .map(|job| job.name.clone());
         matches!(planned.action, Move::Launch(_)).then(|| name.unwrap_or_default())
     });
     let mut launches: Vec<String> = launches.collect();

@@ -20,7 +20,7 @@ fn launches(view: &observation::ClusterView, policy: &Policy) -> HashMap<String,
     let mut launches = HashMap::new();
     for planned in plan.actions {
         if matches!(planned.action, Move::Launch(_)) {
-            let name = view.references[&planned.job.0].name.clone();
+            let name = view.addresses.references[&planned.job.0].name.clone();
             *launches.entry(name).or_insert(0) += 1;
         }
     }

@@ -1,4 +1,3 @@
-use shed_core::ids::JobKey;
 use shed_core::ids::TaskIndex;
 
 use super::*;
@@ -7,21 +6,11 @@ use crate::validate::validate;
 
 fn report(pocd: f64) -> JobReport {
     JobReport {
-        key: JobKey::from("u"),
         pocd_before: Some(pocd),
         pocd_after: Some(pocd),
         estimated_completion: Some(Instant(300_000)),
-        is_cut_short: false,
-        optimized: false,
         stragglers: vec![TaskIndex(1)],
-        clones: vec![],
-        kills: vec![],
-        refusals: vec![],
-        clone_budget: None,
-        waiting: 0,
-        kept_back: 0,
-        attempt_slot_seconds: None,
-        feasibility: None,
+        ..fixtures::report("u")
     }
 }
 

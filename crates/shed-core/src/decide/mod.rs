@@ -11,7 +11,7 @@ pub use ageing::may_be_served;
 pub use crate::round::{Appointment, Changed, News};
 use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
 use crate::snapshot::Snapshot;
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 mod admission;
 mod ageing;
@@ -55,6 +55,12 @@ impl Planner {
     /// When each job of the last pass must be looked at, by position.
     pub fn appointments(&self) -> impl Iterator<Item = Appointment> {
         self.jobs.appointments()
+    }
+
+    /// Whether the last pass, which was made at `now`, looked at each job, by position.
+    pub fn looked(&self, now: Instant) -> impl Iterator<Item = bool> {
+        let appointments = self.jobs.appointments();
+        appointments.map(move |appointment| appointment.looked == now)
     }
 
     /// The jobs whose tasks still wait after the last pass, by position and in the order of service, with the number

@@ -1,9 +1,11 @@
 use std::cell::Cell;
 
 use super::*;
+use crate::decide::decide;
 use crate::fixtures::{JobBuilder, attempt, job, world};
 use crate::plan::Move;
 use crate::plan_check::plan_check;
+use crate::time::Span;
 
 /// At 30 s three tasks are on time, and task 2 will be very late.
 fn straggling(key: &str) -> JobBuilder {
@@ -57,7 +59,7 @@ const FIRST_ATTEMPTS: [&str; 4] = [
 #[test]
 fn a_sound_pass_is_that_of_decide() {
     let snapshot = cluster();
-    let guarded = decide_guarded(&snapshot, Memory::default(), &policy());
+    let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy(), decide);
     let (plan, memory) = decide(&snapshot, Memory::default(), &policy());
     assert_eq!((&guarded.plan, &guarded.memory), (&plan, &memory));
     assert_eq!((guarded.panics, guarded.faults.len()), (0, 0));
@@ -110,7 +112,7 @@ fn a_job_with_wrong_facts_gets_one_attempt_per_task_and_others_get_clones() {
         .job(wrong)
         .job(straggling("b"))
         .build();
-    let guarded = decide_guarded(&snapshot, Memory::default(), &policy());
+    let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy(), decide);
     let launches = launches(&guarded);
     assert_eq!(launches[..4], FIRST_ATTEMPTS);
     assert_eq!(launches[4..], ["b: clone 2"]);
@@ -134,4 +136,26 @@ fn a_refused_job_is_news_once_until_it_was_sound_again() {
     assert_eq!(refused.news(&of_both), [] as [&Fault; 0]);
     assert_eq!(refused.news(&[]), [] as [&Fault; 0]);
     assert_eq!(refused.news(&of_a), [&of_a[0]]);
+}
+
+/// The jobs that a planner's pass without news looks at, right after one in which this many policies panicked.
+fn looks_after(panics: u32) -> usize {
+    let snapshot = cluster();
+    let (mut planner, mut memory) = (GuardedPlanner::default(), Memory::default());
+    planner.decide_again(&snapshot, &mut memory, &policy(), Changed::All, panics);
+    let later = Snapshot {
+        now: snapshot.now.plus(Span(1)),
+        ..snapshot
+    };
+    let marked = [false, false];
+    let changed = Changed::Marked(&marked);
+    let passed = planner.decide(&later, &mut memory, &policy(), changed);
+    assert_eq!(passed.plan.report.jobs.len(), 2);
+    planner.planner().looked(later.now).filter(|it| *it).count()
+}
+
+#[test]
+fn a_pass_after_a_panic_looks_at_every_job() {
+    let looks: Vec<usize> = (0..=3).map(looks_after).collect();
+    assert_eq!(looks, [0, 2, 2, 2]);
 }

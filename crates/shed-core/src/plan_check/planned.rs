@@ -18,10 +18,11 @@ use crate::time::{Instant, Span};
 /// remain valid.
 #[must_use]
 pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Violation> {
-    let positions = snapshot.jobs.iter().enumerate();
-    let positions: BTreeMap<&JobKey, usize> = positions.map(|(at, job)| (&job.key, at)).collect();
+    if plan.actions.is_empty() {
+        return Vec::new();
+    }
+    let positions = positions(snapshot, plan);
     let capacity = Capacity::new(snapshot, policy.capacity_share);
-    let jobs = snapshot.jobs.iter();
     let may_restart = policy.speculation.restarts();
     let slice = |job| {
         let launched_by = preemptible_from(snapshot, job, policy);
@@ -33,7 +34,10 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
             &capacity.unusable,
         )
     };
-    let mut slices: Vec<Slice<'_>> = jobs.map(slice).collect();
+    let named = positions
+        .values()
+        .filter_map(|&at| Some((at, snapshot.jobs.get(at)?)));
+    let mut slices: BTreeMap<usize, Slice<'_>> = named.map(|(at, job)| (at, slice(job))).collect();
     let mut check = PlanCheck {
         policy,
         waiting: capacity.waiting_pods(snapshot),
@@ -45,13 +49,16 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     };
     // All stops first, because the survivor that a launch or a stop relies on must survive all of them.
     for planned in &plan.actions {
-        if let (Move::Kill(kill), Some(&at)) = (&planned.action, positions.get(&planned.job)) {
-            slices[at].kill_target(kill, &mut check.violations);
+        let at = positions.get(&planned.job);
+        let slice = at.and_then(|at| slices.get_mut(at));
+        if let (Move::Kill(kill), Some(slice)) = (&planned.action, slice) {
+            slice.kill_target(kill, &mut check.violations);
         }
     }
     for planned in &plan.actions {
-        match positions.get(&planned.job) {
-            Some(&at) => check.action(at, &mut slices[at], &planned.action),
+        let at = positions.get(&planned.job).copied();
+        match at.and_then(|at| Some((at, slices.get_mut(&at)?))) {
+            Some((at, slice)) => check.action(at, slice, &planned.action),
             None => check.violations.push(Violation {
                 job: planned.job.clone(),
                 rule: Rule::UnknownTarget,
@@ -59,7 +66,7 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
             }),
         }
     }
-    for (slice, at) in slices.iter().zip(0..) {
+    for (&at, slice) in &slices {
         let report = plan.report.jobs.get(at);
         let report = report.filter(|report| report.key == slice.job.key);
         if let Some(message) = excess(slice.job, snapshot.now, report, &slice.cloned) {
@@ -68,6 +75,14 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
         }
     }
     check.violations
+}
+
+/// Positions of the jobs that the plan has actions for.
+fn positions<'a>(snapshot: &'a Snapshot, plan: &Plan) -> BTreeMap<&'a JobKey, usize> {
+    let named: BTreeSet<&JobKey> = plan.actions.iter().map(|planned| &planned.job).collect();
+    let jobs = snapshot.jobs.iter().enumerate();
+    let named = jobs.filter(|(_, job)| named.contains(&job.key));
+    named.map(|(at, job)| (&job.key, at)).collect()
 }
 
 struct PlanCheck<'a> {

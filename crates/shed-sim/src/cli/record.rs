@@ -9,7 +9,7 @@ use shed_core::policy::Policy;
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 use shed_record::schema::{Decided, Ended};
-use shed_record::{Pass, WriteError, Writer};
+use shed_record::{Basis, Pass, WriteError, Writer};
 
 use super::CliError;
 use crate::engine::Watch;
@@ -54,12 +54,13 @@ impl Watch for Recording {
         }
         let written = self.writer.pass(Pass {
             snapshot: snapshot.clone(),
-            memory,
+            basis: Basis::Memory(memory),
+            restated: None,
             plan: plan.clone(),
             decided: Decided::Policy,
             names: BTreeMap::new(),
         });
-        self.note(written);
+        self.note(written.map(|_| ()));
     }
 
     fn settled(&mut self, job: &JobSnapshot, action: &Settled) {

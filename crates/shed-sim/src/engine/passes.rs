@@ -1,6 +1,6 @@
 //! The planner's passes.
 //!
-//! A full pass is that of the operator: `decide` on every job, after every event. Its cost is proportional to all
+//! A full pass is `decide` on every job, after every event. Its cost is proportional to all
 //! running attempts, and it mostly has no effect. The other ways are in `steady`, `places` and `exact`.
 
 use shed_core::guard::decide_guarded_by;

@@ -43,9 +43,9 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// When the group must be looked at if it has news. For a policy without clones none is urgent.
+    /// When the group must be looked at if it has news. Without clones, any news may change its place.
     pub(super) fn news_at(&self) -> Option<Instant> {
-        self.appointment.at(News::Usual)
+        self.appointment.at(News::Urgent)
     }
 
     /// The group was looked at.

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
+use crate::decide::decide;
 use crate::decide::tests::properties::{any_policy, any_snapshot};
-use crate::guard::decide_guarded;
+use crate::guard::decide_guarded_by;
 use crate::memory::Memory;
 use crate::plan::{JobReport, Move};
 use crate::plan_check::plan_check;
@@ -119,7 +120,7 @@ proptest! {
         for fault in faults {
             spoil(&mut snapshot, fault);
         }
-        let guarded = decide_guarded(&snapshot, Memory::default(), &policy);
+        let guarded = decide_guarded_by(&snapshot, Memory::default(), &policy, decide);
         prop_assert_eq!(guarded.panics, 0);
         // A fact that is valid by itself but leaves nothing to do.
         for fault in validate(&guarded.snapshot) {
