@@ -8,10 +8,11 @@
 //!
 //! `gain ≥ price · m_in_time`, where `m_in_time = 1 − m` is the probability that a later look finds no need for it.
 //!
-//! The gain counts later clones on both sides: as far as clones launched after the next report would save the task as
-//! well, a clone launched now gains nothing. So a certain straggler gets one clone at once, because waiting cannot
-//! save its price. A second one beside it waits for the first one's report, as long as the deadline leaves time for
-//! another. A silent attempt is hedged only if its report cannot come in time for a rescue.
+//! While a report is awaited, the gain counts later clones on both sides: as far as clones launched after that report
+//! would save the task as well, a clone launched now gains nothing. So a silent attempt is hedged only if its report
+//! cannot come in time for a rescue. A straggler that has reported gets one clone at once, because no report is awaited
+//! that could save its price. A second clone beside it waits for the first one's report, as long as the deadline leaves
+//! time for another.
 //!
 //! Assumptions: a report shows whether the attempt will be in time, a later clone costs as much as one launched now,
 //! clones draw their times independently, and one clone follows each report.
@@ -26,12 +27,6 @@ use crate::round::clones::{CloneJob, CloneTask};
 
 /// Clones that follow each other report by report, at most.
 const WAVES_MAX: u32 = 5;
-
-/// The weight of each of them in ln P(all miss): some are refused, or launched late.
-const WAVE_WEIGHT: f64 = 0.8;
-
-/// A task whose attempts have all reported is looked at again after this many times the time to a report.
-const REPORTS_UNTIL_LOOK: f64 = 3.0;
 
 /// The least share of its price that a clone must gain. Predictions are noisy, so that no clone is certain to be
 /// needed.
@@ -49,7 +44,7 @@ pub(super) struct Candidate {
 /// ln P(the clones that would follow a later look all miss), by when that look comes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Later {
-    /// When the next report of the task's attempts comes.
+    /// When the report that the task's attempts still owe comes; 0 if all have reported.
     of_attempts: f64,
     /// When the report of a clone that is launched now comes.
     of_clone: f64,
@@ -77,7 +72,7 @@ impl Candidate {
             let running = state.estimate.running(task.index);
             let wait = running.and_then(|running| until_report(running, report, grace));
             Later {
-                of_attempts: missed(wait.unwrap_or(REPORTS_UNTIL_LOOK * report)),
+                of_attempts: wait.map_or(0.0, &missed),
                 of_clone,
             }
         };
@@ -123,7 +118,7 @@ fn ln_all_miss(fresh: &Fresh<'_, '_>, wait: f64, report: f64) -> f64 {
         if ln_miss >= 0.0 {
             break;
         }
-        sum += WAVE_WEIGHT * ln_miss;
+        sum += ln_miss;
     }
     sum
 }
