@@ -1,6 +1,6 @@
 //! Clones, in bundles: a job is in time only if all its tasks are, so one clone alone often gains nothing. For each
-//! job this module finds the number of clones with the largest gain in PoCD per clone, if they gain their price. The job whose bundle gains
-//! most per clone is served first.
+//! job this module finds the number of clones with the largest gain in PoCD per clone, if they gain their price. The
+//! job whose bundle gains most per clone is served first.
 
 use std::collections::BinaryHeap;
 
@@ -267,7 +267,7 @@ fn best_bundle(
         trials.extend(Some(trial).filter(Trial::may_get_one));
         let gain = product.value() - before;
         let each = gain / f64::from(clones);
-        if gain >= price && best.as_ref().is_none_or(|best| each > best.gain) {
+        if gain > 0.0 && gain >= price && best.as_ref().is_none_or(|best| each > best.gain) {
             best = Some(Bundle {
                 gain: each,
                 job: at,

@@ -209,6 +209,6 @@ impl Trial {
     }
 
     fn is_worth(&self, least: f64) -> bool {
-        self.worth >= least && self.profit >= 0.0
+        self.worth > 0.0 && self.worth >= least && self.profit >= 0.0
     }
 }
