@@ -14,6 +14,9 @@ use crate::round::clones::{Ask, CloneTask, MODES};
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::SpeculationMode;
 
+#[cfg(test)]
+mod tests;
+
 /// The share of the time from a launch to the first report in which an attempt counts as just launched.
 const JUST_LAUNCHED: f64 = 0.5;
 
@@ -249,12 +252,22 @@ fn best_bundle(
         product.add(prospect.ln_miss());
         trials.extend(Trial::new(place, job, prime));
     }
-    let before = product.value();
     let most = desk
         .capacity()
         .times_free(job.job.position)
         .min(CLONES_PER_PASS_MAX);
-    let mut best: Option<Bundle> = None;
+    let (gain, clones) = best_size(product, trials, most)?;
+    Some(Bundle {
+        gain,
+        job: at,
+        clones,
+    })
+}
+
+/// The largest gain per clone, and the number of clones that yields it.
+fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> Option<(f64, u32)> {
+    let before = product.value();
+    let mut best: Option<(f64, u32)> = None;
     let mut price = 0.0;
     for clones in 1..=most {
         let Some(trial) = trials.pop() else {
@@ -267,12 +280,8 @@ fn best_bundle(
         trials.extend(Some(trial).filter(Trial::may_get_one));
         let gain = product.value() - before;
         let each = gain / f64::from(clones);
-        if gain > 0.0 && gain >= price && best.as_ref().is_none_or(|best| each > best.gain) {
-            best = Some(Bundle {
-                gain: each,
-                job: at,
-                clones,
-            });
+        if gain > 0.0 && gain >= price && best.is_none_or(|(most, _)| each > most) {
+            best = Some((each, clones));
         }
     }
     best

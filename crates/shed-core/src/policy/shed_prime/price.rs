@@ -11,7 +11,7 @@
 //! While a report is awaited, the gain counts later clones on both sides: as far as clones launched after that report
 //! would save the task as well, a clone launched now gains nothing. So a silent attempt is hedged only if its report
 //! cannot come in time for a rescue. A straggler that has reported gets one clone at once, because no report is awaited
-//! that could save its price. A second clone beside it waits for the first one's report, as long as the deadline leaves
+//! that could save its price. A second clone next to it waits for the first one's report, as long as the deadline leaves
 //! time for another.
 //!
 //! Assumptions: a report shows whether the attempt will be in time, a later clone costs as much as one launched now,
@@ -127,13 +127,14 @@ fn ln_all_miss(fresh: &Fresh<'_, '_>, wait: f64, report: f64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Prospect {
     /// ln P(its attempts and the clones that it gets now all miss).
-    ln_miss: f64,
+    pub(super) ln_miss: f64,
     /// ln P(the clones that could follow all miss).
-    ln_later: f64,
+    pub(super) ln_later: f64,
     /// ln P(a clone launched now misses).
-    ln_clone: f64,
-    ln_later_of_clone: f64,
-    reports: bool,
+    pub(super) ln_clone: f64,
+    /// The same once a clone launched now has reported.
+    pub(super) ln_later_of_clone: f64,
+    pub(super) reports: bool,
 }
 
 impl Prospect {
