@@ -29,7 +29,7 @@ use crate::round::clones::{CloneJob, CloneTask};
 const WAVES_MAX: u32 = 5;
 
 /// The least share of its price that a clone must gain. Predictions are noisy, so that no clone is certain to be
-/// needed.
+/// needed. A lost task is charged only this share, so its clone may gain less than its whole price.
 const SHARE_MIN: f64 = 0.05;
 
 /// A job with tasks that may get clones, and what later looks at them can still do.

@@ -66,7 +66,7 @@ fn late(slack: f64) -> World {
 }
 
 #[test]
-fn a_clone_that_costs_more_than_it_gains_is_not_launched() {
+fn a_clone_below_its_share_of_the_price_is_not_launched() {
     // The clone gains the task's miss m, and its price p counts with 1 − m. At p = 1 both are equal at m = ½.
     let rows = [(39.8, CLONE), (40.2, NOTHING)];
     table("shed-prime{clone_price=1}", late, &rows);
