@@ -16,7 +16,12 @@ pub const GRACE_MIN: Span = Span::from_seconds(10);
 
 /// The time after its launch in which an attempt of the job is still starting up, in seconds; at least `least`.
 pub fn start_up(state: &JobView<'_>, least: Span) -> f64 {
-    least.seconds().max(GRACE_LAUNCHES * state.t_avg)
+    start_up_of(state.t_avg, least)
+}
+
+/// The same for attempts that report this many seconds after their launch.
+pub fn start_up_of(report: f64, least: Span) -> f64 {
+    least.seconds().max(GRACE_LAUNCHES * report)
 }
 
 /// An attempt and the one of its task that the policy keeps: of those that report, the one with the earliest

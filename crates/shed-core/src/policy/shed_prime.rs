@@ -10,6 +10,8 @@
 //! 5. [`value_density`] launches the clones of a higher value density than any waiting task.
 //! 6. After first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //!
+//! [`price`] says which clones pay, and which ones a second look may make superfluous.
+//!
 //! `docs/shed-prime.md` has the reasons.
 
 use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
@@ -26,6 +28,7 @@ mod feasible_set;
 mod headroom;
 mod outlook;
 mod preempt;
+mod price;
 mod prune;
 mod value_density;
 
@@ -44,8 +47,10 @@ pub struct ShedPrime {
     /// that safe are superfluous. (If a larger miss already made attempts superfluous, clones would be launched and
     /// stopped endlessly.)
     pub miss_target: f64,
-    /// The least gain in its job's PoCD that a bundle of clones must have per clone.
-    pub min_gain: f64,
+    /// The price of a clone, in expected deadlines met: a clone must gain as much. It is what a pod costs.
+    pub clone_price: f64,
+    /// The price of each second for which a clone is expected to hold its slot, in expected deadlines met.
+    pub slot_price: f64,
     /// The standard deviation of a predicted remaining time, as a share of it.
     pub spread: f64,
     /// The silent attempts that are hedged by clones.
@@ -74,7 +79,8 @@ impl Default for ShedPrime {
         Self {
             max_clones: 5,
             miss_target: 0.01,
-            min_gain: 0.01,
+            clone_price: 0.02,
+            slot_price: 0.0,
             spread: 0.1,
             hedge: Hedge::Always,
             weigh: true,
@@ -125,11 +131,19 @@ word!(
     ]
 );
 
+/// The usual times of a job, as shares of the time between its submission and its deadline.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usual {
+    /// The time of a task.
+    task: f64,
+    /// The time from a launch to the first report; absent until enough jobs have reported.
+    report: Option<f64>,
+}
+
 impl PolicyRule for ShedPrime {
     type Belief = beliefs::Belief;
     type State = outlook::Outlook;
-    /// The usual task time as a share of the time between the job's submission and its deadline.
-    type Place = f64;
+    type Place = Usual;
 
     fn name(&self) -> &'static str {
         "shed-prime"
@@ -139,7 +153,8 @@ impl PolicyRule for ShedPrime {
         vec![
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::number("miss_target", &mut self.miss_target, 1e-9, 1.0),
-            Setting::number("min_gain", &mut self.min_gain, 0.0, 1.0),
+            Setting::number("clone_price", &mut self.clone_price, 0.0, 1.0),
+            Setting::number("slot_price", &mut self.slot_price, 0.0, 1.0),
             Setting::number("spread", &mut self.spread, 0.0, 10.0),
             Setting::word("hedge", &mut self.hedge),
             Setting::switch("weigh", &mut self.weigh),
@@ -182,11 +197,14 @@ impl PolicyRule for ShedPrime {
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<Arranged<f64>> {
+    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<Arranged<Usual>> {
         let shares = cross_job_prior::usual_shares(jobs);
-        let arranged = jobs.iter().zip(shares).map(|(job, share)| Arranged {
-            rank: Some(job.belief.rank(job.limit, share, job.slots)),
-            place: share,
+        let reports = cross_job_prior::usual_report_shares(jobs);
+        let usual = shares.into_iter().zip(reports);
+        let usual = usual.map(|(task, report)| Usual { task, report });
+        let arranged = jobs.iter().zip(usual).map(|(job, usual)| Arranged {
+            rank: Some(job.belief.rank(job.limit, usual.task, job.slots)),
+            place: usual,
         });
         arranged.collect()
     }

@@ -16,6 +16,7 @@ mod cross_job_prior;
 mod feasible_set;
 mod headroom;
 mod preempt;
+mod price;
 mod prune;
 mod restart;
 mod value_density;

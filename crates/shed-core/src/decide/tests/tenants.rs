@@ -15,6 +15,9 @@ use crate::time::Span;
 const USABLE: usize = 10;
 const NODES: usize = 31;
 
+/// At no price, a straggler gets all its clones at once.
+const FREE_CLONES: &str = "shed-prime{clone_price=0}";
+
 fn of(tenant: &str, job: JobBuilder) -> JobBuilder {
     let tenant = Tenant::from(tenant);
     job.with(|job| job.tenant = tenant)
@@ -75,7 +78,7 @@ fn clones(plan: &Plan) -> Vec<Launch> {
 
 #[test]
 fn a_tenant_that_lies_about_nodes_takes_no_clones_from_another() {
-    for policy in ["shed-prime", "shed-plus"] {
+    for policy in [FREE_CLONES, "shed-plus"] {
         let alone = decided(policy, cluster().job(victim()), &Memory::default()).0;
         assert_eq!(brief(&alone), ["victim: clone 3"; 3], "{policy}");
         let lied_to = cluster().job(victim()).job(liars("liar"));
@@ -93,7 +96,7 @@ fn a_tenant_that_lies_about_nodes_takes_no_clones_from_another() {
 #[test]
 fn a_tenants_own_attempts_still_rule() {
     let own = cluster().job(victim()).job(liars("victim"));
-    let (plan, _) = decided("shed-prime", own, &Memory::default());
+    let (plan, _) = decided(FREE_CLONES, own, &Memory::default());
     assert!(clones(&plan).is_empty());
     let refusals = &report(&plan, "victim").refusals;
     assert_eq!(refusals[0].why.label(), "no_node");
@@ -103,7 +106,7 @@ fn a_tenants_own_attempts_still_rule() {
 fn several_tenants_that_agree_make_a_preference() {
     let liars = ["b", "c", "d", "e", "f"].map(|tenant| liars_from(2, tenant));
     let all = liars.into_iter().fold(cluster().job(victim()), World::job);
-    let (plan, _) = decided("shed-prime", all, &Memory::default());
+    let (plan, _) = decided(FREE_CLONES, all, &Memory::default());
     let clones = clones(&plan);
     assert_eq!(clones.len(), 3);
     let doubtful: Vec<NodeName> = (2..USABLE)
@@ -126,7 +129,7 @@ fn whose_attempts_told_is_remembered_with_what_they_told() {
     assert_eq!(tenants, [&Tenant::from("liar")]);
     let text = serde_json::to_string(&memory).unwrap();
     assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
-    let (plan, _) = decided("shed-prime", cluster().job(victim()), &memory);
+    let (plan, _) = decided(FREE_CLONES, cluster().job(victim()), &memory);
     assert_eq!(clones(&plan).len(), 3);
     // The tenant still remembers the evidence of its own attempts.
     let slowness = NodeSlowness {
@@ -141,7 +144,7 @@ fn whose_attempts_told_is_remembered_with_what_they_told() {
         .collect();
     let mut memory = Memory::default();
     memory.set_slow_nodes(slow);
-    let (plan, _) = decided("shed-prime", cluster().job(victim()), &memory);
+    let (plan, _) = decided(FREE_CLONES, cluster().job(victim()), &memory);
     assert!(clones(&plan).is_empty());
 }
 

@@ -177,7 +177,8 @@ fn no_more_attempts_exist_than_may_and_first_ones_come_first() {
     assert_eq!(report(&plan(full.clone(), &product()), "a").waiting, 8);
     check_by(&surging(), full, &[]);
     let straggling = |most| cluster().job(uneven().with(|job| job.obstacles.attempts_max = most));
-    for policy in ["shed-prime", "shed-plus"] {
+    // At no price, the straggler gets all its clones at once.
+    for policy in ["shed-prime{clone_price=0}", "shed-plus"] {
         let policy: Policy = policy.parse().unwrap();
         let clones = |most| plan(straggling(most), &policy).actions.len();
         assert!(clones(None) > 1, "{policy:?}");

@@ -76,12 +76,12 @@ impl<'p, 'a> Fresh<'p, 'a> {
         ln_lost
     }
 
-    /// ln P(a few new attempts that are launched after `wait` seconds all miss).
-    pub(super) fn ln_lost_later(&self, wait: f64) -> f64 {
+    /// ln P(a new attempt that is launched after `wait` seconds misses).
+    pub(super) fn ln_miss_after(&self, wait: f64) -> f64 {
         let (Some(law), Some(slack)) = (&self.state.estimate.law, self.state.estimate.slack) else {
             return 0.0;
         };
-        DRAWS_HOPED_FOR * ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
+        ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
     }
 
     /// Seconds for which a new attempt that begins there holds its slot.
@@ -135,6 +135,8 @@ pub struct Belief {
     pub(super) known_time: Option<f64>,
     /// ln P(all tasks of the job are in time, with a few new attempts each).
     pub(super) ln_hope: f64,
+    /// Mean seconds from the launch of one of its attempts to the first report.
+    pub(super) report_time: Option<f64>,
     /// Seconds until the job's deadline.
     slack: Option<f64>,
     /// Seconds from a launch to the start of its work.
@@ -213,6 +215,7 @@ impl Belief {
         let tasks = job.estimate.tasks.iter().map(TaskLeft::of);
         Self {
             known_time,
+            report_time: report_time(job),
             // Hope does not depend on the usual time.
             ln_hope: Fresh::of(job, 1.0).ln_hope(),
             slack: job.estimate.slack,
@@ -287,7 +290,34 @@ fn worth_of_job(desk: &PrimeDesk<'_, '_>, position: usize) -> Option<Worth> {
 
 /// The usual time of a task of the job while nothing of it is known, as a share of the time that it was given.
 pub(super) fn usual_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
-    desk.place(position).copied().unwrap_or(1.0)
+    desk.place(position).map_or(1.0, |usual| usual.task)
+}
+
+/// Seconds from the launch of one of the job's attempts to its first report, on average.
+fn report_time(state: &JobView<'_>) -> Option<f64> {
+    let attempts = state.job.tasks.iter().flat_map(|task| &task.attempts);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for attempt in attempts {
+        if let Some(progress) = attempt.progress {
+            sum += progress.first_at.since(attempt.launched).seconds();
+            count += 1.0;
+        }
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Seconds from the launch of an attempt of the job to its first report: what the job's own attempts took, or else the
+/// usual share of the time that the job was given. It is at most t_avg, which is a mean over all jobs.
+pub(super) fn time_to_report(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
+    let Some(state) = desk.job(position) else {
+        return 0.0;
+    };
+    let own = desk.belief(position).and_then(|belief| belief.report_time);
+    own.unwrap_or_else(|| {
+        let share = desk.place(position).and_then(|usual| usual.report);
+        let usual = share.zip(state.limit()).map(|(share, limit)| share * limit);
+        usual.map_or(state.t_avg, |usual| usual.min(state.t_avg))
+    })
 }
 
 /// The median time of a task, if any time of the job was observed or its user expects one.

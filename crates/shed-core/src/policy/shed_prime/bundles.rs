@@ -1,6 +1,6 @@
 //! Clones, in bundles: a job is in time only if all its tasks are, so one clone alone often gains nothing. For each
-//! job this module finds the number of clones with the largest gain in PoCD per clone. The job whose bundle gains
-//! most per clone is served first.
+//! job this module finds the number of clones with the largest gain in PoCD per clone, if they gain their price. The
+//! job whose bundle gains most per clone is served first.
 
 use std::collections::BinaryHeap;
 
@@ -8,11 +8,14 @@ use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
 use crate::plan::{Finding, RefusalReason};
 use crate::policy::prune::{is_seen, start_up};
 use crate::policy::shed_prime::PrimeDesk;
-use crate::policy::shed_prime::beliefs::{Fresh, usual_share};
+use crate::policy::shed_prime::price::{Candidate, Prospect, price};
 use crate::policy::{Hedge, ShedPrime};
-use crate::round::clones::{Ask, CloneJob, CloneTask, MODES};
+use crate::round::clones::{Ask, CloneTask, MODES};
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::SpeculationMode;
+
+#[cfg(test)]
+mod tests;
 
 /// The share of the time from a launch to the first report in which an attempt counts as just launched.
 const JUST_LAUNCHED: f64 = 0.5;
@@ -25,8 +28,8 @@ pub(super) fn launch(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     for mode in MODES {
         let mut jobs = candidates(desk, prime, mode);
         share_out(desk, &mut jobs, prime);
-        for job in &mut jobs {
-            desk.refuse_rest(job, RefusalReason::Capacity);
+        for candidate in &mut jobs {
+            desk.refuse_rest(&mut candidate.job, RefusalReason::Capacity);
         }
     }
 }
@@ -35,7 +38,7 @@ pub(super) fn candidates(
     desk: &mut PrimeDesk<'_, '_>,
     prime: &ShedPrime,
     mode: SpeculationMode,
-) -> Vec<CloneJob> {
+) -> Vec<Candidate> {
     let ln_target = libm::log(prime.miss_target);
     let ask = Ask {
         fast_nodes_only: true,
@@ -54,31 +57,8 @@ pub(super) fn candidates(
             && state.ln_miss_kept(task) > ln_target
             && may_hedge(state, task, prime)
     };
-    let mut jobs = desk.clone_jobs(mode, ask, wants);
-    for job in &mut jobs {
-        count_on_rescue(desk, job);
-    }
-    jobs
-}
-
-/// A task that will report may still be rescued after its report. A clone launched now therefore counts only as far
-/// as that rescue would come too late.
-fn count_on_rescue(desk: &PrimeDesk<'_, '_>, job: &mut CloneJob) {
-    let Some(state) = desk.job(job.position) else {
-        return;
-    };
-    // What other jobs or the user suggest is uncertain, and a report will show more.
-    let is_prior = state.estimate.is_assumed || state.job.expected_duration.is_some();
-    if !state.job.reports_progress || !is_prior {
-        return;
-    }
-    let ln_lost = Fresh::of(state, usual_share(desk, job.position)).ln_lost_later(state.t_avg);
-    for task in &mut job.tasks {
-        let running = state.estimate.running(task.index);
-        if running.is_some_and(|it| !it.attempts.iter().any(AttemptEstimate::reports)) {
-            task.ln_miss += ln_lost;
-        }
-    }
+    let jobs = desk.clone_jobs(mode, ask, wants).into_iter();
+    jobs.map(|job| Candidate::new(desk, job, prime)).collect()
 }
 
 /// A silent clone of the task has an unknown speed, and its probability is in the task's miss already. The policy
@@ -119,7 +99,7 @@ impl Ord for Bundle {
     }
 }
 
-fn share_out(desk: &mut PrimeDesk<'_, '_>, jobs: &mut [CloneJob], prime: &ShedPrime) {
+fn share_out(desk: &mut PrimeDesk<'_, '_>, jobs: &mut [Candidate], prime: &ShedPrime) {
     let mut bundles = BinaryHeap::new();
     for (at, job) in jobs.iter().enumerate() {
         bundles.extend(best_bundle(desk, at, job, prime));
@@ -128,7 +108,7 @@ fn share_out(desk: &mut PrimeDesk<'_, '_>, jobs: &mut [CloneJob], prime: &ShedPr
         let Some(job) = jobs.get_mut(bundle.job) else {
             continue;
         };
-        let free = desk.capacity().times_free(job.position);
+        let free = desk.capacity().times_free(job.job.position);
         if free < bundle.clones {
             // Other bundles have taken the capacity, so a smaller bundle may still fit.
             if free > 0 {
@@ -149,27 +129,33 @@ struct Trial {
     gain: f64,
     /// The task's index in the job.
     at: usize,
-    ln_miss: f64,
-    ln_miss_per_clone: f64,
+    prospect: Prospect,
+    /// The price of one more clone, if no later look would find a need for it.
+    price: f64,
     /// Clones that the task may still get.
     left: u32,
 }
 
 impl Trial {
-    fn new(at: usize, task: &CloneTask, job: &CloneJob, ln_target: f64) -> Self {
-        let is_done = task.is_refused || task.ln_miss <= ln_target;
+    /// The task at that index of the job, if it may get a clone that gains.
+    fn new(at: usize, job: &Candidate, prime: &ShedPrime) -> Option<Self> {
+        let prospect = job.prospect(at)?;
+        let Candidate { job, .. } = job;
+        let task = job.tasks.get(at)?;
+        let is_done = task.is_refused || task.ln_miss <= libm::log(prime.miss_target);
         let has = task.clones_alive + task.clones;
-        Self {
-            gain: gain_of_one_more(task.ln_miss, task.ln_miss_per_clone),
+        let trial = Self {
+            gain: gain_of_one_more(prospect.ln_miss(), prospect.ln_step()),
             at,
-            ln_miss: task.ln_miss,
-            ln_miss_per_clone: task.ln_miss_per_clone,
+            prospect,
+            price: price(prime, task),
             left: if is_done {
                 0
             } else {
                 job.max_clones.saturating_sub(has)
             },
-        }
+        };
+        trial.may_get_one().then_some(trial)
     }
 
     fn may_get_one(&self) -> bool {
@@ -177,10 +163,10 @@ impl Trial {
     }
 
     fn with_one_more(self) -> Self {
-        let ln_miss = self.ln_miss + self.ln_miss_per_clone;
+        let prospect = self.prospect.with_clone();
         Self {
-            gain: gain_of_one_more(ln_miss, self.ln_miss_per_clone),
-            ln_miss,
+            gain: gain_of_one_more(prospect.ln_miss(), prospect.ln_step()),
+            prospect,
             left: self.left - 1,
             ..self
         }
@@ -238,53 +224,64 @@ impl Product {
 }
 
 /// The task that gains most by one more clone.
-fn best_task(job: &CloneJob, prime: &ShedPrime) -> Option<usize> {
-    let ln_target = libm::log(prime.miss_target);
-    let tasks = job.tasks.iter().enumerate();
-    let trials = tasks.map(|(at, task)| Trial::new(at, task, job, ln_target));
-    let best = trials.filter(Trial::may_get_one).max();
+fn best_task(job: &Candidate, prime: &ShedPrime) -> Option<usize> {
+    let places = 0..job.job.tasks.len();
+    let best = places.filter_map(|at| Trial::new(at, job, prime)).max();
     best.map(|trial| trial.at)
 }
 
-/// Adds clones one by one where they gain most. The bundle has the size at which the gain per clone is largest.
-/// `None` if no clone gains, or the pass runs out of work.
+/// Adds clones one by one where they gain most. The bundle has the size at which the gain per clone is largest, of
+/// those that gain what they cost. `None` if no clone pays, or the pass runs out of work.
 fn best_bundle(
     desk: &mut PrimeDesk<'_, '_>,
     at: usize,
-    job: &CloneJob,
+    job: &Candidate,
     prime: &ShedPrime,
 ) -> Option<Bundle> {
-    if !desk.afford(&[job.position], job.tasks.len() as u64) {
+    let tasks = job.job.tasks.len();
+    if !desk.afford(&[job.job.position], tasks as u64) {
         return None;
     }
-    let ln_target = libm::log(prime.miss_target);
     let mut product = Product {
-        ln: job.ln_pocd_rest,
+        ln: job.job.ln_pocd_rest,
         zeros: 0,
     };
     let mut trials = BinaryHeap::new();
-    for (at, task) in job.tasks.iter().enumerate() {
-        product.add(task.ln_miss);
-        trials.extend(Some(Trial::new(at, task, job, ln_target)).filter(Trial::may_get_one));
+    for place in 0..tasks {
+        let prospect = job.prospect(place)?;
+        product.add(prospect.ln_miss());
+        trials.extend(Trial::new(place, job, prime));
     }
-    let before = product.value();
     let most = desk
         .capacity()
-        .times_free(job.position)
+        .times_free(job.job.position)
         .min(CLONES_PER_PASS_MAX);
-    let mut best: Option<Bundle> = None;
+    let (gain, clones) = best_size(product, trials, most)?;
+    Some(Bundle {
+        gain,
+        job: at,
+        clones,
+    })
+}
+
+/// The largest gain per clone, and the number of clones that yields it.
+fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> Option<(f64, u32)> {
+    let before = product.value();
+    let mut best: Option<(f64, u32)> = None;
+    let mut price = 0.0;
     for clones in 1..=most {
         let Some(trial) = trials.pop() else {
             break;
         };
-        product.take_out(trial.ln_miss);
+        price += trial.price * trial.prospect.price_share();
+        product.take_out(trial.prospect.ln_miss());
         let trial = trial.with_one_more();
-        product.add(trial.ln_miss);
+        product.add(trial.prospect.ln_miss());
         trials.extend(Some(trial).filter(Trial::may_get_one));
-        let gain = (product.value() - before) / f64::from(clones);
-        if gain >= prime.min_gain && best.as_ref().is_none_or(|best| gain > best.gain) {
-            let job = at;
-            best = Some(Bundle { gain, job, clones });
+        let gain = product.value() - before;
+        let each = gain / f64::from(clones);
+        if gain > 0.0 && gain >= price && best.is_none_or(|(most, _)| each > most) {
+            best = Some((each, clones));
         }
     }
     best
@@ -293,7 +290,7 @@ fn best_bundle(
 /// Grants the clones one by one, and returns how many fit.
 fn grant_bundle(
     desk: &mut PrimeDesk<'_, '_>,
-    job: &mut CloneJob,
+    job: &mut Candidate,
     clones: u32,
     prime: &ShedPrime,
 ) -> u32 {
@@ -301,9 +298,9 @@ fn grant_bundle(
         let Some(at) = best_task(job, prime) else {
             return granted;
         };
-        let miss = job.tasks.get(at).map_or(1.0, CloneTask::miss);
+        let miss = job.job.tasks.get(at).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if !desk.request(job, at, finding) {
+        if !desk.request(&mut job.job, at, finding) {
             return granted;
         }
     }

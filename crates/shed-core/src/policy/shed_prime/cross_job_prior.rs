@@ -59,6 +59,26 @@ fn share(job: &Summary<'_, Belief>) -> Option<f64> {
     (share > 0.0 && share.is_finite()).then_some(share)
 }
 
+/// The time from a launch to the first report over the time that the job was given, for each job of the pass: the mean
+/// over the present jobs of its tenant, if enough of them have reported.
+pub(super) fn usual_report_shares(jobs: &[Summary<'_, Belief>]) -> Vec<Option<f64>> {
+    let mut tenants: BTreeMap<&Tenant, Mean> = BTreeMap::new();
+    for job in jobs {
+        let share = job.belief.report_time.zip(job.limit);
+        let share = share.map(|(time, limit)| time / limit);
+        if let Some(share) = share.filter(|share| *share > 0.0 && share.is_finite()) {
+            let own = tenants.entry(job.tenant).or_default();
+            own.add(libm::log(share));
+        }
+    }
+    let enough = |own: &&Mean| own.count >= JOBS_MIN as f64;
+    let of = |job: &Summary<'_, Belief>| {
+        let own = tenants.get(job.tenant).filter(enough)?;
+        Some(libm::exp(own.mean()))
+    };
+    jobs.iter().map(of).collect()
+}
+
 /// A sum and its number of terms.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {

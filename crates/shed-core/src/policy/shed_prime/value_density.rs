@@ -11,7 +11,8 @@ use crate::policy::ShedPrime;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::shed_prime::bundles::candidates;
-use crate::round::clones::{CloneJob, CloneTask};
+use crate::policy::shed_prime::price::{Candidate, price};
+use crate::round::clones::CloneTask;
 use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate, Worth};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
@@ -116,10 +117,11 @@ pub(super) fn rescue(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
 fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
     let mut jobs = candidates(desk, prime, mode);
     let mut trials = Vec::new();
-    for (at, job) in jobs.iter().enumerate() {
+    for (at, candidate) in jobs.iter().enumerate() {
+        let job = &candidate.job;
         if desk.afford(&[job.position], job.tasks.len() as u64) {
-            let of_job = trials_of(desk, (at, job));
-            trials.extend(of_job.filter(|trial| trial.is_worth(least, prime)));
+            let of_job = trials_of(desk, (at, candidate), prime);
+            trials.extend(of_job.filter(|trial| trial.is_worth(least)));
         }
     }
     // Between equals the earlier job's earlier task is first.
@@ -133,16 +135,16 @@ fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationM
         let Some(job) = jobs.get_mut(trial.job) else {
             continue;
         };
-        let miss = job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
+        let miss = job.job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if desk.request(job, trial.task, finding)
-            && let Some(next) = trial.again(job).filter(|next| next.is_worth(least, prime))
+        if desk.request(&mut job.job, trial.task, finding)
+            && let Some(next) = trial.again(job, prime).filter(|next| next.is_worth(least))
         {
             queue.push((Number(next.worth), Reverse(at)));
             *trial = next;
         }
     }
-    for job in &mut jobs {
+    for Candidate { job, .. } in &mut jobs {
         match desk.job(job.position) {
             Some(state) if state.clones.is_empty() => desk.withdraw_refusals(job.position),
             _ => desk.refuse_rest(job, RefusalReason::Capacity),
@@ -153,7 +155,8 @@ fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationM
 /// One more clone of a task.
 struct Trial {
     worth: f64,
-    gain: f64,
+    /// The expected deadlines that it gains, less its price.
+    profit: f64,
     /// P(the other tasks are in time).
     others: f64,
     /// Seconds for which the clone holds its slot.
@@ -164,8 +167,10 @@ struct Trial {
 
 fn trials_of<'j>(
     desk: &'j PrimeDesk<'_, '_>,
-    (at, job): (usize, &'j CloneJob),
+    (at, candidate): (usize, &'j Candidate),
+    prime: &'j ShedPrime,
 ) -> impl Iterator<Item = Trial> + 'j {
+    let job = &candidate.job;
     let fresh = Fresh::at(desk, job.position);
     let fresh = fresh.map(|fresh| (fresh.ln_hope(), fresh));
     let tasks = job.tasks.iter().enumerate();
@@ -177,30 +182,33 @@ fn trials_of<'j>(
         let holds = fresh.holds(running.clone_begin());
         let trial = Trial {
             worth: 0.0,
-            gain: 0.0,
+            profit: 0.0,
             others: hope_of_others(fresh, running, *ln_hope),
             holds: holds.min(slack).max(1.0),
             job: at,
             task: place,
         };
-        trial.again(job)
+        trial.again(candidate, prime)
     })
 }
 
 impl Trial {
     /// The next clone of the same task, if the task may get one.
-    fn again(&self, job: &CloneJob) -> Option<Self> {
+    fn again(&self, candidate: &Candidate, prime: &ShedPrime) -> Option<Self> {
+        let job = &candidate.job;
         let task = job.tasks.get(self.task)?;
+        let prospect = candidate.prospect(self.task)?;
         let may = task.clones_alive + task.clones < job.max_clones && !task.is_refused;
-        let gain = self.others * task.miss() * -libm::expm1(task.ln_miss_per_clone);
+        let saved = libm::exp(prospect.ln_miss()) * -libm::expm1(prospect.ln_step());
+        let gain = self.others * saved;
         may.then_some(Self {
             worth: gain / self.holds,
-            gain,
+            profit: gain - price(prime, task) * prospect.price_share(),
             ..*self
         })
     }
 
-    fn is_worth(&self, least: f64, prime: &ShedPrime) -> bool {
-        self.worth >= least && self.gain >= prime.min_gain
+    fn is_worth(&self, least: f64) -> bool {
+        self.worth > 0.0 && self.worth >= least && self.profit >= 0.0
     }
 }

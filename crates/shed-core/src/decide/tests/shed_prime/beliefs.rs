@@ -10,8 +10,9 @@ use crate::time::Span;
 
 #[test]
 fn an_attempt_is_judged_by_its_own_rate_and_not_by_the_spread_of_all() {
-    // 252 s are left, and the clock shows 130 s: without a clone the task is lost, and its job with it.
-    let plan = decided("shed-prime", cluster().job(uneven()));
+    // 252 s are left, and the clock shows 130 s: without a clone the task is lost, and its job with it. At a price, the
+    // clones after the first would wait for its report.
+    let plan = decided("shed-prime{clone_price=0}", cluster().job(uneven()));
     let [Finding::Late { miss }, ..] = findings(&plan)[..] else {
         panic!("{plan:?}");
     };

@@ -30,8 +30,11 @@ fn a_clone_is_launched_first_if_its_density_is_half_as_high_again() {
     let text = "shed-prime{reserve=off}";
     let one_free = |tasks| slots(2).job(late()).job(waiting(tasks));
     table(text, one_free, &[(15, ORIGINAL), (18, CLONE)]);
-    let greedy = "shed-prime{reserve=off,min_gain=0.1}";
-    table(greedy, one_free, &[(18, ORIGINAL)]);
+    // It must gain its price times 0.91, the probability that the task is in time without it: 0.099 pays.
+    let cheap = "shed-prime{reserve=off,clone_price=0.095}";
+    table(cheap, one_free, &[(18, CLONE)]);
+    let dear = "shed-prime{reserve=off,clone_price=0.103}";
+    table(dear, one_free, &[(18, ORIGINAL)]);
     // Unless slots are weighed, first attempts always come first.
     table(
         "shed-prime{weigh=off}",

@@ -1,0 +1,102 @@
+//! Which clones gain their price, and which wait for a report.
+
+use super::{Moves, NOTHING, World, attempt, brief, check, decided, ends_in, job, slots, steady};
+use super::{table, world};
+use crate::fixtures::{AttemptBuilder, JobBuilder};
+
+const CLONE: Moves<'static> = &["a: clone 0"];
+
+/// Four tasks, due after 45 s, on eight slots. The first attempt of task 0 takes six times as long as the others, 120 s.
+fn one_straggler(now: f64, of_task: impl Fn(u32) -> Vec<AttemptBuilder>) -> World {
+    let a = job("a").submitted(0.0).tasks(4).deadline_in(45.0);
+    let a = a.ended_runs([18.0, 19.0, 20.0, 21.0, 22.0]);
+    let a = (0..4).fold(a, |a, index| a.task(index, of_task(index)));
+    world(now, 8, 1000).launch_overhead(1.0).job(a)
+}
+
+/// The first attempt of the task at 2 s: it has worked since its launch at 0 s.
+fn first_attempt(index: u32) -> AttemptBuilder {
+    let seconds = if index == 0 { 120.0 } else { 20.0 };
+    let attempt = attempt(0).launched(0.0).on(index as usize);
+    attempt.progress(2.0 / seconds, 2.0)
+}
+
+#[test]
+fn a_straggler_gets_one_clone_when_it_reports_and_no_other_task_does() {
+    let silent = |index| vec![attempt(0).launched(0.0).on(index as usize)];
+    for now in [0.1, 0.5, 1.0, 1.9] {
+        check("shed-prime", one_straggler(now, silent), NOTHING);
+    }
+    let reported = |index| vec![first_attempt(index)];
+    check("shed-prime", one_straggler(2.0, reported), CLONE);
+    // The clone is silent for now, and the task gets no second one.
+    let cloned = |index| {
+        let clone = attempt(1).launched(2.0).on(4).pending();
+        let clone = (index == 0).then_some(clone);
+        std::iter::once(first_attempt(index)).chain(clone).collect()
+    };
+    for now in [2.0, 2.5, 3.0] {
+        check("shed-prime", one_straggler(now, cloned), NOTHING);
+    }
+}
+
+/// A lost task, and clones of it that are in time with probability ½ each. Its first report came after that time.
+fn coin(report: f64) -> World {
+    let job = job("a").tasks(1).deadline_in(30.0 + 1.0 + 77.2);
+    // Progress is even from 1 s to 29 s.
+    let lost = ends_in(0, 500.0).first_report((report - 1.0) / 529.0, report);
+    let job = job.ended_runs([60.0; 4]).task(0, [lost.on(0)]);
+    slots(9).job(job)
+}
+
+#[test]
+fn several_clones_are_launched_at_once_if_no_second_wave_fits() {
+    let clones = |report| brief(&decided("shed-prime", coin(report))).len();
+    // A clone launched at a report after 28 s would have 48 s for its work, and none takes less than 60 s.
+    assert_eq!(clones(28.0), 5);
+    // The earlier the report comes, the more of them wait for it.
+    assert_eq!(clones(5.0), 4);
+    assert_eq!(clones(1.0), 2);
+}
+
+/// A task that ends in 40 s, give or take 4 s. A new attempt takes 21 s.
+fn late(slack: f64) -> World {
+    let a = job("a").tasks(1).deadline_in(30.0 + slack);
+    slots(3).job(steady(a, 20.0).task(0, [ends_in(0, 40.0).on(0)]))
+}
+
+#[test]
+fn a_clone_below_its_share_of_the_price_is_not_launched() {
+    // The clone gains the task's miss m, and its price p counts with 1 − m. At p = 1 both are equal at m = ½.
+    let rows = [(39.8, CLONE), (40.2, NOTHING)];
+    table("shed-prime{clone_price=1}", late, &rows);
+}
+
+#[test]
+fn a_clone_of_a_job_that_reports_nothing_has_its_whole_price() {
+    let of = |clone_price: f64| {
+        let text = format!("shed-prime{{clone_price={clone_price}}}");
+        let silent = |job: JobBuilder| job.silent().task(0, [attempt(0).launched(29.9).on(0)]);
+        let a = job("a").tasks(1).deadline_in(30.0 + 1.0 + 77.2);
+        let world = slots(3).job(silent(a.ended_runs([60.0; 4]).max_clones(1)));
+        brief(&decided(&text, world)).len()
+    };
+    // Each attempt misses with probability ½, so a clone gains ¼.
+    assert_eq!([0.24, 0.26].map(of), [1, 0]);
+}
+
+#[test]
+fn a_price_per_slot_second_stops_long_clones_only() {
+    // Two tasks that miss with probability 0.05, whose clones take 20 s and 200 s. Their prices are 0.001 · 20 · 0.95 =
+    // 0.019, and ten times as much.
+    let late = |seconds: f64| {
+        let remaining = 2.0 * seconds;
+        let slack = remaining + 1.645 * 0.1 * remaining;
+        let a = job("a").tasks(1).deadline_in(30.0 + slack);
+        slots(3).job(steady(a, seconds).task(0, [ends_in(0, remaining).on(0)]))
+    };
+    let text = "shed-prime{clone_price=0,slot_price=0.001}";
+    table(text, late, &[(20.0, CLONE), (200.0, NOTHING)]);
+    let text = "shed-prime{clone_price=0}";
+    table(text, late, &[(20.0, CLONE), (200.0, CLONE)]);
+}

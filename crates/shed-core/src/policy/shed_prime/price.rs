@@ -1,0 +1,173 @@
+//! The price of a clone, and what a second look is worth.
+//!
+//! A clone pays if it gains as many expected deadlines as it costs. What it costs depends on what is known later: if a
+//! clone is launched now, its whole price is paid. If the policy waits for the next report instead, the price is paid
+//! only if the task then still needs a clone. That is the one-step look-ahead rule of optimal stopping: act now if
+//! that is better than to act after the next report. With `m` the probability that the task's attempts miss, a clone
+//! is launched now if
+//!
+//! `gain ≥ price · m_in_time`, where `m_in_time = 1 − m` is the probability that a later look finds no need for it.
+//!
+//! While a report is awaited, the gain counts later clones on both sides: as far as clones launched after that report
+//! would save the task as well, a clone launched now gains nothing. So a silent attempt is hedged only if its report
+//! cannot come in time for a rescue. A straggler that has reported gets one clone at once, because no report is awaited
+//! that could save its price. A second clone next to it waits for the first one's report, as long as the deadline leaves
+//! time for another.
+//!
+//! Assumptions: a report shows whether the attempt will be in time, a later clone costs as much as one launched now,
+//! clones draw their times independently, and one clone follows each report.
+//! In a job that reports nothing no later look shows anything, so each clone has its whole price.
+
+use crate::policy::ShedPrime;
+use crate::policy::prune::{is_seen, start_up_of};
+use crate::policy::shed_prime::PrimeDesk;
+use crate::policy::shed_prime::beliefs::{Fresh, time_to_report, usual_share};
+use crate::round::TaskEstimate;
+use crate::round::clones::{CloneJob, CloneTask};
+
+/// Clones that follow each other report by report, at most.
+const WAVES_MAX: u32 = 5;
+
+/// The least share of its price that a clone must gain. Predictions are noisy, so that no clone is certain to be
+/// needed. A lost task is charged only this share, so its clone may gain less than its whole price.
+const SHARE_MIN: f64 = 0.05;
+
+/// A job with tasks that may get clones, and what later looks at them can still do.
+pub(super) struct Candidate {
+    pub(super) job: CloneJob,
+    /// For each task of the job.
+    later: Vec<Later>,
+    /// Whether later looks show more than this one.
+    reports: bool,
+}
+
+/// ln P(the clones that would follow a later look all miss), by when that look comes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Later {
+    /// When the report that the task's attempts still owe comes; 0 if all have reported.
+    of_attempts: f64,
+    /// When the report of a clone that is launched now comes.
+    of_clone: f64,
+}
+
+impl Candidate {
+    /// The job, with the later looks at it.
+    pub(super) fn new(desk: &PrimeDesk<'_, '_>, job: CloneJob, prime: &ShedPrime) -> Self {
+        let state = desk.job(job.position);
+        let reports = state.is_some_and(|state| state.job.reports_progress);
+        let Some(state) = state.filter(|_| reports) else {
+            let later = vec![Later::default(); job.tasks.len()];
+            return Self {
+                job,
+                later,
+                reports,
+            };
+        };
+        let report = time_to_report(desk, job.position);
+        let grace = start_up_of(report, prime.grace);
+        let fresh = Fresh::of(state, usual_share(desk, job.position));
+        let missed = |wait: f64| ln_all_miss(&fresh, wait, report);
+        let of_clone = missed(report);
+        let of_task = |task: &CloneTask| {
+            let running = state.estimate.running(task.index);
+            let wait = running.and_then(|running| until_report(running, report, grace));
+            Later {
+                of_attempts: wait.map_or(0.0, &missed),
+                of_clone,
+            }
+        };
+        Self {
+            later: job.tasks.iter().map(of_task).collect(),
+            job,
+            reports,
+        }
+    }
+
+    /// The task at that index, for a search of clones.
+    pub(super) fn prospect(&self, at: usize) -> Option<Prospect> {
+        let task = self.job.tasks.get(at)?;
+        let later = self.later.get(at)?;
+        let ln_later = match task.clones {
+            0 => later.of_attempts,
+            _ => later.of_clone,
+        };
+        Some(Prospect {
+            ln_miss: task.ln_miss,
+            ln_later,
+            ln_clone: task.ln_miss_per_clone,
+            ln_later_of_clone: later.of_clone,
+            reports: self.reports,
+        })
+    }
+}
+
+/// Seconds until the last of the reports that are awaited; none if no attempt of the task will report for the first
+/// time soon.
+fn until_report(task: &TaskEstimate, report: f64, grace: f64) -> Option<f64> {
+    let attempts = task.attempts.iter();
+    let awaited = attempts.filter(|attempt| !is_seen(attempt, grace));
+    let waits = awaited.map(|attempt| (report - attempt.since_launch).max(0.0));
+    waits.max_by(f64::total_cmp)
+}
+
+/// ln P(clones launched after `wait` seconds and then at each report all miss).
+fn ln_all_miss(fresh: &Fresh<'_, '_>, wait: f64, report: f64) -> f64 {
+    let mut sum = 0.0;
+    for wave in 0..WAVES_MAX {
+        let ln_miss = fresh.ln_miss_after(wait + f64::from(wave) * report.max(1.0));
+        if ln_miss >= 0.0 {
+            break;
+        }
+        sum += ln_miss;
+    }
+    sum
+}
+
+/// A task with its attempts, the clones that it gets now, and those that could follow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Prospect {
+    /// ln P(its attempts and the clones that it gets now all miss).
+    pub(super) ln_miss: f64,
+    /// ln P(the clones that could follow all miss).
+    pub(super) ln_later: f64,
+    /// ln P(a clone launched now misses).
+    pub(super) ln_clone: f64,
+    /// The same once a clone launched now has reported.
+    pub(super) ln_later_of_clone: f64,
+    pub(super) reports: bool,
+}
+
+impl Prospect {
+    /// ln P(all of them miss).
+    pub(super) fn ln_miss(&self) -> f64 {
+        self.ln_miss + self.ln_later
+    }
+
+    /// The change of [`Prospect::ln_miss`] by one clone launched now.
+    pub(super) fn ln_step(&self) -> f64 {
+        (self.ln_clone + self.ln_later_of_clone - self.ln_later).min(0.0)
+    }
+
+    /// The task with one more clone launched now.
+    pub(super) fn with_clone(self) -> Self {
+        Self {
+            ln_miss: self.ln_miss + self.ln_clone,
+            ln_later: self.ln_later_of_clone,
+            ..self
+        }
+    }
+
+    /// The share of its price that one more clone must gain: the probability that no later look would find a need
+    /// for it.
+    pub(super) fn price_share(&self) -> f64 {
+        match self.reports {
+            true => (-libm::expm1(self.ln_miss)).max(SHARE_MIN),
+            false => 1.0,
+        }
+    }
+}
+
+/// The price of a clone of the task, in expected deadlines met.
+pub(super) fn price(prime: &ShedPrime, task: &CloneTask) -> f64 {
+    prime.clone_price + prime.slot_price * task.cost
+}
