@@ -14,7 +14,7 @@ pub(crate) struct Lessons {
     slow_nodes: SlowNodes,
     redraws: Redraws,
     arrivals: Arrivals,
-    /// The jobs that the pass looked at.
+    /// The jobs that the pass looked at, and those of a class whose facts have changed.
     jobs: Vec<(JobKey, Option<Lesson>)>,
     /// Those that the policy acted on.
     acted: Vec<(JobKey, JobMemory)>,
@@ -38,12 +38,17 @@ impl Lessons {
         }
     }
 
-    /// Those of a job that the pass looked at.
+    /// Those of a job that the pass looked at. A changed job of a class teaches without a look, because it may be gone
+    /// before the next one.
     pub(super) fn add(&mut self, now: Instant, state: &JobView<'_>) {
+        let is_taught = state.has_changed() && state.job.class.is_some();
+        if !state.is_looked_at() && !is_taught {
+            return;
+        }
         let key = &state.job.key;
         let lesson = lesson(state.job, &state.estimate);
         self.jobs.push((key.clone(), lesson));
-        if state.has_run() {
+        if state.is_looked_at() && state.has_run() {
             let job = JobMemory {
                 last_optimized: Some(now),
                 was_idle: state.was_idle,

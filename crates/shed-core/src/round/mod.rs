@@ -323,9 +323,7 @@ impl<'a> Round<'a> {
             if state.launched > 0 {
                 used_after.add_times(&state.job.demand, state.launched);
             }
-            if state.is_looked_at() {
-                lessons.add(snapshot.now, state);
-            }
+            lessons.add(snapshot.now, state);
             jobs.push(state.report(snapshot.now));
         }
         let mut launches = self.launches;

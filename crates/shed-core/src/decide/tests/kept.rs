@@ -2,6 +2,7 @@
 
 use crate::decide::{Changed, Planner};
 use crate::fixtures::{JobBuilder, at, attempt, brief, job, world};
+use crate::ids::{JobClass, TaskIndex};
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::policy::Policy;
@@ -116,6 +117,24 @@ fn a_job_whose_user_changes_it_or_asks_is_looked_at_at_once() {
     assert_eq!(change(|job| job.rules.max_clones_per_task = 1), 1);
     assert_eq!(change(|job| job.rules.suspend = true), 1);
     assert_eq!(change(|job| job.asks_feasibility = true), 1);
+}
+
+#[test]
+fn a_job_that_ends_between_two_looks_teaches_its_class() {
+    let class = JobClass::from("nightly");
+    let mut cluster = many(2, running);
+    cluster.jobs[0].class = Some(class.clone());
+    let mut passes = Passes::after(&cluster);
+    let mut ended = later(&cluster, 0.1);
+    let job = &mut ended.jobs[0];
+    (job.done, job.tasks) = ([TaskIndex(0)].into_iter().collect(), Vec::new());
+    job.ended_runs = vec![Span::from_seconds(20)];
+    assert_eq!(passes.pass(&ended, &[0]).1, 0);
+    let mut gone = later(&ended, 0.1);
+    gone.jobs.remove(0);
+    passes.pass(&gone, &[]);
+    let least = passes.memory.history().least(Some(&class)).unwrap();
+    assert!((least - 20.0).abs() < 1e-9, "{least}");
 }
 
 #[test]
