@@ -24,7 +24,6 @@ use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::Instant;
-use shed_record::Basis;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
@@ -131,18 +130,15 @@ impl Passes {
     /// Decides on the view, and returns what a recording needs.
     fn decide<'a>(&mut self, view: &'a observation::ClusterView) -> (Passed<'a>, Option<Decision>) {
         let context = &self.context;
-        let marks = view.changed.as_deref();
         let recorder = context.recording.as_ref();
-        let basis = recorder.map(|recorder| recording::basis(recorder, marks, &self.memory));
+        // A job whose first times came between two looks would be remembered with the guess that it arrived with, and
+        // so keep headroom from others. Until such times are looked at at once, each pass looks at every job.
+        let basis = recorder.map(|recorder| recording::basis(recorder, None, &self.memory));
         let is_restated = basis.is_some() && self.is_memory_new;
         let restated = is_restated.then(|| self.memory.clone());
-        let news = match (marks, &basis) {
-            (Some(marks), None | Some(Basis::PassBefore(_))) => Changed::Marked(marks),
-            _ => Changed::All,
-        };
         let passed = timed(&context.metrics, || {
             self.planner
-                .decide(&view.snapshot, &mut self.memory, &self.policy, news)
+                .decide(&view.snapshot, &mut self.memory, &self.policy, Changed::All)
         });
         tell(&context.metrics, &passed, &mut self.refused);
         self.is_memory_new = view.apart.keep_states(&mut self.memory);
