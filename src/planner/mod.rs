@@ -24,6 +24,7 @@ use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::Instant;
+use shed_record::Basis;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
 
@@ -130,12 +131,11 @@ impl Passes {
     /// Decides on the view, and returns what a recording needs.
     fn decide<'a>(&mut self, view: &'a observation::ClusterView) -> (Passed<'a>, Option<Decision>) {
         let context = &self.context;
-        let recorder = context.recording.as_ref();
-        // A job whose first times came between two looks would be remembered with the guess that it arrived with, and
-        // so keep headroom from others. Until such times are looked at at once, each pass looks at every job.
-        let basis = recorder.map(|recorder| recording::basis(recorder, None, &self.memory));
-        let is_restated = basis.is_some() && self.is_memory_new;
+        let is_recorded = context.recording.is_some();
+        let basis = is_recorded.then(|| Basis::Memory(self.memory.clone()));
+        let is_restated = is_recorded && self.is_memory_new;
         let restated = is_restated.then(|| self.memory.clone());
+        // Not with the marks of the view yet: docs/decisions/0018-kept-findings.md says what is missing.
         let passed = timed(&context.metrics, || {
             self.planner
                 .decide(&view.snapshot, &mut self.memory, &self.policy, Changed::All)

@@ -95,7 +95,7 @@ async fn what_a_pass_costs() {
         "one job's news: milliseconds from its event to the slice; p50, p99, and the p50 of the parts"
     );
     println!(
-        "| live attempts | jobs | p50 | p99 | observe | decide | check | publish | keep | all anew | bytes per attempt |"
+        "| live attempts | jobs | p50 | p99 | observe | decide | check | publish | keep | all | bytes per attempt |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for jobs in [200, 600, 2000] {
@@ -103,7 +103,7 @@ async fn what_a_pass_costs() {
         let (_api, process) = busy(jobs);
         let (mut passes, mut touched) = passes(&process);
         passes.pass();
-        let anew = anew(&process, &passes.policy);
+        let all = all_jobs(&process, &passes.policy);
         let bytes = (resident() - before) / (jobs * ATTEMPTS) as usize;
         let mut whole = Vec::new();
         let mut parts = vec![Vec::new(); 5];
@@ -122,7 +122,7 @@ async fn what_a_pass_costs() {
         let cells: Vec<String> = [quantile(&mut whole, 50), quantile(&mut whole, 99)]
             .into_iter()
             .chain(parts.iter_mut().map(|part| quantile(part, 50)))
-            .chain([anew])
+            .chain([all])
             .map(|millis| format!("{millis:.2}"))
             .collect();
         let (attempts, all) = (jobs * ATTEMPTS, jobs + jobs * WAITING / 2);
@@ -150,7 +150,7 @@ fn carry_out(process: &Process, touched: &mut mpsc::UnboundedReceiver<ObjectRef<
 }
 
 /// The least of three passes of a process that has just begun to lead.
-fn anew(process: &Process, policy: &Policy) -> f64 {
+fn all_jobs(process: &Process, policy: &Policy) -> f64 {
     let context = &process.context.shared;
     let once = |_| {
         let (touched, _jobs) = mpsc::unbounded_channel();
