@@ -99,26 +99,26 @@ impl Ord for Bundle {
     }
 }
 
-fn share_out(desk: &mut PrimeDesk<'_, '_>, jobs: &mut [Candidate], prime: &ShedPrime) {
+fn share_out(desk: &mut PrimeDesk<'_, '_>, candidates: &mut [Candidate], prime: &ShedPrime) {
     let mut bundles = BinaryHeap::new();
-    for (at, job) in jobs.iter().enumerate() {
-        bundles.extend(best_bundle(desk, at, job, prime));
+    for (at, candidate) in candidates.iter().enumerate() {
+        bundles.extend(best_bundle(desk, at, candidate, prime));
     }
     while let Some(bundle) = bundles.pop() {
-        let Some(job) = jobs.get_mut(bundle.job) else {
+        let Some(candidate) = candidates.get_mut(bundle.job) else {
             continue;
         };
-        let free = desk.capacity().times_free(job.job.position);
+        let free = desk.capacity().times_free(candidate.job.position);
         if free < bundle.clones {
             // Other bundles have taken the capacity, so a smaller bundle may still fit.
             if free > 0 {
-                bundles.extend(best_bundle(desk, bundle.job, job, prime));
+                bundles.extend(best_bundle(desk, bundle.job, candidate, prime));
             }
             continue;
         }
-        let granted = grant_bundle(desk, job, bundle.clones, prime);
+        let granted = grant_bundle(desk, candidate, bundle.clones, prime);
         if granted == bundle.clones {
-            bundles.extend(best_bundle(desk, bundle.job, job, prime));
+            bundles.extend(best_bundle(desk, bundle.job, candidate, prime));
         }
     }
 }
@@ -138,9 +138,9 @@ struct Trial {
 
 impl Trial {
     /// The task at that index of the job, if it may get a clone that gains.
-    fn new(at: usize, job: &Candidate, prime: &ShedPrime) -> Option<Self> {
-        let prospect = job.prospect(at)?;
-        let Candidate { job, .. } = job;
+    fn new(at: usize, candidate: &Candidate, prime: &ShedPrime) -> Option<Self> {
+        let prospect = candidate.prospect(at)?;
+        let job = &candidate.job;
         let task = job.tasks.get(at)?;
         let is_done = task.is_refused || task.ln_miss <= libm::log(prime.miss_target);
         let has = task.clones_alive + task.clones;
@@ -224,9 +224,11 @@ impl Product {
 }
 
 /// The task that gains most by one more clone.
-fn best_task(job: &Candidate, prime: &ShedPrime) -> Option<usize> {
-    let places = 0..job.job.tasks.len();
-    let best = places.filter_map(|at| Trial::new(at, job, prime)).max();
+fn best_task(candidate: &Candidate, prime: &ShedPrime) -> Option<usize> {
+    let places = 0..candidate.job.tasks.len();
+    let best = places
+        .filter_map(|at| Trial::new(at, candidate, prime))
+        .max();
     best.map(|trial| trial.at)
 }
 
@@ -235,26 +237,26 @@ fn best_task(job: &Candidate, prime: &ShedPrime) -> Option<usize> {
 fn best_bundle(
     desk: &mut PrimeDesk<'_, '_>,
     at: usize,
-    job: &Candidate,
+    candidate: &Candidate,
     prime: &ShedPrime,
 ) -> Option<Bundle> {
-    let tasks = job.job.tasks.len();
-    if !desk.afford(&[job.job.position], tasks as u64) {
+    let tasks = candidate.job.tasks.len();
+    if !desk.afford(&[candidate.job.position], tasks as u64) {
         return None;
     }
     let mut product = Product {
-        ln: job.job.ln_pocd_rest,
+        ln: candidate.job.ln_pocd_rest,
         zeros: 0,
     };
     let mut trials = BinaryHeap::new();
     for place in 0..tasks {
-        let prospect = job.prospect(place)?;
+        let prospect = candidate.prospect(place)?;
         product.add(prospect.ln_miss());
-        trials.extend(Trial::new(place, job, prime));
+        trials.extend(Trial::new(place, candidate, prime));
     }
     let most = desk
         .capacity()
-        .times_free(job.job.position)
+        .times_free(candidate.job.position)
         .min(CLONES_PER_PASS_MAX);
     let (gain, clones) = best_size(product, trials, most)?;
     Some(Bundle {
@@ -290,17 +292,17 @@ fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> 
 /// Grants the clones one by one, and returns how many fit.
 fn grant_bundle(
     desk: &mut PrimeDesk<'_, '_>,
-    job: &mut Candidate,
+    candidate: &mut Candidate,
     clones: u32,
     prime: &ShedPrime,
 ) -> u32 {
     for granted in 0..clones {
-        let Some(at) = best_task(job, prime) else {
+        let Some(at) = best_task(candidate, prime) else {
             return granted;
         };
-        let miss = job.job.tasks.get(at).map_or(1.0, CloneTask::miss);
+        let miss = candidate.job.tasks.get(at).map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if !desk.request(&mut job.job, at, finding) {
+        if !desk.request(&mut candidate.job, at, finding) {
             return granted;
         }
     }

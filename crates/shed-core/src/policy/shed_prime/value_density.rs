@@ -132,13 +132,19 @@ fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationM
         let Some(trial) = trials.get_mut(at) else {
             continue;
         };
-        let Some(job) = jobs.get_mut(trial.job) else {
+        let Some(candidate) = jobs.get_mut(trial.job) else {
             continue;
         };
-        let miss = job.job.tasks.get(trial.task).map_or(1.0, CloneTask::miss);
+        let miss = candidate
+            .job
+            .tasks
+            .get(trial.task)
+            .map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if desk.request(&mut job.job, trial.task, finding)
-            && let Some(next) = trial.again(job, prime).filter(|next| next.is_worth(least))
+        if desk.request(&mut candidate.job, trial.task, finding)
+            && let Some(next) = trial
+                .again(candidate, prime)
+                .filter(|next| next.is_worth(least))
         {
             queue.push((Number(next.worth), Reverse(at)));
             *trial = next;
