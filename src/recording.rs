@@ -63,7 +63,7 @@ pub struct Decision {
 pub fn basis(recorder: &Recorder, changed: Option<&[bool]>, memory: &Memory) -> Basis {
     let needs_full_pass = recorder.needs_full_pass();
     match changed.filter(|_| !needs_full_pass) {
-        None => Basis::Memory(memory.clone()),
+        None => Basis::Memory(Box::new(memory.clone())),
         Some(changed) => {
             let positions = changed.iter().enumerate().filter(|(_, changed)| **changed);
             Basis::PassBefore(positions.map(|(at, _)| at).collect())
