@@ -13,10 +13,14 @@ use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
 mod arrivals;
+mod clone_gains;
 mod redraws;
+mod shown_times;
 
 pub use arrivals::{Arrival, Arrivals};
+pub use clone_gains::{CloneGains, Pair};
 pub use redraws::Redraws;
+pub use shown_times::{MissCheck, ShownTime, ShownTimes};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -41,6 +45,12 @@ pub struct Memory {
     /// again, less headroom is kept for future ones.
     #[serde(default, skip_serializing_if = "Arrivals::are_none")]
     arrivals: Arrivals,
+    /// What clones have gained.
+    #[serde(default, skip_serializing_if = "CloneGains::are_none")]
+    clone_gains: CloneGains,
+    /// The task times that recent jobs have shown.
+    #[serde(default, skip_serializing_if = "ShownTimes::are_none")]
+    shown_times: ShownTimes,
 }
 
 /// Nodes that were slow recently, by the tenant whose attempts show it.
@@ -176,6 +186,7 @@ impl Memory {
             self.jobs.remove(key);
             self.states.remove(key);
         }
+        self.clone_gains.forget(|key| gone.contains(key));
         gone
     }
 
@@ -184,6 +195,7 @@ impl Memory {
         let present: BTreeSet<&JobKey> = present.iter().copied().collect();
         self.jobs.retain(|key, _| present.contains(key));
         self.states.retain(|key, _| present.contains(key));
+        self.clone_gains.forget(|key| !present.contains(key));
         let left = self.history.under_way();
         left.filter(|key| !present.contains(key)).cloned().collect()
     }
@@ -251,6 +263,28 @@ impl Memory {
     /// Replaces these demands.
     pub fn set_arrivals(&mut self, arrivals: Arrivals) {
         self.arrivals = arrivals;
+    }
+
+    /// What clones have gained.
+    #[must_use]
+    pub fn clone_gains(&self) -> &CloneGains {
+        &self.clone_gains
+    }
+
+    /// Replaces what clones have gained.
+    pub fn set_clone_gains(&mut self, clone_gains: CloneGains) {
+        self.clone_gains = clone_gains;
+    }
+
+    /// The task times that recent jobs have shown.
+    #[must_use]
+    pub fn shown_times(&self) -> &ShownTimes {
+        &self.shown_times
+    }
+
+    /// Replaces these times.
+    pub fn set_shown_times(&mut self, shown_times: ShownTimes) {
+        self.shown_times = shown_times;
     }
 
     /// The number of remembered jobs.
