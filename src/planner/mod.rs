@@ -17,7 +17,7 @@ use std::time::Duration;
 use kube::runtime::reflector::ObjectRef;
 use shed_core::decide::Changed;
 use shed_core::guard::{GuardedPlanner, Passed, RefusedJobs};
-use shed_core::memory::Memory;
+use shed_core::memory::{Durable, Memory};
 use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
@@ -173,7 +173,7 @@ fn timed<T>(metrics: &Metrics, decide: impl FnOnce() -> T) -> T {
 fn restored(context: &Context) -> Memory {
     let mut apart = Apart::begin(context);
     let (live, ended) = (context.stores.live(), context.stores.skeletons());
-    restore::memory(&live, &ended, |watched| {
+    restore::memory(Durable::default(), &live, &ended, |watched| {
         apart.look(watched, |_| restore::read(context, watched))
     })
 }

@@ -1,0 +1,88 @@
+//! The part of the planner's memory that was learned from past jobs. It belongs to no job, so no ledger holds it. An
+//! executor that wants to keep it stores it elsewhere.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::history::History;
+use crate::memory::{Arrivals, Redraws};
+use crate::time::Instant;
+
+/// What the planner has learned from past jobs. A new field is durable as well. Only [`Experience::keep`] and
+/// [`Experience::check`] have to know it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Experience {
+    /// The times of the jobs of each class.
+    pub(super) history: History,
+    /// The results of attempts on nodes where slow ones were given up.
+    #[serde(skip_serializing_if = "Redraws::are_none")]
+    pub(super) redraws: Redraws,
+    /// The demands of the jobs that arrived lately.
+    #[serde(skip_serializing_if = "Arrivals::are_none")]
+    pub(super) arrivals: Arrivals,
+}
+
+/// The experience of a planner, for the next one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Durable {
+    /// The jobs that had ended by then have taught it. Later ones teach by their ledgers.
+    pub as_of: Instant,
+    /// The experience.
+    pub experience: Experience,
+}
+
+/// A value that no planner stores. The text names the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Invalid(pub &'static str);
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "invalid value in `{}`", self.0)
+    }
+}
+
+impl Experience {
+    /// Without the jobs that have not ended: they teach when they end.
+    pub(super) fn of_past_jobs(&self) -> Self {
+        Self {
+            history: self.history.without_jobs_under_way(),
+            ..self.clone()
+        }
+    }
+
+    /// The number of entries: classes, tenants and jobs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.history.len() + self.redraws.len() + self.arrivals.len()
+    }
+
+    /// Whether nothing was learned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps this share of the entries of each kind, in [0, 1], rounded down. The entries that learned longest ago are
+    /// dropped first.
+    pub fn keep(&mut self, share: f64) {
+        let share = share.clamp(0.0, 1.0);
+        let kept = |count: usize| (count as f64 * share) as usize;
+        self.history.keep(kept);
+        self.redraws.keep(kept);
+        self.arrivals.keep(kept);
+    }
+
+    /// Whether a planner can rely on the values.
+    ///
+    /// # Errors
+    /// The first field with a value that no planner stores.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let fields = [
+            ("history", self.history.is_sound()),
+            ("redraws", self.redraws.is_sound()),
+            ("arrivals", self.arrivals.is_sound()),
+        ];
+        let broken = fields.into_iter().find(|(_, is_sound)| !is_sound);
+        broken.map_or(Ok(()), |(field, _)| Err(Invalid(field)))
+    }
+}
