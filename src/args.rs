@@ -36,6 +36,10 @@ pub struct OperatorArgs {
     /// operator creates it if it is missing.
     #[arg(long, env = "SHED_SIGNING_SECRET", default_value = "shed-signing-key")]
     pub signing_secret: String,
+    /// Name of the ConfigMap, in the operator's own namespace, that keeps for the next leader what shed has
+    /// learned from past jobs; the operator creates it if it is missing.
+    #[arg(long, env = "SHED_STATE_CONFIG_MAP", default_value = "shed-state")]
+    pub state_config_map: String,
     /// PriorityClass of clones. Absent: clones keep the template's class.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,

@@ -28,6 +28,7 @@ use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memos};
+use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
@@ -48,7 +49,7 @@ use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::watchdog::{self, Polls, Term, Watch};
-use crate::{fence, planner, progress, recording, restore_check, server};
+use crate::{durable_state, fence, planner, progress, recording, restore_check, server};
 
 mod stuck_poll;
 
@@ -174,12 +175,17 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
         };
         // A task of its own, so that a long decision does not delay a renewal.
         let mut term = JoinSet::new();
-        term.spawn_on(act(Arc::clone(setup), Arc::clone(&fence)), &setup.work);
+        let (hand_over, requests) = durable_state::hand_over();
+        let acting = act(Arc::clone(setup), Arc::clone(&fence), requests);
+        term.spawn_on(acting, &setup.work);
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),
             () = keep(&mut election, &fence) => None,
-            () = &mut stop => Some(Ok(())),
+            () = &mut stop => {
+                hand_over.take_place().await;
+                Some(Ok(()))
+            }
         };
         if ended.is_some() {
             fence.drain(LAST_WRITES).await;
@@ -225,7 +231,11 @@ fn why_ended(
 
 /// One term: all watches, the planner and the reconcilers, from a first list to the end. Returns
 /// the part that ended.
-async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
+async fn act(
+    setup: Arc<Setup>,
+    writes: Arc<WriteFence>,
+    hand_overs: HandOverRequests,
+) -> anyhow::Result<&'static str> {
     let doubt = Doubt::new();
     let clock = Arc::clone(&setup.clock);
     let term = Term {
@@ -247,7 +257,11 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     setup.standing.leading(Some(Arc::clone(&stores)));
     let recorder = Recorder::new(client.clone(), reporter());
     let (events, event_sender) = event_queue::queue(setup.metrics.events_dropped.clone());
-    let context = context(&setup, client, stores, events, term, &key).await;
+    let name = &setup.args.state_config_map;
+    let store = Store::open(&client, name, setup.metrics.state.clone()).await;
+    let stored = store.stored();
+    let context = context(&setup, client, stores, events, term, &key, stored).await;
+    store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
     poll(&setup, &context, key, &touched, &mut tasks);
     let planner = planner::run(Arc::clone(&context.shared), setup.policy.clone(), touched);
@@ -274,6 +288,7 @@ async fn context(
     events: EventQueue,
     term: Term,
     key: &SigningKey,
+    stored: State,
 ) -> Arc<ReconcileContext> {
     let args = &setup.args;
     let pull_secret = args.agent_pull_secret.clone();
@@ -292,7 +307,8 @@ async fn context(
             operator_key: key.public(),
         },
         memos: Memos::default(),
-        forecasts: ForecastTable::default(),
+        forecasts: ForecastTable::restored(&stored.calibration),
+        experience: LatestExperience::new(stored.planner),
         recording: setup.recording.clone(),
     };
     Arc::new(ReconcileContext {
@@ -307,6 +323,22 @@ async fn context(
         ledger_rate: LedgerRate::default(),
         companion_failures: CompanionFailures::default(),
     })
+}
+
+/// Starts the writer of the state for the next leader.
+fn store_state(
+    context: &ReconcileContext,
+    store: Store,
+    hand_overs: HandOverRequests,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let shared = Arc::clone(&context.shared);
+    let latest = move || State {
+        planner: shared.experience.get(),
+        calibration: shared.forecasts.calibration(),
+    };
+    let writer = durable_state::run(store, latest, hand_overs);
+    tasks.spawn(writer.map(|()| "writer of the stored state"));
 }
 
 /// Starts the polls for progress, and those for commit requests of jobs with a fence.
