@@ -2,8 +2,6 @@
 //! state, then the watches, the planner and the reconcilers. Everything that acts lives for one
 //! term of leadership; the next term starts without it.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +14,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Config};
 use shed_agent::signed::SigningKey;
-use shed_core::policy::{Policy, Registry};
+use shed_core::policy::Policy;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -51,6 +49,7 @@ use crate::server::Served;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{durable_state, fence, planner, progress, recording, restore_check, server};
 
+mod policy;
 mod stuck_poll;
 
 /// A call that takes longer has failed; watches end before that by themselves.
@@ -78,7 +77,7 @@ struct Setup {
 /// # Errors
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
 pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
-    let policy = policy(&args)?;
+    let policy = policy::of(&args)?;
     let timing = args.lease.timing()?;
     let identity = identity();
     let config = configuration(&identity).await?;
@@ -436,50 +435,6 @@ async fn reconcile(
     reconcile::run(context, touched).await;
 }
 
-fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {
-    anyhow::ensure!(
-        args.capacity_share > 0.0 && args.capacity_share <= 1.0,
-        "--capacity-share {} is not above 0 and at most 1: use a share of the cluster such as 0.8",
-        args.capacity_share
-    );
-    let order = args.order.parse().context("--order")?;
-    let policy = Policy {
-        capacity_share: args.capacity_share,
-        surge_max: args.surge_max,
-        ..policies().parse(&args.policy, order).context("--policy")?
-    };
-    match &args.policy_files {
-        None => Ok(policy),
-        Some(folder) => {
-            let context = || format!("--policy-files {}", folder.display());
-            let files = texts(folder).with_context(context)?;
-            policy.with_files(&files).with_context(context)
-        }
-    }
-}
-
-/// The policies that can be named.
-fn policies() -> Registry {
-    #[cfg(feature = "papers")]
-    return shed_papers::registry();
-    #[cfg(not(feature = "papers"))]
-    Registry::default()
-}
-
-/// The files of a folder, by name; those that a mounted ConfigMap hides begin with a dot.
-fn texts(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut texts = BTreeMap::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') {
-            let text = std::fs::read_to_string(entry.path());
-            texts.insert(name.clone(), text.with_context(|| name)?);
-        }
-    }
-    Ok(texts)
-}
-
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.
 async fn clone_priority(client: &Client, class: Option<String>) -> Option<ClonePriority> {
     let class = class.filter(|name| !name.is_empty())?;
@@ -522,63 +477,5 @@ async fn told_to_stop() {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: OperatorArgs,
-    }
-
-    /// The policy of these flags, or the error message.
-    fn policy_of(flags: &[&str]) -> Result<Policy, String> {
-        let words = ["operator", "--agent-image", "i"].iter().chain(flags);
-        let command = Command::try_parse_from(words).unwrap();
-        policy(&command.args).map_err(|error| format!("{error:#}"))
-    }
-
-    #[cfg(feature = "papers")]
-    #[test]
-    fn a_policy_decides_by_the_files_of_a_folder_or_does_not_start() {
-        use shed_papers::laser::{file::networks_to_text, fixtures::networks};
-
-        let name = format!("shed-operator-networks-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        let folder = path.to_str().unwrap();
-        let text = networks_to_text(&networks(4)).unwrap();
-        let with = |text: &str, policy: &str| {
-            std::fs::write(path.join("laser.json"), text).unwrap();
-            policy_of(&["--policy", policy, "--policy-files", folder])
-        };
-        let found = with(&text, "laser{tau_est=0.4}").unwrap();
-        let files = found.speculation.files();
-        assert_eq!(files, [("laser.json".to_owned(), text.clone())].into());
-        let refused = |text: &str, policy: &str, words: &[&str]| {
-            let message = with(text, policy).unwrap_err();
-            assert!(message.starts_with("--policy-files"), "{message}");
-            for word in words.iter().chain(&[folder]) {
-                assert!(message.contains(word), "{word}: {message}");
-            }
-        };
-        refused(
-            &text,
-            "shed-plus",
-            &["`shed-plus` reads no file `laser.json`"],
-        );
-        let other = text.replacen("\"version\":1", "\"version\":2", 1);
-        refused(&other, "laser", &["field `version`", "reads version 1"]);
-        refused(&text[..90], "laser", &["laser.json", "cut off"]);
-        std::fs::remove_dir_all(&path).unwrap();
-        let message = policy_of(&["--policy", "laser", "--policy-files", folder]).unwrap_err();
-        assert!(message.contains("No such file"), "{message}");
-        let none = policy_of(&["--policy", "laser"]).unwrap();
-        assert!(none.speculation.files().is_empty());
     }
 }
