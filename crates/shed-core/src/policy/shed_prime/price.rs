@@ -18,6 +18,8 @@
 //! clones draw their times independently, and one clone follows each report.
 //! In a job that reports nothing no later look shows anything, so each clone has its whole price.
 
+use crate::estimate::pocd::{ln_task_pocd, probability};
+use crate::plan::Alternative;
 use crate::policy::ShedPrime;
 use crate::policy::prune::{is_seen, start_up_of};
 use crate::policy::shed_prime::PrimeDesk;
@@ -81,6 +83,18 @@ impl Candidate {
             job,
             reports,
         }
+    }
+
+    /// The alternative to every clone of a job that reports: only the clones that can follow the next report.
+    pub(super) fn wait(&self) -> Option<Alternative> {
+        let with = |ln_miss: fn(&Prospect) -> f64| {
+            let prospects = (0..self.job.tasks.len()).filter_map(|at| self.prospect(at));
+            let ln_pocds = prospects.map(|prospect| ln_task_pocd(ln_miss(&prospect)));
+            probability(self.job.ln_pocd_rest + ln_pocds.sum::<f64>())
+        };
+        self.reports.then(|| Alternative::Wait {
+            gain: with(Prospect::ln_miss) - with(|prospect| prospect.ln_miss),
+        })
     }
 
     /// The task at that index, for a search of clones.
