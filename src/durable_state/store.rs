@@ -66,7 +66,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Reads the state that earlier leaders have stored in the operator's namespace. If there is none, or if it cannot
+    /// Reads the state that earlier leaders have stored in the operator's namespace. If nothing is stored, or if it cannot
     /// be used, the term begins with priors, and the log says why.
     pub async fn open(client: &Client, name: &str, metrics: StateMetrics) -> Self {
         let mut store = Self {
