@@ -95,6 +95,12 @@ impl State {
         self.planner.experience.len() + self.calibration.len()
     }
 
+    /// Whether nothing was learned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Keeps this share of the entries of each kind; the oldest are dropped first.
     fn keep(&mut self, share: f64) {
         self.planner.experience.keep(share);
@@ -118,7 +124,7 @@ pub fn encode(state: State, others: Sections) -> serde_json::Result<(String, usi
         if text.len() <= TEXT_MAX {
             return Ok((text, before - content.state.len()));
         }
-        if content.state.len() == 0 {
+        if content.state.is_empty() {
             content.others.clear();
         }
         // A little less than the share that fits, because entries differ in size.

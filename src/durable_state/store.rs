@@ -114,17 +114,25 @@ impl Store {
     async fn read(&mut self) -> Result<(), Error> {
         let found = timeout(CALL_PATIENCE, self.api.get_opt(&self.name)).await;
         let found = found.map_err(|_| Error::Silence)??;
-        let Some(found) = found else {
-            self.known = Known::Absent;
-            return Ok(self.note_missing());
-        };
         let was_newer = self.known == Known::Newer;
-        self.known = Known::Version(found.metadata.resource_version.unwrap_or_default());
-        let Some(text) = found.data.and_then(|mut data| data.remove(ENTRY)) else {
-            return Ok(self.note_missing());
+        self.known = match &found {
+            None => Known::Absent,
+            Some(map) => Known::Version(map.metadata.resource_version.clone().unwrap_or_default()),
         };
-        self.metrics.bytes.set(size_of(&text));
-        match decode(&text) {
+        match found.and_then(|map| map.data?.remove(ENTRY)) {
+            Some(text) => self.take(&text, was_newer),
+            None => {
+                self.held = Some(State::default());
+                tracing::info!(config_map = %self.place(), "no state is stored: a term begins with priors");
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what was read.
+    fn take(&mut self, text: &str, was_newer: bool) {
+        self.metrics.bytes.set(size_of(text));
+        match decode(text) {
             Ok((state, others)) => {
                 tracing::info!(config_map = %self.place(), entries = state.len(), bytes = text.len(),
                     "read what earlier leaders have learned");
@@ -138,7 +146,6 @@ impl Store {
             }
             Err(fault) => self.warn_broken(&fault),
         }
-        Ok(())
     }
 
     /// Writes the state. If another client has written it in between, this leader's content replaces the other's,
@@ -201,11 +208,6 @@ impl Store {
         self.api
             .patch(&self.name, &parameters, &Patch::Merge(&change))
             .await
-    }
-
-    fn note_missing(&mut self) {
-        self.held = Some(State::default());
-        tracing::info!(config_map = %self.place(), "no state is stored: a term begins with priors");
     }
 
     fn count(&self, reason: &'static str) {
