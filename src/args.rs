@@ -9,6 +9,24 @@ pub struct OperatorArgs {
     /// Policy that launches clones, with its parameters, for example `shed-plus{xi=0.1,order=edf}`.
     #[arg(long, env = "SHED_POLICY", default_value = "shed-prime")]
     pub policy: String,
+    /// Price of a clone, in expected deadlines met, from 0 to 1: a clone must gain as much. Absent: the policy's own,
+    /// 0.02 for shed-prime. Only for policies with the parameter `clone_price`.
+    #[arg(
+        long,
+        env = "SHED_CLONE_PRICE_PER_ATTEMPT",
+        value_name = "PRICE",
+        allow_negative_numbers = true
+    )]
+    pub clone_price_per_attempt: Option<f64>,
+    /// Price of each second for which a clone is expected to hold its slot, in expected deadlines met, from 0 to 1.
+    /// Absent: the policy's own, 0 for shed-prime. Only for policies with the parameter `slot_price`.
+    #[arg(
+        long,
+        env = "SHED_CLONE_PRICE_PER_SLOT_SECOND",
+        value_name = "PRICE",
+        allow_negative_numbers = true
+    )]
+    pub clone_price_per_slot_second: Option<f64>,
     /// A folder with files that the policy decides by.
     #[arg(long, env = "SHED_POLICY_FILES", value_name = "FOLDER")]
     pub policy_files: Option<std::path::PathBuf>,
@@ -36,6 +54,10 @@ pub struct OperatorArgs {
     /// operator creates it if it is missing.
     #[arg(long, env = "SHED_SIGNING_SECRET", default_value = "shed-signing-key")]
     pub signing_secret: String,
+    /// Name of the ConfigMap, in the operator's own namespace, that keeps for the next leader what shed has
+    /// learned from past jobs; the operator creates it if it is missing.
+    #[arg(long, env = "SHED_STATE_CONFIG_MAP", default_value = "shed-state")]
+    pub state_config_map: String,
     /// PriorityClass of clones. Absent: clones keep the template's class.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,

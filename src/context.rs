@@ -30,6 +30,7 @@ use crate::context::placement::Placement;
 use crate::context::spacing::LastWrite;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::validation::Validation;
+use crate::durable_state::LatestExperience;
 use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;
 use crate::job::troubled_nodes::TroubledNodes;
@@ -58,6 +59,8 @@ pub struct Context {
     pub memos: Memos,
     /// Estimates for running jobs from earlier jobs. shed can lose them, too.
     pub forecasts: ForecastTable,
+    /// What the planner has learned from past jobs. shed can lose that, too.
+    pub experience: LatestExperience,
     /// The recording of the planner's input and decisions, if enabled.
     pub recording: Option<Arc<shed_record::Recorder>>,
 }

@@ -1,9 +1,9 @@
-//! Estimates for running jobs from the outcomes of earlier jobs. This process holds them, so a new
-//! leader starts without any.
+//! Estimates for running jobs from the outcomes of earlier jobs. They are stored for the next leader
+//! (`durable_state`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shed_core::estimate::forecast::Forecasts;
+use shed_core::estimate::forecast::{Calibration, Forecasts};
 use shed_core::ids::JobKey;
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
@@ -13,6 +13,18 @@ use shed_core::time::Instant;
 pub struct ForecastTable(Mutex<Forecasts>);
 
 impl ForecastTable {
+    /// A table that goes on from there.
+    #[must_use]
+    pub fn restored(calibration: &Calibration) -> Self {
+        Self(Mutex::new(Forecasts::restored(calibration)))
+    }
+
+    /// What was learned from the jobs that have ended.
+    #[must_use]
+    pub fn calibration(&self) -> Calibration {
+        self.lock().calibration()
+    }
+
     /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
     /// Absent for a job without a deadline, and while too few jobs have ended.
     pub fn say(&self, job: &JobSnapshot, now: Instant, pocd: f64) -> Option<f64> {

@@ -25,7 +25,13 @@ const LAYERS: [(&str, &[&str]); 9] = [
     (
         "services",
         &[
-            "lease", "metrics", "watchdog", "progress", "fence", "server",
+            "lease",
+            "durable_state",
+            "metrics",
+            "watchdog",
+            "progress",
+            "fence",
+            "server",
         ],
     ),
     (

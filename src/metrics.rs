@@ -13,6 +13,7 @@ use shed_agent::ReportError;
 use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
+use crate::durable_state::metrics::StateMetrics;
 use crate::lease::metrics::LeaseMetrics;
 
 pub mod disowned_reasons;
@@ -183,6 +184,8 @@ pub struct Metrics {
     pub clock_offset: GaugeF64,
     /// The election.
     pub lease: LeaseMetrics,
+    /// The stored state.
+    pub state: StateMetrics,
 }
 
 impl Default for Metrics {
@@ -253,6 +256,7 @@ impl Metrics {
                 "Apiserver's clock minus the operator's wall clock"
             ),
             lease: LeaseMetrics::register(&mut registry),
+            state: StateMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         metrics.registry = registry;

@@ -2,8 +2,6 @@
 //! state, then the watches, the planner and the reconcilers. Everything that acts lives for one
 //! term of leadership; the next term starts without it.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +14,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Config};
 use shed_agent::signed::SigningKey;
-use shed_core::policy::{Policy, Registry};
+use shed_core::policy::Policy;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -28,6 +26,7 @@ use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memos};
+use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
@@ -48,8 +47,9 @@ use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::Served;
 use crate::watchdog::{self, Polls, Term, Watch};
-use crate::{fence, planner, progress, recording, restore_check, server};
+use crate::{durable_state, fence, planner, progress, recording, restore_check, server};
 
+mod policy;
 mod stuck_poll;
 
 /// A call that takes longer has failed; watches end before that by themselves.
@@ -77,7 +77,7 @@ struct Setup {
 /// # Errors
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
 pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
-    let policy = policy(&args)?;
+    let policy = policy::of(&args)?;
     let timing = args.lease.timing()?;
     let identity = identity();
     let config = configuration(&identity).await?;
@@ -174,12 +174,17 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
         };
         // A task of its own, so that a long decision does not delay a renewal.
         let mut term = JoinSet::new();
-        term.spawn_on(act(Arc::clone(setup), Arc::clone(&fence)), &setup.work);
+        let (hand_over, requests) = durable_state::hand_over();
+        let acting = act(Arc::clone(setup), Arc::clone(&fence), requests);
+        term.spawn_on(acting, &setup.work);
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),
             () = keep(&mut election, &fence) => None,
-            () = &mut stop => Some(Ok(())),
+            () = &mut stop => {
+                hand_over.take_place().await;
+                Some(Ok(()))
+            }
         };
         if ended.is_some() {
             fence.drain(LAST_WRITES).await;
@@ -225,7 +230,11 @@ fn why_ended(
 
 /// One term: all watches, the planner and the reconcilers, from a first list to the end. Returns
 /// the part that ended.
-async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'static str> {
+async fn act(
+    setup: Arc<Setup>,
+    writes: Arc<WriteFence>,
+    hand_overs: HandOverRequests,
+) -> anyhow::Result<&'static str> {
     let doubt = Doubt::new();
     let clock = Arc::clone(&setup.clock);
     let term = Term {
@@ -247,7 +256,11 @@ async fn act(setup: Arc<Setup>, writes: Arc<WriteFence>) -> anyhow::Result<&'sta
     setup.standing.leading(Some(Arc::clone(&stores)));
     let recorder = Recorder::new(client.clone(), reporter());
     let (events, event_sender) = event_queue::queue(setup.metrics.events_dropped.clone());
-    let context = context(&setup, client, stores, events, term, &key).await;
+    let name = &setup.args.state_config_map;
+    let store = Store::open(&client, name, setup.metrics.state.clone()).await;
+    let stored = store.stored();
+    let context = context(&setup, client, stores, events, term, &key, stored).await;
+    store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
     poll(&setup, &context, key, &touched, &mut tasks);
     let planner = planner::run(Arc::clone(&context.shared), setup.policy.clone(), touched);
@@ -274,6 +287,7 @@ async fn context(
     events: EventQueue,
     term: Term,
     key: &SigningKey,
+    stored: State,
 ) -> Arc<ReconcileContext> {
     let args = &setup.args;
     let pull_secret = args.agent_pull_secret.clone();
@@ -292,7 +306,8 @@ async fn context(
             operator_key: key.public(),
         },
         memos: Memos::default(),
-        forecasts: ForecastTable::default(),
+        forecasts: ForecastTable::restored(&stored.calibration),
+        experience: LatestExperience::new(stored.planner),
         recording: setup.recording.clone(),
     };
     Arc::new(ReconcileContext {
@@ -307,6 +322,22 @@ async fn context(
         ledger_rate: LedgerRate::default(),
         companion_failures: CompanionFailures::default(),
     })
+}
+
+/// Starts the writer of the state for the next leader.
+fn store_state(
+    context: &ReconcileContext,
+    store: Store,
+    hand_overs: HandOverRequests,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let shared = Arc::clone(&context.shared);
+    let latest = move || State {
+        planner: shared.experience.get(),
+        calibration: shared.forecasts.calibration(),
+    };
+    let writer = durable_state::run(store, latest, hand_overs);
+    tasks.spawn(writer.map(|()| "writer of the stored state"));
 }
 
 /// Starts the polls for progress, and those for commit requests of jobs with a fence.
@@ -404,50 +435,6 @@ async fn reconcile(
     reconcile::run(context, touched).await;
 }
 
-fn policy(args: &OperatorArgs) -> anyhow::Result<Policy> {
-    anyhow::ensure!(
-        args.capacity_share > 0.0 && args.capacity_share <= 1.0,
-        "--capacity-share {} is not above 0 and at most 1: use a share of the cluster such as 0.8",
-        args.capacity_share
-    );
-    let order = args.order.parse().context("--order")?;
-    let policy = Policy {
-        capacity_share: args.capacity_share,
-        surge_max: args.surge_max,
-        ..policies().parse(&args.policy, order).context("--policy")?
-    };
-    match &args.policy_files {
-        None => Ok(policy),
-        Some(folder) => {
-            let context = || format!("--policy-files {}", folder.display());
-            let files = texts(folder).with_context(context)?;
-            policy.with_files(&files).with_context(context)
-        }
-    }
-}
-
-/// The policies that can be named.
-fn policies() -> Registry {
-    #[cfg(feature = "papers")]
-    return shed_papers::registry();
-    #[cfg(not(feature = "papers"))]
-    Registry::default()
-}
-
-/// The files of a folder, by name; those that a mounted ConfigMap hides begin with a dot.
-fn texts(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut texts = BTreeMap::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') {
-            let text = std::fs::read_to_string(entry.path());
-            texts.insert(name.clone(), text.with_context(|| name)?);
-        }
-    }
-    Ok(texts)
-}
-
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.
 async fn clone_priority(client: &Client, class: Option<String>) -> Option<ClonePriority> {
     let class = class.filter(|name| !name.is_empty())?;
@@ -490,63 +477,5 @@ async fn told_to_stop() {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: OperatorArgs,
-    }
-
-    /// The policy of these flags, or the error message.
-    fn policy_of(flags: &[&str]) -> Result<Policy, String> {
-        let words = ["operator", "--agent-image", "i"].iter().chain(flags);
-        let command = Command::try_parse_from(words).unwrap();
-        policy(&command.args).map_err(|error| format!("{error:#}"))
-    }
-
-    #[cfg(feature = "papers")]
-    #[test]
-    fn a_policy_decides_by_the_files_of_a_folder_or_does_not_start() {
-        use shed_papers::laser::{file::networks_to_text, fixtures::networks};
-
-        let name = format!("shed-operator-networks-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        let folder = path.to_str().unwrap();
-        let text = networks_to_text(&networks(4)).unwrap();
-        let with = |text: &str, policy: &str| {
-            std::fs::write(path.join("laser.json"), text).unwrap();
-            policy_of(&["--policy", policy, "--policy-files", folder])
-        };
-        let found = with(&text, "laser{tau_est=0.4}").unwrap();
-        let files = found.speculation.files();
-        assert_eq!(files, [("laser.json".to_owned(), text.clone())].into());
-        let refused = |text: &str, policy: &str, words: &[&str]| {
-            let message = with(text, policy).unwrap_err();
-            assert!(message.starts_with("--policy-files"), "{message}");
-            for word in words.iter().chain(&[folder]) {
-                assert!(message.contains(word), "{word}: {message}");
-            }
-        };
-        refused(
-            &text,
-            "shed-plus",
-            &["`shed-plus` reads no file `laser.json`"],
-        );
-        let other = text.replacen("\"version\":1", "\"version\":2", 1);
-        refused(&other, "laser", &["field `version`", "reads version 1"]);
-        refused(&text[..90], "laser", &["laser.json", "cut off"]);
-        std::fs::remove_dir_all(&path).unwrap();
-        let message = policy_of(&["--policy", "laser", "--policy-files", folder]).unwrap_err();
-        assert!(message.contains("No such file"), "{message}");
-        let none = policy_of(&["--policy", "laser"]).unwrap();
-        assert!(none.speculation.files().is_empty());
     }
 }

@@ -146,7 +146,7 @@ impl Passes {
         });
         tell(&context.metrics, &passed, &mut self.refused);
         self.is_memory_new = view.apart.keep_states(&mut self.memory);
-        remember(context, &self.memory);
+        remember(context, view.snapshot.now, &self.memory);
         let decision = basis.map(|basis| Decision {
             basis,
             restated,
@@ -177,7 +177,7 @@ fn timed<T>(metrics: &Metrics, decide: impl FnOnce() -> T) -> T {
 fn restored(context: &Context) -> Memory {
     let mut apart = Apart::begin(context);
     let (live, ended) = (context.stores.live(), context.stores.skeletons());
-    restore::memory(&live, &ended, |watched| {
+    restore::memory(context.experience.get(), &live, &ended, |watched| {
         apart.look(watched, |_| restore::read(context, watched))
     })
 }
@@ -185,7 +185,8 @@ fn restored(context: &Context) -> Memory {
 /// A longer state of a policy, in bytes, is not kept in the job's ledger.
 const POLICY_STATE_MAX: usize = 256;
 
-fn remember(context: &Context, memory: &Memory) {
+fn remember(context: &Context, now: Instant, memory: &Memory) {
+    context.experience.set(memory.durable(now));
     let states = memory.durable_states();
     let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
     let by_job = bounded.map(|(key, state)| (&key.0, state));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use shed_core::ids::{JobClass, JobKey, Tenant};
-use shed_core::memory::{Memory, PastJob};
+use shed_core::memory::{Durable, Memory, PastJob};
 
 use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::{Rest, Skeleton};
@@ -17,8 +17,9 @@ pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJo
     Some((job, Ledger::from_status(watched.status.as_ref()).ok()?))
 }
 
-/// The memory that the existing jobs give: learned samples and past decisions.
+/// The stored memory, and what the existing jobs add to it: learned samples and past decisions.
 pub fn memory(
+    stored: Durable,
     live: &[Arc<DeadlineJob>],
     ended: &[Arc<Skeleton>],
     mut read: impl FnMut(&Arc<DeadlineJob>) -> Option<(Arc<ValidatedJob>, Ledger)>,
@@ -43,7 +44,7 @@ pub fn memory(
             states.push((key, state));
         }
     }
-    Memory::restored(past, states)
+    Memory::restored(stored, past, states)
 }
 
 /// Samples from a job that is stored in its reduced form.
@@ -98,7 +99,8 @@ mod tests {
         let old = Arc::unwrap_or_clone(job("old", finished.clone()));
         let class = validate(&old).unwrap().class.map(JobClass);
         let old = WatchedJob::new(old, 0).skeleton().cloned().unwrap();
-        let memory = memory(&[job("new", goes_on.clone())], &[old], |job| {
+        let stored = Durable::default();
+        let memory = memory(stored, &[job("new", goes_on.clone())], &[old], |job| {
             let ledger = Ledger::from_status(job.status.as_ref());
             validate(job).ok().map(Arc::new).zip(ledger.ok())
         });

@@ -18,6 +18,7 @@ use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process};
 
 mod creations;
+mod experience;
 mod placement;
 mod scale;
 

@@ -66,3 +66,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- printf "%s-clones" (include "shed.fullname" .) }}
 {{- end }}
 {{- end }}
+
+{{/* Variables of the price of a clone. A price of 0 is a price, so `with` would not do. */}}
+{{- define "shed.clonePrice" -}}
+{{- $flags := dict "perAttempt" (list "SHED_CLONE_PRICE_PER_ATTEMPT" "clone_price=") "perSlotSecond" (list "SHED_CLONE_PRICE_PER_SLOT_SECOND" "slot_price=") }}
+{{- range $key, $names := $flags }}
+{{- $price := index $.Values.clonePrice $key }}
+{{- if not (kindIs "invalid" $price) }}
+{{- if contains (last $names) $.Values.policy }}
+{{- fail (printf "clonePrice.%s: policy sets %q as well; remove one of them" $key (last $names)) }}
+{{- end }}
+{{- if not (hasPrefix "shed-prime" $.Values.policy) }}
+{{- fail (printf "clonePrice.%s: only shed-prime has a price of clones, not %q; remove it" $key $.Values.policy) }}
+{{- end }}
+- name: {{ first $names }}
+  value: {{ $price | quote }}
+{{- end }}
+{{- end }}
+{{- end }}

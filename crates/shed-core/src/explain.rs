@@ -6,7 +6,7 @@ use std::fmt;
 use crate::ids::{JobKey, TaskIndex};
 use crate::plan::{
     CapacityReport, CloneReport, JobReport, KillReport, Launch, LaunchReason, Move, Plan,
-    RefusalReason,
+    RefusalReason, Trade,
 };
 use crate::snapshot::AttemptKind;
 use crate::time::Instant;
@@ -151,9 +151,25 @@ fn write_worth(f: &mut fmt::Formatter<'_>, clone: Option<&CloneReport>) -> fmt::
     match clone {
         Some(clone) => {
             let (gain, cost) = (clone.pocd_gain, clone.cost_slot_seconds);
-            writeln!(f, "; gains {gain:.4}, costs about {cost:.1} slot-seconds")
+            writeln!(f, "; gains {gain:.4}, costs about {cost:.1} slot-seconds")?;
+            clone
+                .trade
+                .as_ref()
+                .map_or(Ok(()), |trade| write_trade(f, trade))
         }
         None => writeln!(f),
+    }
+}
+
+fn write_trade(f: &mut fmt::Formatter<'_>, trade: &Trade) -> fmt::Result {
+    let (gain, price) = (trade.gain, trade.price);
+    write!(
+        f,
+        "  gains {gain:.4} over later clones for a price of {price:.4}; "
+    )?;
+    match &trade.alternative {
+        Some(alternative) => writeln!(f, "the best alternative was {alternative}"),
+        None => writeln!(f, "nothing else would have gained"),
     }
 }
 
@@ -266,6 +282,23 @@ mod tests {
         assert_eq!(launched, plan.actions.len());
         has(&text, "capacity: cpu 3000 → 5000 of 16000");
         has(&text, "next pass in ");
+    }
+
+    #[test]
+    fn the_price_of_a_clone_and_its_best_alternative_are_named() {
+        // It ends in 40 s, give or take 4 s, and 41 s are left. Another attempt takes 20 s.
+        let late = attempt(0).on(0).progress(0.4, 29.0);
+        let late = job("a").tasks(1).deadline_in(71.0).task(0, [late]);
+        let (_, plan, text) = explained(late.ended_runs([20.0; 40]), "shed-prime");
+        let trade = plan.report.jobs[0].clones[0].trade.clone().unwrap();
+        let (gain, price) = (trade.gain, trade.price);
+        assert!(gain >= price && price > 0.0, "{trade:?}");
+        let line = format!("  gains {gain:.4} over later clones for a price of {price:.4}; ");
+        has(&text, &line);
+        has(
+            &text,
+            "the best alternative was to wait for the next report, which gains ",
+        );
     }
 
     #[test]

@@ -14,11 +14,13 @@ use crate::time::{Instant, Span};
 
 mod arrivals;
 mod clone_gains;
+mod experience;
 mod redraws;
 mod shown_times;
 
 pub use arrivals::{Arrival, Arrivals};
 pub use clone_gains::{CloneGains, Pair};
+pub use experience::{Durable, Experience, Invalid};
 pub use redraws::Redraws;
 pub use shown_times::{MissCheck, ShownTime, ShownTimes};
 
@@ -33,24 +35,10 @@ pub struct Memory {
     /// show it again. (Recordings from before the reporting tenants were kept have `slow_nodes`, which is ignored.)
     #[serde(default)]
     slow_by_tenant: SlowNodes,
-    /// The times of the jobs of each class. It survives a failover while finished jobs still exist: it is learned
-    /// again from their ledgers ([`Memory::restored`]).
-    #[serde(default)]
-    history: History,
-    /// The results of attempts on nodes where slow ones were given up. They need not survive a failover, because a
-    /// few new results suffice.
-    #[serde(default, skip_serializing_if = "Redraws::are_none")]
-    redraws: Redraws,
-    /// The demands of the jobs that arrived lately. They need not survive a failover: until as many jobs have arrived
-    /// again, less headroom is kept for future ones.
-    #[serde(default, skip_serializing_if = "Arrivals::are_none")]
-    arrivals: Arrivals,
-    /// What clones have gained.
-    #[serde(default, skip_serializing_if = "CloneGains::are_none")]
-    clone_gains: CloneGains,
-    /// The task times that recent jobs have shown.
-    #[serde(default, skip_serializing_if = "ShownTimes::are_none")]
-    shown_times: ShownTimes,
+    /// What was learned from past jobs. It survives a failover if the executor stores it ([`Memory::durable`]). If it
+    /// is lost, the planner begins with its priors and with the times of the finished jobs that still exist.
+    #[serde(flatten)]
+    experience: Experience,
 }
 
 /// Nodes that were slow recently, by the tenant whose attempts show it.
@@ -117,15 +105,18 @@ pub struct PastJob {
 }
 
 impl Memory {
-    /// The memory of a planner that has just started: the lessons of finished jobs, in the order of their ends, and
-    /// the durable state of unfinished jobs.
+    /// The memory of a planner that has just started: the experience of the planner before, the lessons of finished
+    /// jobs that it does not have yet, in the order of their ends, and the durable state of unfinished jobs.
     #[must_use]
     pub fn restored(
+        stored: Durable,
         mut past: Vec<PastJob>,
         durable: impl IntoIterator<Item = (JobKey, String)>,
     ) -> Self {
+        past.retain(|job| job.ended > stored.as_of);
         past.sort_by(|a, b| (a.ended, &a.key).cmp(&(b.ended, &b.key)));
-        let mut history = History::default();
+        let mut experience = stored.experience;
+        let mut history = std::mem::take(&mut experience.history);
         for job in past {
             let runs: Vec<f64> = job.runs.iter().map(|run| run.seconds()).collect();
             let times = JobTimes::new(&Sample::new(&runs, &[]));
@@ -147,8 +138,20 @@ impl Memory {
         });
         Self {
             states: states.collect(),
-            history,
+            experience: Experience {
+                history,
+                ..experience
+            },
             ..Self::default()
+        }
+    }
+
+    /// The experience at `now`, the time of the last pass, for the planner of the next leader.
+    #[must_use]
+    pub fn durable(&self, now: Instant) -> Durable {
+        Durable {
+            as_of: now,
+            experience: self.experience.of_past_jobs(),
         }
     }
 
@@ -186,7 +189,7 @@ impl Memory {
             self.jobs.remove(key);
             self.states.remove(key);
         }
-        self.clone_gains.forget(|key| gone.contains(key));
+        self.experience.clone_gains.forget(|key| gone.contains(key));
         gone
     }
 
@@ -195,8 +198,10 @@ impl Memory {
         let present: BTreeSet<&JobKey> = present.iter().copied().collect();
         self.jobs.retain(|key, _| present.contains(key));
         self.states.retain(|key, _| present.contains(key));
-        self.clone_gains.forget(|key| !present.contains(key));
-        let left = self.history.under_way();
+        self.experience
+            .clone_gains
+            .forget(|key| !present.contains(key));
+        let left = self.experience.history.under_way();
         left.filter(|key| !present.contains(key)).cloned().collect()
     }
 
@@ -207,7 +212,7 @@ impl Memory {
         jobs: Vec<(JobKey, Option<Lesson>)>,
         gone: &[JobKey],
     ) {
-        self.history.learn(now, jobs, gone);
+        self.experience.history.learn(now, jobs, gone);
     }
 
     /// Stores the memory of a job.
@@ -235,56 +240,56 @@ impl Memory {
     /// The times of earlier jobs.
     #[must_use]
     pub fn history(&self) -> &History {
-        &self.history
+        &self.experience.history
     }
 
     /// Replaces the history.
     pub fn set_history(&mut self, history: History) {
-        self.history = history;
+        self.experience.history = history;
     }
 
     /// The results of attempts on nodes where slow ones were given up.
     #[must_use]
     pub fn redraws(&self) -> &Redraws {
-        &self.redraws
+        &self.experience.redraws
     }
 
     /// Replaces these results.
     pub fn set_redraws(&mut self, redraws: Redraws) {
-        self.redraws = redraws;
+        self.experience.redraws = redraws;
     }
 
     /// The demands of the jobs that arrived lately.
     #[must_use]
     pub fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
+        &self.experience.arrivals
     }
 
     /// Replaces these demands.
     pub fn set_arrivals(&mut self, arrivals: Arrivals) {
-        self.arrivals = arrivals;
+        self.experience.arrivals = arrivals;
     }
 
     /// What clones have gained.
     #[must_use]
     pub fn clone_gains(&self) -> &CloneGains {
-        &self.clone_gains
+        &self.experience.clone_gains
     }
 
     /// Replaces what clones have gained.
     pub fn set_clone_gains(&mut self, clone_gains: CloneGains) {
-        self.clone_gains = clone_gains;
+        self.experience.clone_gains = clone_gains;
     }
 
     /// The task times that recent jobs have shown.
     #[must_use]
     pub fn shown_times(&self) -> &ShownTimes {
-        &self.shown_times
+        &self.experience.shown_times
     }
 
     /// Replaces these times.
     pub fn set_shown_times(&mut self, shown_times: ShownTimes) {
-        self.shown_times = shown_times;
+        self.experience.shown_times = shown_times;
     }
 
     /// The number of remembered jobs.
@@ -320,17 +325,110 @@ mod tests {
     #[test]
     fn what_finished_jobs_taught_is_learned_again_whatever_their_order() {
         let (a, b) = (past("a", 10, &[20, 40]), past("b", 5, &[30]));
-        let memory = Memory::restored(vec![a.clone(), b.clone()], []);
+        let nothing = Durable::default();
+        let memory = Memory::restored(nothing.clone(), vec![a.clone(), b.clone()], []);
         let class = JobClass::from("nightly");
         let least = memory.history().least(Some(&class)).unwrap();
         // The geometric mean of 20 and 30.
         assert!((least - 600f64.sqrt()).abs() < 1e-9, "{least}");
-        assert_eq!(memory, Memory::restored(vec![b, a], []));
+        assert_eq!(memory, Memory::restored(nothing, vec![b, a], []));
+    }
+
+    fn stored() -> Durable {
+        let mut memory = Memory::restored(Durable::default(), vec![past("a", 10, &[20])], []);
+        let mut arrivals = Arrivals::default();
+        for at in 0..10 {
+            let arrival = Arrival {
+                submitted: Instant(at),
+                width: 0.1,
+                volume: 2.0,
+                slack: 3.0,
+                deadline: Instant(9),
+                has_run: true,
+                is_launched: false,
+            };
+            arrivals.note(&JobKey::from(&*format!("j{at}")), arrival);
+        }
+        memory.set_arrivals(arrivals);
+        memory.durable(Instant(15))
+    }
+
+    #[test]
+    fn a_finished_job_teaches_once_though_its_ledger_is_there() {
+        let ended = vec![past("a", 10, &[20]), past("b", 20, &[80])];
+        let memory = Memory::restored(stored(), ended, []);
+        let least = memory.history().least(Some(&JobClass::from("nightly")));
+        // The geometric mean of 20 and 80, each once.
+        assert!((least.unwrap() - 40.0).abs() < 1e-9, "{least:?}");
+        assert_eq!(memory.arrivals().iter().count(), 10);
+    }
+
+    #[test]
+    fn jobs_that_have_not_ended_are_not_stored() {
+        let (mut memory, key) = (Memory::default(), JobKey::from("a"));
+        let lesson = Lesson {
+            tenant: Tenant::from("ours"),
+            class: JobClass::from("nightly"),
+            times: JobTimes::new(&Sample::new(&[20.0], &[])),
+        };
+        memory.teach(Instant(0), vec![(key.clone(), Some(lesson))], &[]);
+        assert!(memory.durable(Instant(0)).experience.is_empty());
+        memory.teach(Instant(1), vec![], &[key]);
+        // A tenant and a class.
+        assert_eq!(memory.durable(Instant(1)).experience.len(), 2);
+    }
+
+    #[test]
+    fn what_is_too_much_is_dropped_oldest_first() {
+        let mut experience = stored().experience;
+        experience.keep(1.0);
+        assert_eq!(experience, stored().experience);
+        experience.keep(0.55);
+        assert_eq!(experience.arrivals.first(), Some(Instant(5)));
+        assert_eq!(experience.len(), 5, "a single class is dropped");
+        experience.keep(0.0);
+        assert!(experience.is_empty());
+    }
+
+    #[test]
+    fn the_stored_text_is_read_back_and_checked() {
+        let text = serde_json::to_string(&stored()).unwrap();
+        let read: Durable = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, stored());
+        assert_eq!(read.experience.check(), Ok(()));
+        for (field, from, to) in [
+            ("history", "\"ended\":[20000]", "\"ended\":[-1]"),
+            ("history", "\"excess\":", "\"excess\":-"),
+            ("arrivals", "\"volume\":2.0", "\"volume\":\"NaN\""),
+            ("arrivals", "\"width\":0.1", "\"width\":-0.1"),
+        ] {
+            let edited = text.replacen(from, to, 1);
+            assert_ne!(edited, text, "{from}");
+            let read: Durable = serde_json::from_str(&edited).unwrap();
+            assert_eq!(read.experience.check(), Err(Invalid(field)), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_memory_of_before_is_read_and_its_text_has_not_changed() {
+        let memory = Memory::restored(stored(), vec![], []);
+        let text = serde_json::to_string(&memory).unwrap();
+        assert!(
+            text.contains(r#""slow_by_tenant":{},"history":{"tenants""#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+        let bare: Memory = serde_json::from_str(r#"{"jobs":{}}"#).unwrap();
+        assert_eq!(bare, Memory::default());
     }
 
     #[test]
     fn durable_states_are_remembered_again() {
-        let memory = Memory::restored(vec![], [(JobKey::from("a"), "3".to_owned())]);
+        let memory = Memory::restored(
+            Durable::default(),
+            vec![],
+            [(JobKey::from("a"), "3".to_owned())],
+        );
         let state = memory.state(&JobKey::from("a")).unwrap();
         assert_eq!((&*state.durable, &*state.transient), ("3", ""));
         let durable: Vec<_> = memory.durable_states().collect();

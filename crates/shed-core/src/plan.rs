@@ -334,6 +334,80 @@ pub struct CloneReport {
     /// Expected work of the clone in slot-seconds: (1 − φ_new) · mean execution time.
     #[serde(with = "float")]
     pub cost_slot_seconds: f64,
+    /// What the policy has weighed; absent for policies without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trade: Option<Trade>,
+}
+
+/// What a policy with a price has weighed before it launched a clone. Gains and prices are in expected deadlines met.
+/// Clones that were weighed together have the mean of their gains and prices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trade {
+    /// The gain over later clones: what would be lost if the policy waited.
+    #[serde(with = "float")]
+    pub gain: f64,
+    /// The price that the gain had to reach.
+    #[serde(with = "float")]
+    pub price: f64,
+    /// The best use of the slots that was not chosen; absent if nothing else would have gained.
+    pub alternative: Option<Alternative>,
+}
+
+/// What a policy could have done instead of launching a clone. Gains and prices are in expected deadlines met.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Alternative {
+    /// Clones that gain their price, and for which capacity was missing.
+    Clones {
+        /// Their job.
+        job: JobKey,
+        /// Their number.
+        clones: u32,
+        /// The gain of each one.
+        #[serde(with = "float")]
+        gain: f64,
+        /// The price of each one.
+        #[serde(with = "float")]
+        price: f64,
+    },
+    /// A first attempt or retry that waits for capacity.
+    Attempt {
+        /// Its job.
+        job: JobKey,
+        /// What it gains in the time for which the clone holds its slot.
+        #[serde(with = "float")]
+        gain: f64,
+    },
+    /// No clone before the next report.
+    Wait {
+        /// What the clones that can follow that report add to the job's PoCD.
+        #[serde(with = "float")]
+        gain: f64,
+    },
+}
+
+impl fmt::Display for Alternative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clones {
+                job,
+                clones,
+                gain,
+                price,
+            } => write!(
+                f,
+                "clones of job {job}, {clones} at once, which gain {gain:.4} each for a price of {price:.4}"
+            ),
+            Self::Attempt { job, gain } => {
+                write!(
+                    f,
+                    "an attempt of job {job} that waits, which gains {gain:.4}"
+                )
+            }
+            Self::Wait { gain } => {
+                write!(f, "to wait for the next report, which gains {gain:.4}")
+            }
+        }
+    }
 }
 
 /// The gain and cost of stopping one attempt.

@@ -26,6 +26,7 @@ mod quarantine;
 mod range;
 mod recording;
 mod rights;
+mod stored_state;
 mod stragglers;
 mod tasks;
 mod upgrades;

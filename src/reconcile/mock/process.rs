@@ -18,6 +18,7 @@ use crate::clock;
 use crate::cluster::Stores;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memo, Memos};
+use crate::durable_state::LatestExperience;
 use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
@@ -80,6 +81,7 @@ impl Process {
             },
             memos: Memos::default(),
             forecasts: ForecastTable::default(),
+            experience: LatestExperience::default(),
             recording: None,
         };
         let context = Arc::new(ReconcileContext {

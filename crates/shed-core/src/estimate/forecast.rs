@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 
 use crate::ids::{JobKey, Tenant};
 
+mod calibration;
+
+pub use calibration::Calibration;
+
 /// The moments at which a job's PoCD is noted, as shares of its time to the deadline. The first one is noted as soon
 /// as it is known.
 const MOMENTS: [f64; 8] = [0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875];
@@ -219,6 +223,11 @@ impl Forecasts {
                 self.tenants.remove(&oldest);
             }
         }
+        self.combine();
+    }
+
+    /// Sums up the results of all tenants.
+    fn combine(&mut self) {
         self.common = Default::default();
         for taught in self.tenants.values() {
             for (common, own) in self.common.iter_mut().zip(&taught.moments) {

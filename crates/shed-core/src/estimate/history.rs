@@ -72,6 +72,15 @@ impl JobTimes {
         times
     }
 
+    /// Whether the times can be those of attempts: ascending, none negative, not more than are kept.
+    fn is_sound(&self) -> bool {
+        let are_times = |times: &[Span]| {
+            times.first().is_none_or(|&least| least >= Span(0)) && times.is_sorted()
+        };
+        let count = self.ended.len() + self.running.len();
+        count <= PER_JOB_MAX && are_times(&self.ended) && are_times(&self.running)
+    }
+
     /// The least time of an ended attempt, in seconds.
     fn least(&self) -> Option<f64> {
         let ended = self.ended.iter().map(|span| span.seconds());
@@ -179,15 +188,41 @@ struct TenantHistory {
 impl TenantHistory {
     fn record(&mut self, job: &JobTimes, now: Instant) {
         self.jobs.record(job, PER_TENANT_MAX, now);
-        let model = model_shape();
-        let excess = 1.0 / self.jobs.shape(model);
-        self.excess = excess.clamp(1.0 / model / FOREIGN_FACTOR, FOREIGN_FACTOR / model);
+        let excess = 1.0 / self.jobs.shape(model_shape());
+        let (least, most) = excess_bounds();
+        self.excess = excess.clamp(least, most);
     }
+
+    fn has_sound_excess(&self) -> bool {
+        let (least, most) = excess_bounds();
+        (least..=most).contains(&self.excess)
+    }
+}
+
+/// The range in which other tenants count a tenant's excess.
+fn excess_bounds() -> (f64, f64) {
+    let model = model_shape();
+    (1.0 / model / FOREIGN_FACTOR, FOREIGN_FACTOR / model)
 }
 
 /// The prior of the shape before any observation.
 fn model_shape() -> f64 {
     ShapePrior::with_t_min(1.0).beta
+}
+
+/// Keeps this many entries, those that learned last. Of equals the first by name is dropped first.
+fn keep_newest<K: Ord + Clone, V>(
+    entries: &mut BTreeMap<K, V>,
+    count: usize,
+    updated: impl Fn(&V) -> Instant,
+) {
+    while entries.len() > count {
+        let oldest = entries.iter().min_by_key(|(_, entry)| updated(entry));
+        let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+            break;
+        };
+        entries.remove(&oldest);
+    }
 }
 
 /// The histories of all classes. Jobs without a class neither teach nor learn.
@@ -251,21 +286,38 @@ impl History {
     }
 
     fn forget_oldest(&mut self) {
-        while self.tenants.len() > TENANTS_MAX {
-            let tenants = self.tenants.iter();
-            let oldest = tenants.min_by_key(|(_, tenant)| tenant.jobs.updated);
-            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
-                break;
-            };
-            self.tenants.remove(&oldest);
+        keep_newest(&mut self.tenants, TENANTS_MAX, |tenant| tenant.jobs.updated);
+        keep_newest(&mut self.classes, CLASSES_MAX, |class| class.updated);
+    }
+
+    /// The history of past jobs alone.
+    pub(crate) fn without_jobs_under_way(&self) -> Self {
+        Self {
+            tenants: self.tenants.clone(),
+            classes: self.classes.clone(),
+            under_way: BTreeMap::new(),
         }
-        while self.classes.len() > CLASSES_MAX {
-            let oldest = self.classes.iter().min_by_key(|(_, class)| class.updated);
-            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
-                break;
-            };
-            self.classes.remove(&oldest);
-        }
+    }
+
+    /// The number of tenants and classes.
+    pub(crate) fn len(&self) -> usize {
+        self.tenants.len() + self.classes.len()
+    }
+
+    /// Keeps as many tenants and as many classes as `kept` returns for their numbers, those that learned last.
+    pub(crate) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
+        let (tenants, classes) = (self.tenants.len(), self.classes.len());
+        keep_newest(&mut self.tenants, kept(tenants), |it| it.jobs.updated);
+        keep_newest(&mut self.classes, kept(classes), |it| it.updated);
+    }
+
+    /// Whether the times can be those of attempts of past jobs.
+    pub(crate) fn is_sound(&self) -> bool {
+        let of_tenants = self.tenants.values().map(|tenant| &tenant.jobs);
+        let mut all = of_tenants.chain(self.classes.values().map(Arc::as_ref));
+        let are_sound = |jobs: &ClassHistory| jobs.jobs.iter().all(JobTimes::is_sound);
+        let has_excess = |tenant: &Arc<TenantHistory>| tenant.has_sound_excess();
+        self.under_way.is_empty() && all.all(are_sound) && self.tenants.values().all(has_excess)
     }
 
     /// The memory of a class.

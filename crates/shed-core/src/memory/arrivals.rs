@@ -131,6 +131,34 @@ impl Arrivals {
         self.0.iter().map(|(_, arrival)| arrival.submitted).min()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps as many jobs as `kept` returns for their number, those submitted last.
+    pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
+        let surplus = self.0.len().saturating_sub(kept(self.0.len()));
+        let mut by_time: Vec<(Instant, JobKey)> = self
+            .0
+            .iter()
+            .map(|(key, arrival)| (arrival.submitted, key.clone()))
+            .collect();
+        by_time.sort_unstable();
+        for (_, key) in by_time.into_iter().take(surplus) {
+            self.withdraw(&key);
+        }
+    }
+
+    /// Whether demands and slacks are such as jobs have. There are not more jobs than are remembered.
+    pub(super) fn is_sound(&self) -> bool {
+        let is_sound = |arrival: &Arrival| {
+            let is_width = arrival.width.is_finite() && arrival.width >= 0.0;
+            let is_volume = arrival.volume.is_finite() && arrival.volume > 0.0;
+            is_width && is_volume && !arrival.slack.is_nan()
+        };
+        self.0.len() <= JOBS_MAX && self.0.iter().all(|(_, arrival)| is_sound(arrival))
+    }
+
     /// All remembered jobs.
     pub fn iter(&self) -> impl Iterator<Item = (&JobKey, &Arrival)> {
         self.0.iter().map(|(key, arrival)| (key, arrival))

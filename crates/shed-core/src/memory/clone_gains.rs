@@ -90,6 +90,11 @@ impl Pairs {
         self.weight += weight;
     }
 
+    fn is_sound(&self) -> bool {
+        let is_sum = |sum: f64| sum.is_finite() && sum >= 0.0;
+        is_sum(self.sum) && is_sum(self.weight)
+    }
+
     /// The mean ratio, with a prior of [`FIRMNESS`] with this mean.
     fn mean(self, prior: f64) -> f64 {
         (self.sum + FIRMNESS * prior) / (self.weight + FIRMNESS)
@@ -99,6 +104,29 @@ impl Pairs {
 impl CloneGains {
     pub(super) fn are_none(&self) -> bool {
         *self == Self::default()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let classes = self.tenants.values().map(|own| own.classes.len());
+        self.tenants.len() + self.counted.len() + classes.sum::<usize>()
+    }
+
+    /// Keeps as many tenants as `kept` returns for their number, and as many classes of each, those seen last.
+    pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
+        keep_latest(&mut self.tenants, &kept, |own| own.all.seen);
+        for own in self.tenants.values_mut() {
+            keep_latest(&mut own.classes, &kept, |pairs| pairs.seen);
+        }
+        keep_latest(&mut self.counted, &kept, |until| *until);
+    }
+
+    /// Whether the sums are those of numbers, and there are not more entries than are remembered.
+    pub(super) fn is_sound(&self) -> bool {
+        let is_sound = |own: &OfTenant| {
+            let mut pairs = own.classes.values().chain([&own.all]);
+            own.classes.len() <= CLASSES_MAX && pairs.all(Pairs::is_sound)
+        };
+        self.tenants.len() <= TENANTS_MAX && self.tenants.values().all(is_sound)
     }
 
     /// Until when the job's pairs were counted.
@@ -179,6 +207,21 @@ fn forget_oldest<K: Ord + Clone, V>(
         if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
             all.remove(&oldest);
         }
+    }
+}
+
+/// Keeps as many entries as `kept` returns for their number, those seen last.
+pub(super) fn keep_latest<K: Ord + Clone, V>(
+    all: &mut BTreeMap<K, V>,
+    kept: impl Fn(usize) -> usize,
+    seen: impl Fn(&V) -> Instant,
+) {
+    let surplus = all.len().saturating_sub(kept(all.len()));
+    let by_time = all.iter().map(|(key, value)| (seen(value), key.clone()));
+    let mut by_time: Vec<(Instant, K)> = by_time.collect();
+    by_time.sort_unstable();
+    for (_, key) in by_time.into_iter().take(surplus) {
+        all.remove(&key);
     }
 }
 

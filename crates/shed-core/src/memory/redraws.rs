@@ -113,6 +113,37 @@ impl Redraws {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.tenants.len()
+    }
+
+    /// Keeps as many tenants as `kept` returns for their number, those with the most results.
+    pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
+        let surplus = self.tenants.len().saturating_sub(kept(self.tenants.len()));
+        let mut by_results: Vec<(f64, Tenant)> = self
+            .tenants
+            .iter()
+            .map(|(tenant, own)| (own.squares, tenant.clone()))
+            .collect();
+        by_results.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        for (_, tenant) in by_results.into_iter().take(surplus) {
+            self.tenants.remove(&tenant);
+        }
+    }
+
+    /// Whether the sums are those of numbers, and each awaited attempt follows a slow one.
+    pub(super) fn is_sound(&self) -> bool {
+        let is_sound = |own: &Redrawn| {
+            let is_slow =
+                |given_up: &GivenUp| given_up.ln_ratio.is_finite() && given_up.ln_ratio > 0.0;
+            own.squares.is_finite()
+                && own.squares >= 0.0
+                && own.products.is_finite()
+                && own.places.values().all(is_slow)
+        };
+        self.tenants.len() <= TENANTS_MAX && self.tenants.values().all(is_sound)
+    }
+
     /// The tenant's estimate of the share of ln(slowness) that stays with the node, in [0, 1]: the slope of y on x,
     /// shrunk.
     #[must_use]

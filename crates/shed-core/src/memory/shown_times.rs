@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::float;
 use crate::ids::{JobKey, Tenant};
+use crate::memory::clone_gains::keep_latest;
 use crate::time::Instant;
 
 /// Jobs that are remembered, those submitted last. The present jobs alone would not do: at any time most jobs that are
@@ -81,6 +82,28 @@ impl ShownTimes {
         let own = self.0.iter().filter(|(_, shown)| shown.tenant == *most);
         let oldest = own.min_by_key(|(_, shown)| shown.submitted);
         oldest.map(|(key, _)| key.clone())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps as many jobs as `kept` returns for their number, those submitted last.
+    pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
+        keep_latest(&mut self.0, kept, |shown| shown.submitted);
+    }
+
+    /// Whether the values are such as jobs have, and there are not more jobs than are remembered.
+    pub(super) fn is_sound(&self) -> bool {
+        let is_share = |miss: f64| (0.0..=1.0).contains(&miss);
+        let is_check = |check: MissCheck| is_share(check.assumed) && is_share(check.shown);
+        let is_sound = |shown: &ShownTime| {
+            shown.ln_share.is_finite()
+                && shown.sigma.is_finite()
+                && shown.sigma >= 0.0
+                && shown.check.is_none_or(is_check)
+        };
+        self.0.len() <= JOBS_MAX && self.0.values().all(is_sound)
     }
 
     /// What each job has shown.

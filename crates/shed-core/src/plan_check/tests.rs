@@ -207,6 +207,7 @@ fn check_budget(share: f64, figures: Option<(f64, f64)>, costs: &[(u32, f64)], e
         task: TaskIndex(task),
         pocd_gain: 0.0,
         cost_slot_seconds,
+        trade: None,
     };
     report.clones = costs.iter().map(report_of).collect();
     let action = |&(task, _): &(u32, f64)| PlannedMove {

@@ -4,7 +4,7 @@ use crate::capacity::Capacity;
 use crate::estimate::law::Law;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
-use crate::plan::{Finding, LaunchReason, RefusalReason};
+use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
 use crate::round::{Claim, JobView, Round, TaskEstimate, Worth};
@@ -197,6 +197,25 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         why: impl FnOnce(Odds) -> LaunchReason,
     ) -> bool {
         clones::grant(self.round, job, at, why)
+    }
+
+    /// Reports what was weighed for the clone of the job that was granted last.
+    pub fn report_trade(&mut self, position: usize, trade: Trade) {
+        let job = self.round.jobs.get_mut(position);
+        if let Some(clone) = job.and_then(|job| job.clones.last_mut()) {
+            clone.trade = Some(trade);
+        }
+    }
+
+    /// Reports clones that this pass did not launch, as the alternative to every clone that it did launch and that
+    /// took no slot from a waiting attempt.
+    pub fn report_alternative(&mut self, alternative: &Alternative) {
+        let clones = self.round.jobs.iter_mut().flat_map(|job| &mut job.clones);
+        for trade in clones.filter_map(|clone| clone.trade.as_mut()) {
+            if !matches!(trade.alternative, Some(Alternative::Attempt { .. })) {
+                trade.alternative = Some(alternative.clone());
+            }
+        }
     }
 
     /// Whether the job's PoCD has reached the value that its user set.

@@ -99,9 +99,10 @@ impl Call {
         is_foreign.then(|| format!("I1: {}, which is a pod of somebody else", self.words()))
     }
 
-    /// Whether it changes anything. Leases are the election's business.
+    /// Whether it changes anything. Leases are the election's business, and the stored state may be lost.
     pub fn is_write(&self) -> bool {
-        self.method != Method::GET && !self.path.contains("/leases")
+        let is_apart = self.path.contains("/leases") || self.path.contains("/configmaps");
+        self.method != Method::GET && !is_apart
     }
 
     /// The kind that it watches, if it is a watch.

@@ -20,6 +20,7 @@ mod preempt;
 mod price;
 mod prune;
 mod restart;
+mod trades;
 mod value_density;
 
 /// Moves in short, as [`brief`] writes them.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::fixtures::{attempt, brief, four_nodes, job, plan_of, uneven, world};
 use crate::ids::JobKey;
+use crate::memory::Durable;
 use crate::plan::Finding;
 use crate::policy::{Policy, Speculation};
 use crate::round::clones::{Ask, MODES};
@@ -133,7 +134,11 @@ fn what_is_remembered_comes_back_in_the_next_pass() {
     // The durable part of the memory suffices after a failover.
     let survivors = second.durable_states();
     let survivors = survivors.map(|(key, state)| (key.clone(), state.to_owned()));
-    let restored = Memory::restored(Vec::new(), survivors.collect::<Vec<_>>());
+    let restored = Memory::restored(
+        Durable::default(),
+        Vec::new(),
+        survivors.collect::<Vec<_>>(),
+    );
     let (_, third) = plan_of(&snapshot, &restored, &policy);
     assert_eq!(third.state(&JobKey::from("a")).unwrap().durable, "3");
 }

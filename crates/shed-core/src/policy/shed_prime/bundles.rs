@@ -5,7 +5,7 @@
 use std::collections::BinaryHeap;
 
 use crate::estimate::pocd::{gain_of_one_more, ln_task_pocd, probability};
-use crate::plan::{Finding, RefusalReason};
+use crate::plan::{Alternative, Finding, RefusalReason, Trade};
 use crate::policy::prune::{is_seen, start_up};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::price::{Candidate, Prospect, price};
@@ -75,10 +75,11 @@ fn may_hedge(state: &JobView<'_>, task: &TaskEstimate, prime: &ShedPrime) -> boo
     task.attempts.iter().any(seen)
 }
 
-/// A bundle: its job, its number of clones, and the gain in PoCD per clone.
+/// A bundle: its job, its number of clones, and the gain in PoCD and the price per clone.
 #[derive(PartialEq)]
 struct Bundle {
     gain: f64,
+    price: f64,
     job: usize,
     clones: u32,
 }
@@ -104,6 +105,7 @@ fn share_out(desk: &mut PrimeDesk<'_, '_>, candidates: &mut [Candidate], prime: 
     for (at, candidate) in candidates.iter().enumerate() {
         bundles.extend(best_bundle(desk, at, candidate, prime));
     }
+    let mut left_out: Option<Bundle> = None;
     while let Some(bundle) = bundles.pop() {
         let Some(candidate) = candidates.get_mut(bundle.job) else {
             continue;
@@ -111,15 +113,35 @@ fn share_out(desk: &mut PrimeDesk<'_, '_>, candidates: &mut [Candidate], prime: 
         let free = desk.capacity().times_free(candidate.job.position);
         if free < bundle.clones {
             // Other bundles have taken the capacity, so a smaller bundle may still fit.
-            if free > 0 {
-                bundles.extend(best_bundle(desk, bundle.job, candidate, prime));
+            let smaller = match free {
+                0 => None,
+                _ => best_bundle(desk, bundle.job, candidate, prime),
+            };
+            match smaller {
+                Some(smaller) => bundles.push(smaller),
+                None => left_out = left_out.max(Some(bundle)),
             }
             continue;
         }
-        let granted = grant_bundle(desk, candidate, bundle.clones, prime);
+        let granted = grant_bundle(desk, candidate, &bundle, prime);
         if granted == bundle.clones {
             bundles.extend(best_bundle(desk, bundle.job, candidate, prime));
         }
+    }
+    if let Some(alternative) = left_out.and_then(|bundle| bundle.as_alternative(desk, candidates)) {
+        desk.report_alternative(&alternative);
+    }
+}
+
+impl Bundle {
+    fn as_alternative(&self, desk: &PrimeDesk<'_, '_>, jobs: &[Candidate]) -> Option<Alternative> {
+        let position = jobs.get(self.job)?.job.position;
+        Some(Alternative::Clones {
+            job: desk.job(position)?.job.key.clone(),
+            clones: self.clones,
+            gain: self.gain,
+            price: self.price,
+        })
     }
 }
 
@@ -258,18 +280,27 @@ fn best_bundle(
         .capacity()
         .times_free(candidate.job.position)
         .min(CLONES_PER_PASS_MAX);
-    let (gain, clones) = best_size(product, trials, most)?;
+    let best = best_size(product, trials, most)?;
     Some(Bundle {
-        gain,
+        gain: best.gain,
+        price: best.price,
         job: at,
-        clones,
+        clones: best.clones,
     })
 }
 
-/// The largest gain per clone, and the number of clones that yields it.
-fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> Option<(f64, u32)> {
+/// A number of clones of a job, with the gain in PoCD and the price per clone.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    gain: f64,
+    price: f64,
+    clones: u32,
+}
+
+/// The number of clones with the largest gain per clone.
+fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> Option<Size> {
     let before = product.value();
-    let mut best: Option<(f64, u32)> = None;
+    let mut best: Option<Size> = None;
     let mut price = 0.0;
     for clones in 1..=most {
         let Some(trial) = trials.pop() else {
@@ -282,8 +313,12 @@ fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> 
         trials.extend(Some(trial).filter(Trial::may_get_one));
         let gain = product.value() - before;
         let each = gain / f64::from(clones);
-        if gain > 0.0 && gain >= price && best.is_none_or(|(most, _)| each > most) {
-            best = Some((each, clones));
+        if gain > 0.0 && gain >= price && best.is_none_or(|best| each > best.gain) {
+            best = Some(Size {
+                gain: each,
+                price: price / f64::from(clones),
+                clones,
+            });
         }
     }
     best
@@ -293,10 +328,15 @@ fn best_size(mut product: Product, mut trials: BinaryHeap<Trial>, most: u32) -> 
 fn grant_bundle(
     desk: &mut PrimeDesk<'_, '_>,
     candidate: &mut Candidate,
-    clones: u32,
+    bundle: &Bundle,
     prime: &ShedPrime,
 ) -> u32 {
-    for granted in 0..clones {
+    let trade = Trade {
+        gain: bundle.gain,
+        price: bundle.price,
+        alternative: candidate.wait(),
+    };
+    for granted in 0..bundle.clones {
         let Some(at) = best_task(candidate, prime) else {
             return granted;
         };
@@ -305,6 +345,7 @@ fn grant_bundle(
         if !desk.request(&mut candidate.job, at, finding) {
             return granted;
         }
+        desk.report_trade(candidate.job.position, trade.clone());
     }
-    clones
+    bundle.clones
 }

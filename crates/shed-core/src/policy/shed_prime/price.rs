@@ -21,6 +21,8 @@
 //! clones draw their times independently, and one clone follows each report.
 //! In a job that reports nothing a later look shows only what has ended meanwhile; its clones have the same price.
 
+use crate::estimate::pocd::{ln_task_pocd, probability};
+use crate::plan::Alternative;
 use crate::policy::ShedPrime;
 use crate::policy::prune::{is_seen, start_up_of};
 use crate::policy::shed_prime::PrimeDesk;
@@ -43,6 +45,8 @@ pub(super) struct Candidate {
     later: Vec<Later>,
     /// See [`Learned::share`].
     share: f64,
+    /// Whether later looks show more than this one.
+    reports: bool,
 }
 
 /// What earlier attempts have shown about the job's clones.
@@ -112,7 +116,12 @@ impl Candidate {
         }
         let reports = state.is_some_and(|state| state.job.reports_progress);
         let Some(state) = state.filter(|_| reports) else {
-            return Self { job, later, share };
+            return Self {
+                job,
+                later,
+                share,
+                reports,
+            };
         };
         let report = time_to_report(desk, job.position);
         let grace = start_up_of(report, prime.grace);
@@ -124,7 +133,24 @@ impl Candidate {
             let wait = running.and_then(|running| until_report(running, report, grace));
             (later.of_attempts, later.of_clone) = (wait.map_or(0.0, missed), of_clone);
         }
-        Self { later, job, share }
+        Self {
+            later,
+            job,
+            share,
+            reports,
+        }
+    }
+
+    /// The alternative to every clone of a job that reports: only the clones that can follow the next report.
+    pub(super) fn wait(&self) -> Option<Alternative> {
+        let with = |ln_miss: fn(&Prospect) -> f64| {
+            let prospects = (0..self.job.tasks.len()).filter_map(|at| self.prospect(at));
+            let ln_pocds = prospects.map(|prospect| ln_task_pocd(ln_miss(&prospect)));
+            probability(self.job.ln_pocd_rest + ln_pocds.sum::<f64>())
+        };
+        self.reports.then(|| Alternative::Wait {
+            gain: with(Prospect::ln_miss) - with(Prospect::ln_miss_now),
+        })
     }
 
     /// The task at that index, for a search of clones.
@@ -195,6 +221,11 @@ pub(super) struct Prospect {
 }
 
 impl Prospect {
+    /// ln P(its attempts and the clones that it gets now all miss).
+    fn ln_miss_now(&self) -> f64 {
+        self.ln_miss + mixed(self.share, self.ln_clones)
+    }
+
     /// ln P(all of them miss).
     pub(super) fn ln_miss(&self) -> f64 {
         self.ln_miss + mixed(self.share, self.ln_clones + self.ln_later)
@@ -216,8 +247,7 @@ impl Prospect {
 
     /// The share of its price that one more clone must gain: the probability that it is wasted.
     pub(super) fn price_share(&self) -> f64 {
-        let miss = libm::exp(self.ln_miss + mixed(self.share, self.ln_clones));
-        (1.0 - miss * self.share).max(SHARE_MIN)
+        (1.0 - libm::exp(self.ln_miss_now()) * self.share).max(SHARE_MIN)
     }
 }
 

@@ -5,8 +5,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::{Finding, RefusalReason};
+use crate::ids::{AttemptNumber, JobKey, TaskIndex};
+use crate::plan::{Alternative, Finding, RefusalReason, Trade};
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::Fresh;
@@ -107,14 +107,30 @@ pub(super) fn rescue(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
         _ => 0.0,
     };
     let waiting = desk.jobs().iter().filter(waits);
-    let Some(most) = waiting.map(worth).max_by(f64::total_cmp) else {
+    let waiting = waiting.map(|state| Waiting {
+        job: state.job.key.clone(),
+        density: worth(state),
+    });
+    let Some(most) = waiting.max_by(|a, b| a.density.total_cmp(&b.density)) else {
         return;
     };
     // The clones of a job that only observes exist on paper, and must take nothing from first attempts.
-    rescue_in(desk, prime, SpeculationMode::Enabled, most * MARGIN);
+    rescue_in(desk, prime, SpeculationMode::Enabled, &most);
 }
 
-fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationMode, least: f64) {
+/// The job whose waiting attempts have the highest value density.
+struct Waiting {
+    job: JobKey,
+    density: f64,
+}
+
+fn rescue_in(
+    desk: &mut PrimeDesk<'_, '_>,
+    prime: &ShedPrime,
+    mode: SpeculationMode,
+    waiting: &Waiting,
+) {
+    let least = waiting.density * MARGIN;
     let mut jobs = candidates(desk, prime, mode);
     let mut trials = Vec::new();
     for (at, candidate) in jobs.iter().enumerate() {
@@ -141,11 +157,13 @@ fn rescue_in(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime, mode: SpeculationM
             .get(trial.task)
             .map_or(1.0, CloneTask::miss);
         let finding = Finding::Late { miss };
-        if desk.request(&mut candidate.job, trial.task, finding)
-            && let Some(next) = trial
-                .again(candidate, prime)
-                .filter(|next| next.is_worth(least))
-        {
+        let instead = trial.alternative(candidate, waiting);
+        if !desk.request(&mut candidate.job, trial.task, finding) {
+            continue;
+        }
+        desk.report_trade(candidate.job.position, trial.trade(instead));
+        let next = trial.again(candidate, prime);
+        if let Some(next) = next.filter(|next| next.is_worth(least)) {
             queue.push((Number(next.worth), Reverse(at)));
             *trial = next;
         }
@@ -212,6 +230,26 @@ impl Trial {
             profit: gain - price(prime, task) * prospect.price_share(),
             ..*self
         })
+    }
+
+    /// What the slot could be used for instead.
+    fn alternative(&self, candidate: &Candidate, waiting: &Waiting) -> Option<Alternative> {
+        if waiting.density <= 0.0 {
+            return candidate.wait();
+        }
+        Some(Alternative::Attempt {
+            job: waiting.job.clone(),
+            gain: waiting.density * self.holds,
+        })
+    }
+
+    fn trade(&self, alternative: Option<Alternative>) -> Trade {
+        let gain = self.worth * self.holds;
+        Trade {
+            gain,
+            price: gain - self.profit,
+            alternative,
+        }
     }
 
     fn is_worth(&self, least: f64) -> bool {

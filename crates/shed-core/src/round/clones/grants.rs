@@ -63,6 +63,7 @@ pub(crate) fn grant(
             _ => 0.0,
         },
         cost_slot_seconds: cost,
+        trade: None,
     });
     launch.reason = why(odds);
     if job.mode == SpeculationMode::Enabled {

@@ -14,7 +14,7 @@
 
 use std::collections::BinaryHeap;
 
-use super::{Product, Trial, best_size};
+use super::{Product, Size, Trial, best_size};
 use crate::estimate::pocd::gain_of_one_more;
 use crate::policy::shed_prime::price::Prospect;
 
@@ -116,7 +116,7 @@ impl Case {
             for trial in &trials {
                 product.add(trial.prospect.ln_miss());
             }
-            let Some((_, clones)) = best_size(product, may(&trials), MOST * 2) else {
+            let Some(Size { clones, .. }) = best_size(product, may(&trials), MOST * 2) else {
                 break;
             };
             for _ in 0..clones {
@@ -198,7 +198,7 @@ fn a_clone_that_saves_nothing_alone_is_not_launched_at_no_price() {
     let size = |most| {
         let trials = (0..2).map(|at| case.trial(1, at)).collect();
         let product = Product { ln: 0.0, zeros: 2 };
-        best_size(product, trials, most)
+        best_size(product, trials, most).map(|size| (size.gain, size.clones))
     };
     assert_eq!(size(1), None);
     assert_eq!(size(2), Some((0.125, 2)));

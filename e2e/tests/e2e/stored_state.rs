@@ -1,0 +1,73 @@
+//! What the operator has learned from past jobs survives its death.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::DeleteParams;
+use serde_json::json;
+use shed::api;
+use shed_e2e::cluster::RELEASE;
+use shed_e2e::jobs::{Job, SOON, manifest, shell};
+use shed_e2e::scenario::{Company, Needs, World, scenario};
+use shed_e2e::wait::{self, Seen};
+
+/// The leader writes within 30 s.
+const STORED: Duration = Duration::from_secs(60);
+
+/// The stored text.
+async fn stored(world: &World) -> Result<String> {
+    let namespace = world.operator.namespace();
+    let maps: Api<ConfigMap> = Api::namespaced(world.cluster.client(), namespace);
+    let map = maps.get(&format!("{RELEASE}-state")).await?;
+    let text = map.data.and_then(|mut data| data.remove("state.json"));
+    Ok(text.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn the_next_leader_knows_what_the_one_before_has_learned() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        // Unlike any that an earlier run has stored.
+        let class = format!("of-{}", world.namespace);
+        ensure!(!stored(world).await?.contains(&class));
+        let spec = json!({"completions": 2, "template": shell("sleep 3")});
+        let mut teaching = manifest("teaches", &spec);
+        teaching["metadata"]["labels"][api::LABEL_CLASS] = json!(class);
+        let job = Job::submit_manifest(world, &teaching).await?;
+        job.wait_complete().await?;
+        // Then its ledger cannot teach again.
+        job.api.delete(&job.name, &DeleteParams::default()).await?;
+        let written = wait::until("the class to be stored", STORED, async || {
+            let text = stored(world).await?;
+            let found = text.contains(&class).then(|| text.clone());
+            Ok(Seen::from_option(found, || text))
+        });
+        let text = written.await?;
+        let version: serde_json::Value = serde_json::from_str(&text)?;
+        assert_eq!(version["version"], 1);
+
+        world.operator.kill_and_await_takeover().await?;
+        wait::until("the next leader to know it", SOON, async || {
+            let restored = world.operator.metric("shed_state_restored_entries", &[]);
+            let restored = restored.await?;
+            let seen = (restored >= 2.0).then_some(());
+            Ok(Seen::from_option(seen, || format!("{restored} entries")))
+        })
+        .await?;
+        // A job of another class makes it write: its own text has the class, too.
+        let spec = json!({"completions": 1, "template": shell("sleep 1")});
+        let other = format!("later-{class}");
+        let mut later = manifest("teaches-later", &spec);
+        later["metadata"]["labels"][api::LABEL_CLASS] = json!(other);
+        let job = Job::submit_manifest(world, &later).await?;
+        job.wait_complete().await?;
+        wait::until("both classes to be stored", STORED, async || {
+            let text = stored(world).await?;
+            let both = text.contains(&other) && text.contains(&format!("/{class}\""));
+            Ok(Seen::from_option(both.then_some(()), || text))
+        })
+        .await
+    })
+    .await;
+}

@@ -1,0 +1,134 @@
+//! The text of the stored state: JSON with a version and a field for each section.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shed_core::estimate::forecast::Calibration;
+use shed_core::memory::Durable;
+
+/// The version of the format. A section that may be passed over needs no new version: an operator that does not know
+/// it keeps it ([`Sections`]).
+pub const VERSION: u64 = 1;
+
+/// The text is not larger than this many bytes. A ConfigMap may have 1 MiB.
+pub const TEXT_MAX: usize = 512 * 1024;
+
+/// What the operator has learned from past jobs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// The planner's experience.
+    pub planner: Durable,
+    /// How right predicted PoCDs were.
+    pub calibration: Calibration,
+}
+
+/// Sections that this version does not know.
+pub type Sections = BTreeMap<String, Value>;
+
+/// The text's content.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    version: u64,
+    #[serde(flatten)]
+    state: State,
+    #[serde(flatten)]
+    others: Sections,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u64,
+}
+
+/// Why a text cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A newer version of shed wrote it.
+    #[error("it has version {0} of the format, and this version of shed reads version {VERSION}")]
+    Newer(u64),
+    /// It is not what shed writes.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// If a newer version wrote it, or if it is not what shed writes.
+pub fn decode(text: &str) -> Result<(State, Sections), Fault> {
+    let size = text.len();
+    let broken = |error: serde_json::Error| Fault::Broken(error.to_string());
+    if size > TEXT_MAX {
+        let message = format!("it has {size} bytes, more than {TEXT_MAX}");
+        return Err(Fault::Broken(message));
+    }
+    let Version { version } = serde_json::from_str(text).map_err(broken)?;
+    if version > VERSION {
+        return Err(Fault::Newer(version));
+    }
+    if version == 0 {
+        return Err(Fault::Broken("there is no version 0".to_owned()));
+    }
+    let content: Content = serde_json::from_str(text).map_err(broken)?;
+    let state = content.state;
+    let checked = state.planner.experience.check();
+    checked.map_err(|invalid| Fault::Broken(invalid.to_string()))?;
+    if !state.calibration.is_sound() {
+        return Err(Fault::Broken("invalid value in `calibration`".to_owned()));
+    }
+    Ok((state, content.others))
+}
+
+impl State {
+    /// Whether both hold the same, whenever that was.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let (own, others) = (&self.planner.experience, &other.planner.experience);
+        own == others && self.calibration == other.calibration
+    }
+
+    /// The number of its entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.planner.experience.len() + self.calibration.len()
+    }
+
+    /// Whether nothing was learned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps this share of the entries of each kind; the oldest are dropped first.
+    fn keep(&mut self, share: f64) {
+        self.planner.experience.keep(share);
+        self.calibration.keep(share);
+    }
+}
+
+/// The text of at most [`TEXT_MAX`] bytes, and the number of entries that had to be dropped for that.
+///
+/// # Errors
+/// None that is known: every value has a form in JSON.
+pub fn encode(state: State, others: Sections) -> serde_json::Result<(String, usize)> {
+    let before = state.len();
+    let mut content = Content {
+        version: VERSION,
+        state,
+        others,
+    };
+    loop {
+        let text = serde_json::to_string(&content)?;
+        if text.len() <= TEXT_MAX {
+            return Ok((text, before - content.state.len()));
+        }
+        if content.state.is_empty() {
+            content.others.clear();
+        }
+        // A little less than the share that fits, because entries differ in size.
+        let share = 0.95 * TEXT_MAX as f64 / text.len() as f64;
+        content.state.keep(share);
+    }
+}

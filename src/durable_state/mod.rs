@@ -1,0 +1,48 @@
+//! What the operator has learned from past jobs, in one ConfigMap, so that the next leader goes on from there. It
+//! belongs to no job, so no ledger holds it. If it is lost, the next leader begins with priors.
+//!
+//! `format` has the text, `store` reads and writes the ConfigMap, and `writer` decides when.
+
+mod format;
+pub mod metrics;
+mod store;
+mod writer;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shed_core::memory::Durable;
+
+pub use format::State;
+pub use store::Store;
+pub use writer::{HandOver, HandOverRequests, hand_over, run};
+
+/// The planner's experience as the last pass left it, or as the term began with it.
+#[derive(Default)]
+pub struct LatestExperience(Mutex<Durable>);
+
+impl LatestExperience {
+    /// The experience that a term begins with.
+    #[must_use]
+    pub fn new(stored: Durable) -> Self {
+        Self(Mutex::new(stored))
+    }
+
+    /// The latest experience.
+    #[must_use]
+    pub fn get(&self) -> Durable {
+        self.lock().clone()
+    }
+
+    /// A pass has ended.
+    pub fn set(&self, durable: Durable) {
+        *self.lock() = durable;
+    }
+
+    // A panic while the lock was held leaves the experience before.
+    fn lock(&self) -> MutexGuard<'_, Durable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

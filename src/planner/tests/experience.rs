@@ -1,0 +1,44 @@
+//! What the planner has learned from past jobs.
+
+use shed_core::memory::{Arrival, Arrivals, Memory};
+
+use super::*;
+
+/// A memory with one job that came before.
+fn before() -> Memory {
+    let mut arrivals = Arrivals::default();
+    let arrival = Arrival {
+        submitted: Instant(1000),
+        width: 0.5,
+        volume: 30.0,
+        slack: 60.0,
+        deadline: Instant(100_000),
+        has_run: true,
+        is_launched: true,
+    };
+    arrivals.note(&JobKey::from("before"), arrival);
+    let mut memory = Memory::default();
+    memory.set_arrivals(arrivals);
+    memory
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_goes_on_from_the_stored_experience_and_each_pass_leaves_its_own() {
+    let (api, process) = cluster(|_| {});
+    let context = &process.context.shared;
+    context.experience.set(before().durable(Instant(5000)));
+    let (touched, mut jobs) = mpsc::unbounded_channel();
+    let policy: Policy = "shed-prime".parse().unwrap();
+    let planner = tokio::spawn(run(Arc::clone(context), policy, touched));
+    let first = timeout(A_WHILE, jobs.recv()).await.expect("a slice");
+    assert_eq!(first.unwrap().name, "count");
+    let left = context.experience.get();
+    assert!(left.as_of > Instant(5000), "{left:?}");
+    let memory = Memory::restored(left, vec![], []);
+    let keys: Vec<&str> = memory.arrivals().iter().map(|(key, _)| &*key.0).collect();
+    let uid = api.job().metadata.uid.clone().unwrap();
+    let mut expected = [uid.as_str(), "before"];
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    planner.abort();
+}
