@@ -108,7 +108,8 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	e2e/campaign.sh --fault crash,lost-answer,stale-pods,stale-jobs,stale-both,gone,conflicts,errors,foreign-pods,cordon,clock-skew,overloaded \
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
-.PHONY: verify scale polls
+ROUNDS ?= 3
+.PHONY: verify scale clone-cost polls
 verify: scale ## The operator at scale, slow webhooks, overload, large objects (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
@@ -116,6 +117,8 @@ verify: scale ## The operator at scale, slow webhooks, overload, large objects (
 scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs (SCALE="--scenario job --live 500" changes it)
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" $(SCALE)
+clone-cost: ## What a clone costs the control plane: CPU of the apiserver, writes, bytes (4 min)
+	e2e/clone-cost.sh $(ROUNDS)
 polls: ## 5000 attempts polled by one operator: counts, CPU, memory
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
 	  --ignored --nocapture five_thousand_attempts

@@ -87,6 +87,11 @@ may "$operator" yes get "secrets/$release-signing-key" --namespace "$system"
 may "$operator" yes create secrets --namespace "$system"
 may "$operator" no get secrets/other --namespace "$system"
 may "$operator" no list secrets --namespace "$system"
+# What it has learned, by name and in its own namespace.
+for verb in get patch; do may "$operator" yes "$verb" "configmaps/$release-state" --namespace "$system"; done
+for verb in get patch; do may "$operator" no "$verb" configmaps/other --namespace "$system"; done
+may "$operator" no create configmaps --namespace "$system"
+may "$operator" no get "configmaps/$release-state"
 # Companions of batch/v1 Jobs: the operator writes only the status of these Jobs.
 for verb in create patch; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
 may "$operator" no update deadlinejobs.shed.dev
