@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+mod clones;
 mod data;
 mod overview;
 mod plots;
@@ -110,6 +111,7 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let mut page = head(args);
     page.push_str(&plots::write(args, &tables)?);
     page.push_str(&overview::of(&tables, &args.factor));
+    page.push_str(&clones::of(&tables, &args.factor));
     data::write(&args.data, &tables)?;
     write_text(&args.out, page.trim_end())?;
     Ok(())

@@ -2,6 +2,7 @@
 
 mod bound;
 mod calibrate;
+mod clone_counts;
 mod fit;
 mod laser;
 mod league;
