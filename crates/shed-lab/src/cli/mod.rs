@@ -6,6 +6,7 @@ mod clone_counts;
 mod fit;
 mod laser;
 mod league;
+mod preset_cells;
 mod report;
 mod reproduce;
 
