@@ -4,6 +4,7 @@ mod bound;
 mod calibrate;
 mod clone_counts;
 mod fit;
+mod frontier;
 mod laser;
 mod league;
 mod preset_cells;
@@ -42,6 +43,9 @@ enum Command {
     /// Make the page that compares all policies with each other and with the upper bound.
     #[command(after_help = league::EXAMPLES)]
     League(league::LeagueArgs),
+    /// Show what shed-prime's clones gain at each price, beside other policies, or test it against its bars.
+    #[command(after_help = frontier::EXAMPLES, allow_negative_numbers = true)]
+    Frontier(frontier::FrontierArgs),
     /// Run the papers' figures and tables again: published value, ours, verdict.
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::ReproduceArgs),
@@ -67,8 +71,12 @@ enum Command {
 /// # Errors
 /// The error that stopped the sub-command.
 pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
-    let is_laser = args.get(1).is_some_and(|word| word == "laser");
-    let words = if is_laser { 2 } else { 1 };
+    let is = |name: &str| args.get(1).is_some_and(|word| word == name);
+    // The frontier takes several presets, and expands each of them itself.
+    if is("frontier") {
+        return Args::parse_from(args).run();
+    }
+    let words = if is("laser") { 2 } else { 1 };
     Args::parse_from(presets::expand(args, words)?).run()
 }
 
@@ -82,6 +90,7 @@ impl Args {
             Command::Bound(args) => bound::run(&args)?,
             Command::Calibrate(args) => calibrate::run(&args)?,
             Command::League(args) => league::run(&args)?,
+            Command::Frontier(args) => frontier::run(&args)?,
             Command::Reproduce(args) => reproduce::run(&args)?,
             Command::Laser(command) => laser::run(&command)?,
             Command::Report(args) => report::run(&args)?,
