@@ -143,8 +143,11 @@ fn axes(metric: &Metric, panel: &[Point]) -> Option<(Axis, Axis)> {
     }
     let left = metric.low.unwrap_or(left - MARGIN * (right - left));
     let right = right + (MARGIN * (right - left)).max(0.02);
-    let pad = (2.0 * MARGIN * (top - bottom)).max(1.0);
-    let x = Axis::linear("", left.max(0.0), right);
+    // A flat curve looks flat.
+    let pad = (2.0 * MARGIN * (top - bottom)).max(2.0);
+    let mut x = Axis::linear("", left.max(0.0), right);
+    x.ticks.retain(|tick| *tick <= right);
+    x.high = right;
     let mut y = Axis::linear("", (bottom - pad).max(0.0), (top + pad).min(100.0));
     y.ticks.retain(|tick| *tick <= 100.0);
     y.high = y.high.min(100.0);
