@@ -5,9 +5,9 @@
 #   crates/shed-lab/frontier.sh prices       the prices of a clone alone
 #   crates/shed-lab/frontier.sh bars         the bars alone
 #
-# SHED_TRACES is the folder of the traces. SEEDS are those of the prices (200..210), FIRST_SEEDS those that each cell of
-# the bars has at first (200..220), MOST_SEEDS the most of a cell (400), THREADS how many runs are made at a time (1).
-# The results are kept in target/frontier, in a file of the measured commit, so that a run that was stopped goes on and
+# SHED_TRACES is the folder of the traces. SEEDS are those of the prices (200..210), POLICIES the other policies of their
+# figures (all), FIRST_SEEDS those that each cell of the bars has at first (200..220), MOST_SEEDS the most of a cell
+# (400), THREADS how many runs are made at a time (1). The results are kept in target/frontier, in a file of the measured commit, so that a run that was stopped goes on and
 # another version begins again.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -37,7 +37,7 @@ frontier() {
 }
 
 if [ "$part" != bars ]; then
-  frontier --seed "${SEEDS:-200..210}" --out docs/research/frontier.md --data docs/research/data/frontier.csv >/dev/null
+  frontier --seed "${SEEDS:-200..210}" ${POLICIES:+--policy "$POLICIES"} --out docs/research/frontier.md --data docs/research/data/frontier.csv >/dev/null
 fi
 if [ "$part" != prices ]; then
   frontier --bars --seed "${FIRST_SEEDS:-200..220}" --most-seeds "${MOST_SEEDS:-400}" --out docs/research/bars.md \

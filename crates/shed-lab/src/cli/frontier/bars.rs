@@ -177,7 +177,7 @@ fn verdict(
 ) -> Result<Verdict, CliError> {
     let estimated = Estimated::of(differences);
     let counts = CloneCounts::of(own.iter().copied());
-    // Clones of which none wins exceed any number per win.
+    // Clones without any win exceed every number per win.
     let wins_hold = |most: f64| counts.clones <= most * counts.wins;
     Ok(Verdict {
         preset: workload.preset.clone(),

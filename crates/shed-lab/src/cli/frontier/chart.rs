@@ -121,7 +121,7 @@ fn legend(area: &Area<'_>, metric: &Metric, loads: &[&str]) -> Result<(), ChartE
     Ok(())
 }
 
-/// Room around the curves, as a share of their extent.
+/// Margin around the curves, as a share of their extent.
 const MARGIN: f64 = 0.15;
 
 /// The axes that show the curves and the frozen version. Other points may lie outside.
@@ -334,10 +334,13 @@ mod tests {
             priced(0.02, 0.6, 98.0),
             at("hadoop-ns", 0.0, 8.0),
         ];
-        let other = points[..2].to_vec().into_iter().map(|point| Point {
-            preset: "T".to_owned(),
-            ..point
-        });
+        let other: Vec<Point> = points[..2]
+            .iter()
+            .map(|point| Point {
+                preset: "T".to_owned(),
+                ..point.clone()
+            })
+            .collect();
         points.extend(other);
         let figure = svg(&METRICS[0], &points).expect("a figure");
         for text in [

@@ -19,7 +19,14 @@ pub(super) fn frontier(args: &FrontierArgs, points: &[Point], figures: &[String]
          {OWN} runs at several prices of a clone (`clone_price`, in expected deadlines met). Figures and tables have the share of \
          deadlines met against what it costs. ± is half of the 95 % interval over seeds. Points outside a panel's range are \
          counted above it.\n\n",
-        made_by(args, "frontier")
+        made_by(
+            args,
+            &format!(
+                "frontier --prices {} --policy '{}'",
+                listed(&args.prices),
+                args.policy
+            )
+        )
     );
     for figure in figures {
         let name = figure.rsplit('/').next().unwrap_or(figure);
@@ -36,7 +43,10 @@ pub(super) fn bars(args: &FrontierArgs, verdicts: &[Verdict], overall: &Overall)
         "# {OWN} against its bars\n\n{}\n\n\
          Differences are deadlines met compared with `{FROZEN}`, in points, paired by seed, ± half of the 95 % interval. A cell \
          gets more seeds until that half is at most 1 point, or up to {} seeds. What exceeds its bar is bold.\n\n{}",
-        made_by(args, "frontier --bars"),
+        made_by(
+            args,
+            &format!("frontier --bars --most-seeds {}", args.most_seeds)
+        ),
         args.most_seeds,
         bar_table(verdicts, overall)
     )
@@ -57,6 +67,11 @@ fn made_by(args: &FrontierArgs, command: &str) -> String {
         args.seed.start,
         args.seed.end,
     )
+}
+
+fn listed(prices: &[f64]) -> String {
+    let prices: Vec<String> = prices.iter().map(f64::to_string).collect();
+    prices.join(",")
 }
 
 /// Every point, a line each.
