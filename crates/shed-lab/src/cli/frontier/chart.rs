@@ -123,6 +123,8 @@ fn legend(area: &Area<'_>, metric: &Metric, loads: &[&str]) -> Result<(), ChartE
 
 /// Margin around the curves, as a share of their extent.
 const MARGIN: f64 = 0.15;
+/// Height of a label, as a share of a panel's.
+const LABEL: f64 = 0.08;
 
 /// The axes that show the curves and the frozen version. Other points may lie outside.
 fn axes(metric: &Metric, panel: &[Point]) -> Option<(Axis, Axis)> {
@@ -150,7 +152,8 @@ fn axes(metric: &Metric, panel: &[Point]) -> Option<(Axis, Axis)> {
     x.high = right;
     let mut y = Axis::linear("", (bottom - pad).max(0.0), (top + pad).min(100.0));
     y.ticks.retain(|tick| *tick <= 100.0);
-    y.high = y.high.min(100.0);
+    // Labels of points at 100 % stay below the panel's title.
+    y.high = y.high.min(100.0) + LABEL * (y.high - y.low);
     Some((x, y))
 }
 
@@ -204,15 +207,6 @@ fn draw_panel(
                 outside += 1;
                 continue;
             };
-            if let (Some(half), Shape::Disc) = (point.met_half95, shape(point)) {
-                let clipped = |percent: f64| percent.clamp(y.low, y.high);
-                let end = |percent: f64| {
-                    let value = (metric.of)(point).unwrap_or(x.low);
-                    chart.backend_coord(&(value, clipped(percent)))
-                };
-                let ends = [end(point.met_percent - half), end(point.met_percent + half)];
-                chart::line(root, ends.to_vec(), colour(rank), 0.5)?;
-            }
             mark(root, at, shape(point), colour(rank))?;
         }
         for point in curve {
@@ -318,7 +312,7 @@ mod tests {
         let (x, y) = axes(&METRICS[0], &panel).expect("axes");
         assert!(x.low == 0.0 && x.high >= 1.5);
         assert!(
-            y.low < 96.5 && y.low > 90.0 && y.high <= 100.0 && y.high >= 99.5,
+            y.low < 96.5 && y.low > 90.0 && y.high <= 101.0 && y.high >= 99.5,
             "{y:?}"
         );
         assert!(

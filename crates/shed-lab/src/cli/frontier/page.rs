@@ -17,7 +17,7 @@ pub(super) fn frontier(args: &FrontierArgs, points: &[Point], figures: &[String]
     let mut text = format!(
         "# Deadlines met at each price of a clone\n\n{}{data}\n\n\
          {OWN} runs at several prices of a clone (`clone_price`, in expected deadlines met). Figures and tables have the share of \
-         deadlines met against what it costs. ± is half of the 95 % interval over seeds. Points outside a panel's range are \
+         deadlines met against what it costs. All policies of a panel run on the same seeds. Points outside a panel's range are \
          counted above it.\n\n",
         made_by(
             args,
