@@ -24,7 +24,7 @@ Example:
     source <(shed-lab completion bash)";
 
 /// Measures policies with the simulator: the papers' figures, bounds, calibration, league tables,
-/// fits, reports, and LASER's training.
+/// prices of clones, fits, reports, and LASER's training.
 #[derive(Debug, Parser)]
 #[command(name = "shed-lab", version, propagate_version = true)]
 pub struct Args {

@@ -1,5 +1,8 @@
 //! Figures of the frontier: a panel per preset, with the curve of prices per load and the other policies as points.
 
+use std::ops::Range;
+
+use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -157,15 +160,94 @@ fn axes(metric: &Metric, panel: &[Point]) -> Option<(Axis, Axis)> {
     Some((x, y))
 }
 
+/// Where a panel's points are.
+struct Panel<'a> {
+    metric: &'a Metric,
+    axes: (Axis, Axis),
+    across: Range<i32>,
+    down: Range<i32>,
+}
+
+impl Panel<'_> {
+    /// The place of a point; absent if it lies outside the axes.
+    fn place(&self, point: &Point) -> Option<(i32, i32)> {
+        let (x, y) = &self.axes;
+        let (at, met) = ((self.metric.of)(point)?, point.met_percent);
+        let is_inside = (x.low..=x.high).contains(&at) && (y.low..=y.high).contains(&met);
+        // Pixels count downwards.
+        is_inside.then(|| {
+            let across = x.map(&at, (self.across.start, self.across.end));
+            (across, y.map(&met, (self.down.end, self.down.start)))
+        })
+    }
+
+    /// Draws the points of one load with its curve, and returns how many lie outside.
+    fn draw_load(
+        &self,
+        root: &Area<'_>,
+        points: &[&Point],
+        colour: RGBColor,
+        labels: &mut Labels,
+    ) -> Result<usize, ChartError> {
+        let curve = || {
+            let own = points.iter().filter(|point| shape(point) == Shape::Disc);
+            own.filter_map(|point| Some((self.place(point)?, point.clone_price?)))
+        };
+        chart::line(root, curve().map(|(at, _)| at).collect(), colour, 1.5)?;
+        let places = points
+            .iter()
+            .filter_map(|point| Some((self.place(point)?, shape(point))));
+        let mut shown = 0;
+        for (at, shape) in places {
+            mark(root, at, shape, colour)?;
+            shown += 1;
+        }
+        for (at, price) in curve() {
+            labels.add(root, at, &number(price), colour)?;
+        }
+        Ok(points.len() - shown)
+    }
+}
+
 fn draw_panel(
     root: &Area<'_>,
     area: &Area<'_>,
     metric: &Metric,
-    panel: &[Point],
+    points: &[Point],
 ) -> Result<(), ChartError> {
-    let (Some((x, y)), Some(first)) = (axes(metric, panel), panel.first()) else {
+    let (Some(axes), Some(first)) = (axes(metric, points), points.first()) else {
         return Ok(());
     };
+    let (across, down) = draw_axes(area, &axes)?;
+    let title = (across.start, down.start - px(9.0));
+    let right = across.end;
+    let panel = Panel {
+        metric,
+        axes,
+        across,
+        down,
+    };
+    let (mut outside, mut labels) = (0, Labels::default());
+    for (rank, load) in loads(points).into_iter().enumerate() {
+        let of_load = points.iter().filter(|point| point.load == load);
+        let of_load: Vec<&Point> = of_load.collect();
+        outside += panel.draw_load(root, &of_load, colour(rank), &mut labels)?;
+    }
+    words(root, title, &first.preset, INK)?;
+    if outside > 0 {
+        let points = if outside == 1 { "point" } else { "points" };
+        let style = chart::style(SMALL, GREY, HPos::Right, VPos::Center);
+        let text = format!("{outside} {points} outside");
+        root.draw(&Text::new(text, (right, title.1), style))?;
+    }
+    Ok(())
+}
+
+/// Draws the axes and the grid, and returns the extent of the plot across and down.
+fn draw_axes(
+    area: &Area<'_>,
+    (x, y): &(Axis, Axis),
+) -> Result<(Range<i32>, Range<i32>), ChartError> {
     let mut chart = ChartBuilder::on(area)
         .margin_top(px(18.0))
         .margin_right(px(12.0))
@@ -183,46 +265,7 @@ fn draw_panel(
         .y_label_formatter(&|value| number(*value))
         .label_style(("sans-serif", SMALL * f64::from(FINE) * FONT_FACTOR))
         .draw()?;
-    let (across, down) = chart.plotting_area().get_pixel_range();
-    let inside = |point: &Point| {
-        let at = (metric.of)(point)?;
-        let is_shown =
-            (x.low..=x.high).contains(&at) && (y.low..=y.high).contains(&point.met_percent);
-        is_shown.then(|| chart.backend_coord(&(at, point.met_percent)))
-    };
-    let mut outside = 0;
-    let mut labels = Labels::default();
-    let of_loads = loads(panel);
-    for (rank, load) in of_loads.iter().enumerate() {
-        let points: Vec<&Point> = panel.iter().filter(|point| point.load == *load).collect();
-        let curve: Vec<&Point> = points
-            .iter()
-            .copied()
-            .filter(|point| shape(point) == Shape::Disc)
-            .collect();
-        let line = curve.iter().filter_map(|point| inside(point)).collect();
-        chart::line(root, line, colour(rank), 1.5)?;
-        for point in &points {
-            let Some(at) = inside(point) else {
-                outside += 1;
-                continue;
-            };
-            mark(root, at, shape(point), colour(rank))?;
-        }
-        for point in curve {
-            if let (Some(at), Some(price)) = (inside(point), point.clone_price) {
-                labels.add(root, at, &number(price), colour(rank))?;
-            }
-        }
-    }
-    let title = (across.start, down.start - px(9.0));
-    words(root, title, &first.preset, INK)?;
-    if outside > 0 {
-        let text = format!("{outside} points outside");
-        let style = chart::style(SMALL, GREY, HPos::Right, VPos::Center);
-        root.draw(&Text::new(text, (across.end, title.1), style))?;
-    }
-    Ok(())
+    Ok(chart.plotting_area().get_pixel_range())
 }
 
 /// Labels of prices that keep apart; those without a free place are left out.
@@ -341,7 +384,7 @@ mod tests {
             "\nA\n",
             "\nT\n",
             "\n0.02\n",
-            "1 points outside",
+            "1 point outside",
             "price curve at load 0.6",
         ] {
             assert!(figure.contains(text), "{text} is not in the figure");
