@@ -138,7 +138,7 @@ bench-planner: ## What a planning pass of the operator costs, part by part, agai
 	  --ignored --nocapture what_a_pass_costs
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
-frontier: ## Prices of a clone beside other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
+frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
 	crates/shed-lab/frontier.sh
 
 ##@ Release

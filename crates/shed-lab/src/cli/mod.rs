@@ -43,7 +43,7 @@ enum Command {
     /// Make the page that compares all policies with each other and with the upper bound.
     #[command(after_help = league::EXAMPLES)]
     League(league::LeagueArgs),
-    /// Show what shed-prime's clones gain at each price, beside other policies, or test it against its bars.
+    /// Show what shed-prime's clones gain at each price, compared with other policies, or test it against its bars.
     #[command(after_help = frontier::EXAMPLES, allow_negative_numbers = true)]
     Frontier(frontier::FrontierArgs),
     /// Run the papers' figures and tables again: published value, ours, verdict.
