@@ -88,6 +88,7 @@ fn a_frontier_goes_on_where_it_stopped_and_has_every_price_and_policy() {
     }
     let data = std::fs::read_to_string(data).expect("the data");
     assert_eq!(data.lines().count(), 1 + rows.len(), "{data}");
+    assert!(data.starts_with("preset,load,policy,clone_price,seeds,met_percent,"));
     for figure in ["clones", "slot-seconds"] {
         let figure = std::fs::read_to_string(folder.0.join(format!("page/{figure}.svg")));
         let figure = figure.expect("a figure");

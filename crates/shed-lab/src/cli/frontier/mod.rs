@@ -36,7 +36,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct FrontierArgs {
     /// File for the results, one JSON object per line. Runs whose results it already has are not
-    /// repeated.
+    /// repeated, so another version of the code needs another file.
     #[arg(long, value_name = "FILE")]
     results: PathBuf,
     /// Presets.
@@ -160,7 +160,7 @@ fn run_frontier(args: &FrontierArgs, frozen: Option<Frozen>) -> Result<(), CliEr
         points.extend(points::of(one, &prices, &results)?);
     }
     if let Some(path) = &args.data {
-        write_text(path, &String::from_utf8_lossy(&output::csv(&points)?))?;
+        write_text(path, &String::from_utf8_lossy(&csv_of(&points)?))?;
     }
     if let Some(path) = &args.out {
         let figures = figures(path, &points)?;
@@ -286,6 +286,23 @@ fn figures(page: &Path, points: &[Point]) -> Result<Vec<String>, CliError> {
     Ok(names)
 }
 
+/// CSV with the fields in their order.
+fn csv_of<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
+    let failed = |error: std::io::Error| CliError::Write {
+        what: "results".into(),
+        error,
+    };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer
+            .serialize(row)
+            .map_err(|error| failed(error.into()))?;
+    }
+    writer
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))
+}
+
 fn print<T: Serialize>(
     format: Format,
     rows: &[T],
@@ -294,7 +311,7 @@ fn print<T: Serialize>(
     let text = match format {
         Format::Table => table().into_bytes(),
         Format::Json => output::json_lines(rows)?,
-        Format::Csv => output::csv(rows)?,
+        Format::Csv => csv_of(rows)?,
     };
     output::write_to_stdout(&text)
 }
