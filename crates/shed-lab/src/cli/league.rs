@@ -4,18 +4,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+mod clones;
 mod data;
 mod overview;
 mod plots;
 
-use clap::{Args, Parser};
+use clap::Args;
 
 use super::bound;
+use super::preset_cells::{self, others, shared, value};
+use shed_sim::cli::CliError;
 use shed_sim::cli::files::write_text;
-use shed_sim::cli::lists::{self, Cell, Lists};
+use shed_sim::cli::lists::Cell;
 use shed_sim::cli::progress::Progress;
 use shed_sim::cli::sweep::{CellRow, Traces, read_done, read_traces, run_open};
-use shed_sim::cli::{CliError, presets};
 use shed_sim::outcome::Figures;
 use shed_sim::parallel::{cores, in_order};
 use shed_sim::stats;
@@ -70,20 +72,12 @@ pub(super) struct LeagueArgs {
     /// Policies.
     #[arg(
         long,
-        default_value = "hadoop-ns,hadoop-s{interval=3},late,mantri,dolly,hopper,chronos-s-resume,laser,sca,ese,dollymp,shed,s-resume-event,shed-plus,shed-prime"
+        default_value = concat!(others!(), ",shed-prime")
     )]
     policies: String,
     /// How many runs at a time [default: as many as there are cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-}
-
-/// The flags of one preset.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Flags {
-    #[command(flatten)]
-    lists: Lists,
 }
 
 /// One cell's runs.
@@ -101,7 +95,7 @@ type Tables = BTreeMap<String, Table>;
 pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let mut cells = Vec::new();
     for preset in &args.presets {
-        cells.extend(cells_of(preset, args)?);
+        cells.extend(preset_cells::of(preset, &args.policies, &args.flags)?);
     }
     run_open(cells.clone(), &args.results, args.threads)?;
     let traces = read_traces(&cells)?;
@@ -110,35 +104,10 @@ pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let mut page = head(args);
     page.push_str(&plots::write(args, &tables)?);
     page.push_str(&overview::of(&tables, &args.factor));
+    page.push_str(&clones::of(&tables, &args.factor));
     data::write(&args.data, &tables)?;
     write_text(&args.out, page.trim_end())?;
     Ok(())
-}
-
-fn cells_of(preset: &str, args: &LeagueArgs) -> Result<Vec<Cell>, CliError> {
-    let words = [
-        "league",
-        "sweep",
-        "--preset",
-        preset,
-        "--policy",
-        &args.policies,
-    ];
-    let words = words.into_iter().chain(args.flags.split_whitespace());
-    let words = words.map(std::ffi::OsString::from).collect();
-    let folder = std::env::var_os("SHED_TRACES");
-    let expanded = presets::expand_with(words, 1, folder.as_deref())?;
-    let flags = Flags::try_parse_from(expanded.into_iter().skip(2));
-    let flags = flags.map_err(|error| CliError::Usage(error.to_string()))?;
-    let mut cells = flags.lists.cells()?;
-    for cell in &mut cells {
-        cell.name = format!("--preset {preset} {}", cell.name);
-    }
-    Ok(cells)
-}
-
-fn shared(cell: &str) -> String {
-    lists::without(cell, &["--policy", "--seed"])
 }
 
 /// The bound of each workload, by its shared flags and its seed, on all cores.
@@ -218,12 +187,6 @@ fn paired(own: &BTreeMap<u64, Figures>, other: &BTreeMap<u64, Figures>) -> Optio
 fn with_half(values: &[f64]) -> String {
     let half = stats::half_width_95(values).map_or(String::new(), |half| format!(" ± {half:.1}"));
     format!("{:.1}{half}", stats::mean(values))
-}
-
-/// The value of a cell's flag.
-fn value(cell: &str, flag: &str) -> String {
-    let mut words = cell.split(' ').skip_while(|word| *word != flag);
-    words.nth(1).unwrap_or("-").to_owned()
 }
 
 impl Table {

@@ -2,9 +2,12 @@
 
 mod bound;
 mod calibrate;
+mod clone_counts;
 mod fit;
+mod frontier;
 mod laser;
 mod league;
+mod preset_cells;
 mod report;
 mod reproduce;
 
@@ -21,7 +24,7 @@ Example:
     source <(shed-lab completion bash)";
 
 /// Measures policies with the simulator: the papers' figures, bounds, calibration, league tables,
-/// fits, reports, and LASER's training.
+/// prices of clones, fits, reports, and LASER's training.
 #[derive(Debug, Parser)]
 #[command(name = "shed-lab", version, propagate_version = true)]
 pub struct Args {
@@ -40,6 +43,9 @@ enum Command {
     /// Make the page that compares all policies with each other and with the upper bound.
     #[command(after_help = league::EXAMPLES)]
     League(league::LeagueArgs),
+    /// Show what shed-prime's clones gain at each price, compared with other policies, or test it against its bars.
+    #[command(after_help = frontier::EXAMPLES, allow_negative_numbers = true)]
+    Frontier(frontier::FrontierArgs),
     /// Run the papers' figures and tables again: published value, ours, verdict.
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::ReproduceArgs),
@@ -65,8 +71,12 @@ enum Command {
 /// # Errors
 /// The error that stopped the sub-command.
 pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
-    let is_laser = args.get(1).is_some_and(|word| word == "laser");
-    let words = if is_laser { 2 } else { 1 };
+    let is = |name: &str| args.get(1).is_some_and(|word| word == name);
+    // The frontier takes several presets, and expands each of them itself.
+    if is("frontier") {
+        return Args::parse_from(args).run();
+    }
+    let words = if is("laser") { 2 } else { 1 };
     Args::parse_from(presets::expand(args, words)?).run()
 }
 
@@ -80,6 +90,7 @@ impl Args {
             Command::Bound(args) => bound::run(&args)?,
             Command::Calibrate(args) => calibrate::run(&args)?,
             Command::League(args) => league::run(&args)?,
+            Command::Frontier(args) => frontier::run(&args)?,
             Command::Reproduce(args) => reproduce::run(&args)?,
             Command::Laser(command) => laser::run(&command)?,
             Command::Report(args) => report::run(&args)?,

@@ -6,6 +6,7 @@ mod calibrate;
 #[expect(dead_code, reason = "the simulator's tests use more of it")]
 mod common;
 mod fit;
+mod frontier;
 #[path = "../../../shed-sim/tests/cli/help.rs"]
 mod help;
 mod laser;
@@ -16,7 +17,7 @@ mod traces;
 
 const PROGRAM: &str = "shed-lab";
 
-const SUB_COMMANDS: [&str; 8] = [
+const SUB_COMMANDS: [&str; 9] = [
     "bound",
     "calibrate",
     "reproduce",
@@ -24,6 +25,7 @@ const SUB_COMMANDS: [&str; 8] = [
     "fit",
     "laser train",
     "league",
+    "frontier",
     "completion",
 ];
 

@@ -166,11 +166,23 @@ fn the_table_has_the_means_of_the_runs() {
     let files = inputs(&folder);
     let html = std::fs::read_to_string(report(&folder, &files)).unwrap();
     let mut met: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    let mut sums: BTreeMap<(String, String), [f64; 5]> = BTreeMap::new();
     for line in std::fs::read_to_string(&files[0]).unwrap().lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let policy = row["policy"].as_str().unwrap();
         let policy = policy.split('{').next().unwrap().to_owned();
-        let values = met.entry((policy, row["load"].to_string())).or_default();
+        let key = (policy, row["load"].to_string());
+        let fields = [
+            "clones",
+            "tasks",
+            "clone_wins",
+            "machine_seconds_wasted",
+            "machine_seconds",
+        ];
+        for (sum, field) in sums.entry(key.clone()).or_default().iter_mut().zip(fields) {
+            *sum += row[field].as_f64().unwrap();
+        }
+        let values = met.entry(key).or_default();
         values.push(100.0 * row["pocd"].as_f64().unwrap());
     }
     assert_eq!(met.len(), 6);
@@ -184,6 +196,19 @@ fn the_table_has_the_means_of_the_runs() {
                 .collect()
         })
         .collect();
+    let heads = rows.iter().find(|row| row[0] == "policy").unwrap();
+    let at = |name: &str| heads.iter().position(|head| head == name).unwrap();
+    for ((policy, load), [clones, tasks, wins, lost, all]) in sums {
+        let row = rows.iter().find(|row| row[0] == policy && row[1] == load);
+        let row = row.unwrap();
+        assert_eq!(row[at("clones per task")], format!("{:.2}", clones / tasks));
+        let per_win = match wins {
+            0.0 => "–".to_owned(),
+            wins => format!("{:.1}", clones / wins),
+        };
+        assert_eq!(row[at("clones per win")], per_win);
+        assert_eq!(row[at("not won (%)")], format!("{:.1}", 100.0 * lost / all));
+    }
     for ((policy, load), values) in met {
         let mean = values.iter().sum::<f64>() / 3.0;
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 2.0;

@@ -106,7 +106,7 @@ struct Compared {
 pub(super) fn run(args: &CompareArgs) -> Result<(), CliError> {
     let cells = args.lists.cells()?;
     let traces = read_traces(&cells)?;
-    let rows = run_all(&cells, &traces, args.threads, |_| Ok(()))?;
+    let rows = run_all(&cells, &traces, args.threads)?;
     let compared = compare(&rows, args.metric)?;
     output::write_to_stdout(&render(&compared, args)?)
 }

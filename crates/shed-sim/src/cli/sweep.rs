@@ -57,41 +57,112 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
 /// # Errors
 /// Flags or files are faulty, a run fails, or the file cannot be written.
 pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<(), CliError> {
-    let done = read_done(out)?;
-    let done: BTreeMap<String, String> = done
-        .into_iter()
-        .map(|line| (line.cell, line.row.policy))
-        .collect();
-    let total = cells.len();
-    let order: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
-    let mut open = Vec::new();
-    for cell in cells {
-        match done.get(&cell.name) {
-            Some(policy) => require_same_policy(&cell, policy, out)?,
-            None => open.push(cell),
-        }
-    }
-    let traces = read_traces(&open)?;
+    let mut results = ResultsFile::read(out)?;
+    let open = results.open(&cells)?;
     // All faults of flags and files are reported before the first line is written.
-    let file = OpenOptions::new().create(true).append(true).open(out);
-    let file = Arc::new(Mutex::new(file.map_err(|error| write_error(out, error))?));
-    stop_between_lines(&file, out)?;
-    let ran = open.len();
-    let keep = |line: &CellRow| {
-        let mut text = json(line)?;
-        text.push('\n');
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
-        written.map_err(|error| write_error(out, error))
-    };
-    run_all(&open, &traces, threads, keep)?;
+    let traces = read_traces(open)?;
+    let ran = results.complete(&cells, threads, |cell| run_cell(cell, &traces))?;
+    let order: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
     put_in_order(out, &order)?;
+    let total = cells.len();
     eprintln!(
         "{ran} of {total} runs made, {} were there; results: {}",
         total - ran,
         out.display()
     );
     Ok(())
+}
+
+/// A file of results, and the runs that complete it.
+pub struct ResultsFile {
+    path: PathBuf,
+    rows: BTreeMap<String, Row>,
+    /// Absent until the first run.
+    file: Option<Arc<Mutex<File>>>,
+}
+
+impl ResultsFile {
+    /// Reads the results that are there; a file that does not exist has none.
+    ///
+    /// # Errors
+    /// A line is not a result.
+    pub fn read(path: &Path) -> Result<Self, CliError> {
+        let rows = read_done(path)?.into_iter();
+        Ok(Self {
+            path: path.to_path_buf(),
+            rows: rows.map(|line| (line.cell, line.row)).collect(),
+            file: None,
+        })
+    }
+
+    /// The result of a cell, by its name.
+    #[must_use]
+    pub fn row(&self, cell: &str) -> Option<&Row> {
+        self.rows.get(cell)
+    }
+
+    /// The cells without a result.
+    ///
+    /// # Errors
+    /// A result is of another version of the cell's policy.
+    pub fn open<'a>(&self, cells: &'a [Cell]) -> Result<Vec<&'a Cell>, CliError> {
+        let mut open = Vec::new();
+        for cell in cells {
+            match self.row(&cell.name) {
+                Some(row) => require_same_policy(cell, &row.policy, &self.path)?,
+                None => open.push(cell),
+            }
+        }
+        Ok(open)
+    }
+
+    /// Makes the runs of the cells without a result, and returns how many these were. Each result is one line of the
+    /// file, written immediately and completely.
+    ///
+    /// # Errors
+    /// A run fails, or the file cannot be written.
+    pub fn complete(
+        &mut self,
+        cells: &[Cell],
+        threads: Option<usize>,
+        run: impl Fn(&Cell) -> Result<CellRow, CliError> + Sync,
+    ) -> Result<usize, CliError> {
+        let open: Vec<&Cell> = cells
+            .iter()
+            .filter(|cell| self.row(&cell.name).is_none())
+            .collect();
+        let file = self.file()?;
+        let path = &self.path;
+        let keep = |line: &CellRow| {
+            let mut text = json(line)?;
+            text.push('\n');
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
+            written.map_err(|error| write_error(path, error))
+        };
+        let lines = run_each(&open, threads, run, keep)?;
+        let made = lines.len();
+        let rows = lines.into_iter().map(|line| (line.cell, line.row));
+        self.rows.extend(rows);
+        Ok(made)
+    }
+
+    /// The file, opened for more lines.
+    fn file(&mut self) -> Result<Arc<Mutex<File>>, CliError> {
+        if let Some(file) = &self.file {
+            return Ok(Arc::clone(file));
+        }
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path);
+        let file = Arc::new(Mutex::new(
+            file.map_err(|error| write_error(&self.path, error))?,
+        ));
+        stop_between_lines(&file, &self.path)?;
+        self.file = Some(Arc::clone(&file));
+        Ok(file)
+    }
 }
 
 /// Rejects a file with results of another version of the policy.
@@ -171,8 +242,8 @@ struct CellName {
 
 /// Threads finish in an order of their own. Once all are there, the lines take the order of the cells,
 /// behind those of other sweeps, so that the file does not depend on the number of threads.
-fn put_in_order(path: &Path, order: &[String]) -> Result<(), CliError> {
-    let places: BTreeMap<&str, usize> = order.iter().map(String::as_str).zip(0..).collect();
+fn put_in_order(path: &Path, order: &[&str]) -> Result<(), CliError> {
+    let places: BTreeMap<&str, usize> = order.iter().copied().zip(0..).collect();
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| InputError::of_file(path, error.to_string()))?;
     let place = |line: &&str| {
@@ -194,9 +265,10 @@ pub type Traces = BTreeMap<PathBuf, Trace>;
 ///
 /// # Errors
 /// Some are faulty.
-pub fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
+pub fn read_traces<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Result<Traces, CliError> {
+    let cells: Vec<&Cell> = cells.into_iter().collect();
     let mut traces = Traces::new();
-    for cell in cells {
+    for cell in &cells {
         let path = &cell.options.trace;
         if !path.to_string_lossy().starts_with("setup:") && !traces.contains_key(path) {
             traces.insert(path.clone(), trace::read(path)?);
@@ -212,17 +284,26 @@ pub fn read_traces(cells: &[Cell]) -> Result<Traces, CliError> {
     Ok(traces)
 }
 
-/// Runs all cells on all cores and returns their results in the order of the cells. `keep` gets each result as it
-/// arrives.
+/// Runs all cells on all cores and returns their results in the order of the cells.
 pub(super) fn run_all(
     cells: &[Cell],
     traces: &Traces,
     threads: Option<usize>,
+) -> Result<Vec<CellRow>, CliError> {
+    let cells: Vec<&Cell> = cells.iter().collect();
+    run_each(&cells, threads, |cell| run_cell(cell, traces), |_| Ok(()))
+}
+
+/// The same for runs of any kind. `keep` gets each result as it arrives.
+fn run_each(
+    cells: &[&Cell],
+    threads: Option<usize>,
+    run: impl Fn(&Cell) -> Result<CellRow, CliError> + Sync,
     keep: impl Fn(&CellRow) -> Result<(), CliError> + Sync,
 ) -> Result<Vec<CellRow>, CliError> {
     let progress = Progress::new(cells.len(), "runs");
     let rows = in_order(cells, threads.unwrap_or_else(cores), |cell| {
-        let line = run_cell(cell, traces)?;
+        let line = run(cell)?;
         keep(&line)?;
         progress.advance();
         Ok(line)
@@ -231,7 +312,11 @@ pub(super) fn run_all(
     rows
 }
 
-fn run_cell(cell: &Cell, traces: &Traces) -> Result<CellRow, CliError> {
+/// Runs a cell. `traces` has its trace, unless that is made up.
+///
+/// # Errors
+/// The flags or the trace are faulty, or the run fails.
+pub fn run_cell(cell: &Cell, traces: &Traces) -> Result<CellRow, CliError> {
     let options = &cell.options;
     let prepared = match traces.get(&options.trace) {
         Some(trace) => options.prepare_with(trace.clone())?,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::super::clone_counts::CloneCounts;
 use super::{BASE, RIVAL, Table, Tables, paired, shares, value};
 use shed_sim::cli::CliError;
 use shed_sim::cli::files::write_text;
 use shed_sim::outcome::Figures;
 use shed_sim::stats;
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 20] = [
     "preset",
     "load",
     "k",
@@ -25,6 +26,9 @@ const COLUMNS: [&str; 17] = [
     "mean_flow_s",
     "p99_flow_s",
     "slot_seconds_ratio",
+    "clones_per_task",
+    "clones_per_win",
+    "slot_seconds_not_won",
     "bound_percent",
     "bound_half95",
 ];
@@ -59,7 +63,8 @@ fn row(cell: &str, table: &Table, policy: &str, runs: &Runs) -> Vec<String> {
     let to_base = ahead(base);
     let open = base.map(|base| stats::mean(&bound) - stats::mean(&shares(base)));
     let gap = to_base.as_ref().zip(open.filter(|open| *open > 0.5));
-    let used = |of: &Runs| mean(of, |figures| Some(figures.machine_seconds));
+    let counts = CloneCounts::of(runs.values());
+    let used = |of: &Runs| CloneCounts::of(of.values()).slot_seconds_per_run();
     let mut row: Vec<String> = ["--preset", "--load", "--deadline-factor"]
         .map(|flag| value(cell, flag))
         .into();
@@ -81,6 +86,9 @@ fn row(cell: &str, table: &Table, policy: &str, runs: &Runs) -> Vec<String> {
     row.push(base.map_or(String::new(), |base| {
         format!("{:.2}", used(runs) / used(base))
     }));
+    let ratio = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+    row.extend([ratio(counts.per_task()), ratio(counts.per_win())]);
+    row.push(format!("{:.0}", counts.lost_per_run()));
     row.extend(with_half(Some(&bound)));
     row
 }

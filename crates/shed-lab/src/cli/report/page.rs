@@ -8,6 +8,7 @@ use super::figures::{self, LANES_MAX};
 use super::lines::Line;
 use super::names::Names;
 use super::results::{Estimate, Point, Workload};
+use crate::cli::clone_counts::or_dash;
 use shed_record::InputError;
 use shed_sim::cli::CliError;
 
@@ -152,7 +153,7 @@ fn section(workload: &Workload, names: &Names, has_figures: bool) -> Result<Stri
     Ok(text)
 }
 
-const HEADS: [&str; 11] = [
+const HEADS: [&str; 14] = [
     "policy",
     "load",
     "seeds",
@@ -160,9 +161,12 @@ const HEADS: [&str; 11] = [
     "mean flow time (s)",
     "p99 flow time (s)",
     "machine time (h)",
-    "wasted (%)",
+    "not won (h)",
+    "not won (%)",
     "clones",
     "clones that won",
+    "clones per task",
+    "clones per win",
     "utilisation (%)",
 ];
 
@@ -190,9 +194,8 @@ fn line(point: &Point, names: &Names, is_best: bool) -> Vec<String> {
         let whole = estimate.map(|estimate| number(estimate.mean.round()));
         whole.unwrap_or_else(|| "–".into())
     };
-    let wasted = point.wasted_seconds.zip(point.machine_seconds);
-    let wasted = wasted.map(|(wasted, all)| 100.0 * wasted.mean / all.mean);
-    let wasted = wasted.filter(|share| share.is_finite());
+    let counts = &point.counts;
+    let lost_percent = counts.lost_share().map(|share| 100.0 * share);
     let met = scaled(point.pocd, 100.0, 1);
     vec![
         escape(names.name(&point.policy)),
@@ -206,9 +209,12 @@ fn line(point: &Point, names: &Names, is_best: bool) -> Vec<String> {
         scaled(point.mean_flowtime_s, 1.0, 1),
         scaled(point.p99_flowtime_s, 1.0, 1),
         scaled(point.machine_seconds, 1.0 / 3600.0, 1),
-        wasted.map_or_else(|| "–".into(), |share| format!("{share:.1}")),
+        scaled(point.wasted_seconds, 1.0 / 3600.0, 1),
+        or_dash(lost_percent, 1),
         plain(point.clones),
         plain(point.clone_wins),
+        or_dash(counts.per_task(), 2),
+        or_dash(counts.per_win(), 1),
         scaled(point.utilisation, 100.0, 1),
     ]
 }

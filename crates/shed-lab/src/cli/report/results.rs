@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lines::Line;
 use super::names::PolicyKey;
+use crate::cli::clone_counts::CloneCounts;
 use shed_record::InputError;
 use shed_sim::cli::lists;
 use shed_sim::stats;
@@ -23,9 +24,23 @@ struct Run {
     p99_flowtime_s: Option<f64>,
     machine_seconds: f64,
     wasted_seconds: f64,
+    tasks: f64,
     clones: f64,
     clone_wins: f64,
     utilisation: Option<f64>,
+}
+
+impl Run {
+    fn counts<'a>(runs: impl Iterator<Item = &'a Self>) -> CloneCounts {
+        runs.fold(CloneCounts::default(), |sum, run| CloneCounts {
+            runs: sum.runs + 1,
+            tasks: sum.tasks + run.tasks,
+            clones: sum.clones + run.clones,
+            wins: sum.wins + run.clone_wins,
+            slot_seconds: sum.slot_seconds + run.machine_seconds,
+            lost_slot_seconds: sum.lost_slot_seconds + run.wasted_seconds,
+        })
+    }
 }
 
 /// Loads in their order; absent where arrivals are the trace's own.
@@ -78,6 +93,8 @@ pub(super) struct Point {
     pub(super) wasted_seconds: Option<Estimate>,
     pub(super) clones: Option<Estimate>,
     pub(super) clone_wins: Option<Estimate>,
+    /// Sums over the seeds.
+    pub(super) counts: CloneCounts,
     pub(super) utilisation: Option<Estimate>,
 }
 
@@ -106,6 +123,7 @@ impl Results {
             p99_flowtime_s: line.maybe_number("p99_flowtime_s")?,
             machine_seconds: line.number("machine_seconds")?,
             wasted_seconds: line.number("machine_seconds_wasted")?,
+            tasks: line.number("tasks")?,
             clones: line.number("clones")?,
             clone_wins: line.number("clone_wins")?,
             utilisation: line.maybe_number("utilisation")?,
@@ -184,6 +202,7 @@ impl Point {
             wasted_seconds: over(|run| Some(run.wasted_seconds)),
             clones: over(|run| Some(run.clones)),
             clone_wins: over(|run| Some(run.clone_wins)),
+            counts: Run::counts(seeds.values()),
             utilisation: over(|run| run.utilisation),
         }
     }
