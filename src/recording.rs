@@ -58,6 +58,19 @@ pub struct Decision {
     pub decided: Decided,
 }
 
+/// What the next pass must be decided from, so that its recording can be replayed. `changed` has the jobs that may have
+/// changed since the pass before, by position; absent if all of them may have.
+pub fn basis(recorder: &Recorder, changed: Option<&[bool]>, memory: &Memory) -> Basis {
+    let needs_full_pass = recorder.needs_full_pass();
+    match changed.filter(|_| !needs_full_pass) {
+        None => Basis::Memory(Box::new(memory.clone())),
+        Some(changed) => {
+            let positions = changed.iter().enumerate().filter(|(_, changed)| **changed);
+            Basis::PassBefore(positions.map(|(at, _)| at).collect())
+        }
+    }
+}
+
 /// Records a pass.
 pub fn record_pass(
     context: &Context,

@@ -131,14 +131,18 @@ impl Passes {
     /// Decides on the view, and returns what a recording needs.
     fn decide<'a>(&mut self, view: &'a observation::ClusterView) -> (Passed<'a>, Option<Decision>) {
         let context = &self.context;
-        let is_recorded = context.recording.is_some();
-        let basis = is_recorded.then(|| Basis::Memory(self.memory.clone()));
-        let is_restated = is_recorded && self.is_memory_new;
+        let marks = view.changed.as_deref();
+        let recorder = context.recording.as_ref();
+        let basis = recorder.map(|recorder| recording::basis(recorder, marks, &self.memory));
+        let is_restated = basis.is_some() && self.is_memory_new;
         let restated = is_restated.then(|| self.memory.clone());
-        // Not with the marks of the view yet: docs/decisions/0018-kept-findings.md says what is missing.
+        let news = match (marks, &basis) {
+            (Some(marks), None | Some(Basis::PassBefore(_))) => Changed::Marked(marks),
+            _ => Changed::All,
+        };
         let passed = timed(&context.metrics, || {
             self.planner
-                .decide(&view.snapshot, &mut self.memory, &self.policy, Changed::All)
+                .decide(&view.snapshot, &mut self.memory, &self.policy, news)
         });
         tell(&context.metrics, &passed, &mut self.refused);
         self.is_memory_new = view.apart.keep_states(&mut self.memory);

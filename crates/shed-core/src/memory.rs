@@ -13,12 +13,16 @@ use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 
 mod arrivals;
+mod clone_gains;
 mod experience;
 mod redraws;
+mod shown_times;
 
 pub use arrivals::{Arrival, Arrivals};
+pub use clone_gains::{CloneGains, Pair};
 pub use experience::{Durable, Experience, Invalid};
 pub use redraws::Redraws;
+pub use shown_times::{MissCheck, ShownTime, ShownTimes};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -185,6 +189,7 @@ impl Memory {
             self.jobs.remove(key);
             self.states.remove(key);
         }
+        self.experience.clone_gains.forget(|key| gone.contains(key));
         gone
     }
 
@@ -193,6 +198,9 @@ impl Memory {
         let present: BTreeSet<&JobKey> = present.iter().copied().collect();
         self.jobs.retain(|key, _| present.contains(key));
         self.states.retain(|key, _| present.contains(key));
+        self.experience
+            .clone_gains
+            .forget(|key| !present.contains(key));
         let left = self.experience.history.under_way();
         left.filter(|key| !present.contains(key)).cloned().collect()
     }
@@ -260,6 +268,28 @@ impl Memory {
     /// Replaces these demands.
     pub fn set_arrivals(&mut self, arrivals: Arrivals) {
         self.experience.arrivals = arrivals;
+    }
+
+    /// What clones have gained.
+    #[must_use]
+    pub fn clone_gains(&self) -> &CloneGains {
+        &self.experience.clone_gains
+    }
+
+    /// Replaces what clones have gained.
+    pub fn set_clone_gains(&mut self, clone_gains: CloneGains) {
+        self.experience.clone_gains = clone_gains;
+    }
+
+    /// The task times that recent jobs have shown.
+    #[must_use]
+    pub fn shown_times(&self) -> &ShownTimes {
+        &self.experience.shown_times
+    }
+
+    /// Replaces these times.
+    pub fn set_shown_times(&mut self, shown_times: ShownTimes) {
+        self.experience.shown_times = shown_times;
     }
 
     /// The number of remembered jobs.

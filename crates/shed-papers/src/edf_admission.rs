@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 use shed_core::estimate::law::AttemptLaw;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::policy::{
-    Arranged, Desk, Judgement, PolicyRule, PolicyState, Recall, Remembered, Summary,
+    Arranged, Comparison, Desk, Judgement, PolicyRule, PolicyState, Recall, Remembered, Summary,
 };
 use shed_core::round::{AttemptEstimate, JobView, Number};
 use shed_core::snapshot::{Preemption, Resume, TaskSnapshot};
@@ -301,10 +301,10 @@ impl PolicyRule for EdfAdmission {
     fn arrange(
         &self,
         jobs: &[Summary<'_, Demand>],
-        by_submission: &[usize],
+        context: &Comparison<'_>,
     ) -> Vec<Arranged<bool>> {
         let mut is_admitted = vec![false; jobs.len()];
-        for at in Test::new(jobs).admitted(by_submission) {
+        for at in Test::new(jobs).admitted(context.by_submission) {
             if let Some(is_admitted) = is_admitted.get_mut(at) {
                 *is_admitted = true;
             }

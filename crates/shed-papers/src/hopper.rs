@@ -5,7 +5,7 @@
 
 use crate::given_law::GivenLaw;
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::{Arranged, Desk, Judgement, PolicyRule, Recall, Summary};
+use shed_core::policy::{Arranged, Comparison, Desk, Judgement, PolicyRule, Recall, Summary};
 use shed_core::round::clones::{Ask, CloneJob, MODES};
 use shed_core::round::{JobView, TaskEstimate};
 use shed_core::settings::Setting;
@@ -70,9 +70,9 @@ impl PolicyRule for Hopper {
     fn arrange(
         &self,
         jobs: &[Summary<'_, Option<f64>>],
-        by_submission: &[usize],
+        context: &Comparison<'_>,
     ) -> Vec<Arranged<f64>> {
-        let shares = shares(jobs, by_submission).into_iter();
+        let shares = shares(jobs, context.by_submission).into_iter();
         shares.map(Arranged::at).collect()
     }
 

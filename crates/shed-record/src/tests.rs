@@ -89,7 +89,7 @@ fn pass(snapshot: Snapshot, memory: &Memory, policy: &Policy) -> (Pass, Memory) 
     let pass = Pass {
         names: names.collect(),
         snapshot,
-        basis: Basis::Memory(memory.clone()),
+        basis: Basis::Memory(Box::new(memory.clone())),
         restated: None,
         plan,
         decided: Decided::Policy,

@@ -42,7 +42,7 @@ pub struct Pass {
 #[derive(Debug, Clone)]
 pub enum Basis {
     /// The planner's memory before the pass. The pass looked at every job.
-    Memory(Memory),
+    Memory(Box<Memory>),
     /// The pass before. The facts of the jobs at these positions, ascending, may have changed since.
     PassBefore(Vec<usize>),
 }
@@ -178,7 +178,7 @@ impl Writer {
             names,
         } = pass;
         let (memory, changed) = match basis {
-            Basis::Memory(memory) => (Some(memory), None),
+            Basis::Memory(memory) => (Some(*memory), None),
             Basis::PassBefore(changed) => (None, Some(changed)),
         };
         let Some(mut file) = self.file_for(memory, restated)? else {

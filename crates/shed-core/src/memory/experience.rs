@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::history::History;
-use crate::memory::{Arrivals, Redraws};
+use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
 use crate::time::Instant;
 
 /// What the planner has learned from past jobs. A new field is durable as well. Only [`Experience::keep`] and
@@ -20,6 +20,12 @@ pub struct Experience {
     /// The demands of the jobs that arrived lately.
     #[serde(skip_serializing_if = "Arrivals::are_none")]
     pub(super) arrivals: Arrivals,
+    /// What clones have gained.
+    #[serde(skip_serializing_if = "CloneGains::are_none")]
+    pub(super) clone_gains: CloneGains,
+    /// The task times that recent jobs have shown.
+    #[serde(skip_serializing_if = "ShownTimes::are_none")]
+    pub(super) shown_times: ShownTimes,
 }
 
 /// The experience of a planner, for the next one.
@@ -53,7 +59,8 @@ impl Experience {
     /// The number of entries: classes, tenants and jobs.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.history.len() + self.redraws.len() + self.arrivals.len()
+        let of_jobs = self.arrivals.len() + self.shown_times.len();
+        self.history.len() + self.redraws.len() + self.clone_gains.len() + of_jobs
     }
 
     /// Whether nothing was learned.
@@ -70,6 +77,8 @@ impl Experience {
         self.history.keep(kept);
         self.redraws.keep(kept);
         self.arrivals.keep(kept);
+        self.clone_gains.keep(kept);
+        self.shown_times.keep(kept);
     }
 
     /// Whether a planner can rely on the values.
@@ -81,6 +90,8 @@ impl Experience {
             ("history", self.history.is_sound()),
             ("redraws", self.redraws.is_sound()),
             ("arrivals", self.arrivals.is_sound()),
+            ("clone_gains", self.clone_gains.is_sound()),
+            ("shown_times", self.shown_times.is_sound()),
         ];
         let broken = fields.into_iter().find(|(_, is_sound)| !is_sound);
         broken.map_or(Ok(()), |(field, _)| Err(Invalid(field)))

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::estimate::progress::optimization_interval;
 use crate::ids::Tenant;
-use crate::memory::{Memory, PolicyState};
+use crate::memory::{Memory, PolicyState, ShownTimes};
 use crate::policy::desk::Desk;
 use crate::round::{Assessment, JobView, Origin, Round};
 use crate::settings::{Parsed, Setting};
@@ -122,6 +122,15 @@ pub struct Summary<'s, B> {
     pub slots: u32,
     /// The policy's estimates of the job.
     pub belief: &'s B,
+}
+
+/// What a policy compares jobs by, beside their summaries.
+#[derive(Debug, Clone, Copy)]
+pub struct Comparison<'c> {
+    /// The positions of the jobs by submission, then by key.
+    pub by_submission: &'c [usize],
+    /// The task times that recent jobs have shown.
+    pub shown_times: &'c ShownTimes,
 }
 
 /// The result of comparing one job with the others.
@@ -227,11 +236,14 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Self::State>)
     -> Judgement<Self::Belief>;
 
+    /// Learns from the jobs that the pass looks at, after they were judged.
+    fn learn(&self, _desk: &mut Desk<'_, '_, Self>) {}
+
     /// Compares the jobs of a pass, given in its order. The default arranges none of them.
     fn arrange(
         &self,
         _jobs: &[Summary<'_, Self::Belief>],
-        _by_submission: &[usize],
+        _context: &Comparison<'_>,
     ) -> Vec<Arranged<Self::Place>> {
         Vec::new()
     }
@@ -430,6 +442,8 @@ impl<R: PolicyRule> Opened<'_, R> {
                 .judge_at(judgement.next.filter(|&at| at > now));
             *belief = judgement.belief;
         }
+        let rule = self.rule;
+        rule.learn(&mut self.desk(round));
         self.arrange(round);
     }
 
@@ -447,7 +461,11 @@ impl<R: PolicyRule> Opened<'_, R> {
             belief,
         });
         let jobs: Vec<_> = jobs.collect();
-        let arranged = self.rule.arrange(&jobs, &round.by_submission());
+        let context = Comparison {
+            by_submission: &round.by_submission(),
+            shown_times: &round.shown_times,
+        };
+        let arranged = self.rule.arrange(&jobs, &context);
         for (job, arranged) in round.jobs.iter_mut().zip(&arranged) {
             job.rank = arranged.rank.or(job.rank);
         }

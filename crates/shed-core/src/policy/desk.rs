@@ -3,7 +3,7 @@
 use crate::capacity::Capacity;
 use crate::estimate::law::Law;
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::memory::{Arrivals, Redraws};
+use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
 use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
@@ -301,6 +301,28 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// The same, to be changed, and the jobs.
     pub fn jobs_and_redraws(&mut self) -> (&[JobView<'a>], &mut Redraws) {
         (&self.round.jobs, &mut self.round.redraws)
+    }
+
+    /// What clones have gained.
+    #[must_use]
+    pub fn clone_gains(&self) -> &CloneGains {
+        &self.round.clone_gains
+    }
+
+    /// The same, to be changed, and the jobs.
+    pub fn jobs_and_clone_gains(&mut self) -> (&[JobView<'a>], &mut CloneGains) {
+        (&self.round.jobs, &mut self.round.clone_gains)
+    }
+
+    /// The task times that recent jobs have shown.
+    #[must_use]
+    pub fn shown_times(&self) -> &ShownTimes {
+        &self.round.shown_times
+    }
+
+    /// The same, to be changed.
+    pub fn shown_times_mut(&mut self) -> &mut ShownTimes {
+        &mut self.round.shown_times
     }
 
     /// The demand of the jobs that arrived recently.

@@ -14,7 +14,7 @@
 //!
 //! `docs/shed-prime.md` has the reasons.
 
-use crate::policy::contract::{Arranged, Judgement, PolicyRule, Recall, Summary};
+use crate::policy::contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;
 use crate::policy::prune::GRACE_MIN;
 use crate::round::{Assessment, JobView, REST_MAX};
@@ -23,6 +23,7 @@ use crate::time::Span;
 
 mod beliefs;
 mod bundles;
+mod clone_gains;
 mod cross_job_prior;
 mod feasible_set;
 mod headroom;
@@ -197,8 +198,18 @@ impl PolicyRule for ShedPrime {
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, beliefs::Belief>], _: &[usize]) -> Vec<Arranged<Usual>> {
-        let shares = cross_job_prior::usual_shares(jobs);
+    fn learn(&self, desk: &mut Desk<'_, '_, Self>) {
+        prune::learn(desk);
+        clone_gains::learn(desk);
+        cross_job_prior::learn(desk);
+    }
+
+    fn arrange(
+        &self,
+        jobs: &[Summary<'_, beliefs::Belief>],
+        context: &Comparison<'_>,
+    ) -> Vec<Arranged<Usual>> {
+        let shares = cross_job_prior::usual_shares(jobs, context.shown_times);
         let reports = cross_job_prior::usual_report_shares(jobs);
         let usual = shares.into_iter().zip(reports);
         let usual = usual.map(|(task, report)| Usual { task, report });
@@ -212,7 +223,6 @@ impl PolicyRule for ShedPrime {
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
         beliefs::weigh(desk, self);
         prune::prune(desk, self);
-        prune::learn(desk);
         prune::restart(desk);
         preempt::preempt(desk);
         if self.weigh {

@@ -6,13 +6,13 @@ use crate::capacity::{Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::pocd::probability;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{CloneBudget, CloneReport, Feasibility, JobReport, KillReport, Refusal};
-use crate::round::estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
+use crate::round::estimates::{JobEstimate, TaskEstimate};
 use crate::round::kept::{Appointment, Kept, News, Origin, shifted};
 use crate::round::slow::Heard;
 use crate::round::specification::Specification;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
+    AttemptKind, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -197,18 +197,22 @@ impl<'a> JobView<'a> {
         view.completion = kept.completes.map(left);
         if has_changed {
             view.news = view.news.max(News::Usual);
+            let had_ended = !view.estimate.ended.is_empty();
             let past = view.estimate.begin_again(job);
             let mut past = past.into_iter().peekable();
             view.count(now, unusable, |view, task| {
                 let known = std::iter::from_fn(|| past.next_if(|it| it.index <= task.index));
                 let known = known.filter(|it| it.index == task.index).last();
                 let shown = known.as_ref().map_or(&[][..], |known| &known.attempts);
-                if task.live().any(|attempt| is_urgent(attempt, shown)) {
-                    view.news = News::Urgent;
+                for attempt in task.live() {
+                    view.news = view.news.max(view.appointment.news_of(attempt, shown));
                 }
                 view.estimate
                     .note_known(now, view.t_avg, (job, task), known);
             });
+            if !had_ended && !view.estimate.ended.is_empty() {
+                view.news = view.news.max(view.appointment.of_time(News::Usual));
+            }
             view.appointment.watch(view.moments(now));
         } else {
             (view.ready, view.held_back) = (kept.ready, kept.held_back);
@@ -529,10 +533,4 @@ impl<'a> JobView<'a> {
             feasibility: self.feasibility,
         }
     }
-}
-
-/// Whether the attempt is news that the policy may act on at once; `shown` are the estimates of the task's attempts.
-fn is_urgent(attempt: &AttemptSnapshot, shown: &[AttemptEstimate]) -> bool {
-    let known = shown.iter().find(|known| known.number == attempt.number);
-    known.is_none_or(|known| attempt.progress.is_some() && !known.has_progress)
 }

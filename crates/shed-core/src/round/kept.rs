@@ -5,6 +5,7 @@
 //! - if the job has urgent [`News`] and the last look was some time ago: [`PATIENCE`] of the job's usual task time or
 //!   of its slack, whichever is less; half of that suffices in a pass that is made anyway,
 //! - if it has other news and the last look was [`USUAL_TIMES`] as long ago,
+//! - if no time of the job was known and an attempt has ended or reports for the first time,
 //! - if its user has changed it, or asks for the deadline that it could keep,
 //! - if its next moment of interest has come: its deadline, the end of a back-off, or the moment that the policy named,
 //! - or if the job is new, or the nodes have changed.
@@ -19,11 +20,11 @@ use std::sync::Arc;
 
 use crate::capacity::{Holdings, UnusableNodes};
 use crate::ids::{JobKey, NodeName, TaskIndex};
-use crate::round::estimates::JobEstimate;
+use crate::round::estimates::{AttemptEstimate, JobEstimate};
 use crate::round::job::JobView;
 use crate::round::slow::Heard;
 use crate::round::specification::Specification;
-use crate::snapshot::{JobSnapshot, Snapshot};
+use crate::snapshot::{AttemptSnapshot, JobSnapshot, Snapshot};
 use crate::time::{Instant, Span};
 
 /// The share of a job's usual task time, and of its slack, for which its urgent news wait at most.
@@ -68,6 +69,9 @@ pub enum News {
     /// An attempt was launched, or reports for the first time. At launch a clone hedges best, and the first report
     /// shows how fast the attempt is.
     Urgent,
+    /// The first report or end in a job of unknown times. Until it is looked at, the job counts with guesses: its
+    /// demand is remembered by its deadline.
+    FirstTime,
 }
 
 /// When a job must be looked at. A pass that is made shortly before looks at it as well, so that the looks at many
@@ -82,6 +86,8 @@ pub struct Appointment {
     next: Option<Instant>,
     /// When the job's facts change by themselves.
     until: Option<Instant>,
+    /// Whether a time of the job is known.
+    knows_times: bool,
 }
 
 impl Appointment {
@@ -111,12 +117,33 @@ impl Appointment {
         moments.chain(news).min()
     }
 
+    /// The news that a live attempt is; `shown` are the estimates of the task's attempts.
+    pub(crate) fn news_of(&self, attempt: &AttemptSnapshot, shown: &[AttemptEstimate]) -> News {
+        let known = shown.iter().find(|known| known.number == attempt.number);
+        let had_progress = known.is_some_and(|known| known.has_progress);
+        match (known, attempt.progress.is_some() && !had_progress) {
+            (_, true) => self.of_time(News::Urgent),
+            (None, false) => News::Urgent,
+            (Some(_), false) => News::None,
+        }
+    }
+
     /// How long such news wait after the last look.
     fn rest_of(&self, news: News) -> Option<Span> {
         match news {
             News::None => None,
             News::Usual => Some(Span(self.rest.0.saturating_mul(USUAL_TIMES))),
             News::Urgent => Some(self.rest),
+            News::FirstTime => Some(Span(0)),
+        }
+    }
+
+    /// What such news are if an attempt shows a time of the job.
+    #[must_use]
+    pub fn of_time(&self, news: News) -> News {
+        match self.knows_times {
+            true => news,
+            false => News::FirstTime,
         }
     }
 
@@ -185,6 +212,7 @@ impl Kept {
             submitted: view.job.submitted,
             appointment: Appointment {
                 rest,
+                knows_times: view.estimate.mean_run.is_some(),
                 ..view.appointment
             },
             news: view.news,

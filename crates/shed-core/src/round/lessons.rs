@@ -2,7 +2,9 @@
 
 use crate::estimate::history::Lesson;
 use crate::ids::JobKey;
-use crate::memory::{Arrivals, JobMemory, Memory, PolicyState, Redraws, SlowNodes};
+use crate::memory::{
+    Arrivals, CloneGains, JobMemory, Memory, PolicyState, Redraws, ShownTimes, SlowNodes,
+};
 use crate::round::learn::lesson;
 use crate::round::{JobView, Round};
 use crate::snapshot::Snapshot;
@@ -14,6 +16,8 @@ pub(crate) struct Lessons {
     slow_nodes: SlowNodes,
     redraws: Redraws,
     arrivals: Arrivals,
+    clone_gains: CloneGains,
+    shown_times: ShownTimes,
     /// The jobs that the pass looked at, and those of a class whose facts have changed.
     jobs: Vec<(JobKey, Option<Lesson>)>,
     /// Those that the policy acted on.
@@ -31,6 +35,8 @@ impl Lessons {
             slow_nodes: std::mem::take(&mut round.beliefs.remembered),
             redraws: std::mem::take(&mut round.redraws),
             arrivals: std::mem::take(&mut round.arrivals),
+            clone_gains: std::mem::take(&mut round.clone_gains),
+            shown_times: std::mem::take(&mut round.shown_times),
             jobs: Vec::new(),
             acted: Vec::new(),
             states: Vec::new(),
@@ -71,6 +77,8 @@ impl Lessons {
         memory.set_slow_nodes(self.slow_nodes);
         memory.set_redraws(self.redraws);
         memory.set_arrivals(self.arrivals);
+        memory.set_clone_gains(self.clone_gains);
+        memory.set_shown_times(self.shown_times);
         for (key, job) in self.acted {
             memory.set(key, job);
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::fit::LawChoice;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
-use crate::memory::{Arrivals, Memory, Redraws};
+use crate::memory::{Arrivals, CloneGains, Memory, Redraws, ShownTimes};
 use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
@@ -28,6 +28,7 @@ pub(crate) mod standing;
 mod work;
 
 pub use assess::Assessment;
+pub(crate) use estimates::REPORTS_MIN;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use job::{Allowance, Claim, JobView, Worth};
 pub(crate) use kept::REST_MAX;
@@ -70,6 +71,10 @@ pub struct Round<'a> {
     pub(crate) redraws: Redraws,
     /// The demands of the jobs that arrived lately.
     pub(crate) arrivals: Arrivals,
+    /// What clones have gained.
+    pub(crate) clone_gains: CloneGains,
+    /// The task times that recent jobs have shown.
+    pub(crate) shown_times: ShownTimes,
     /// Nodes where capacity that comes free is reserved for waiting first attempts.
     pub(crate) reserved: Vec<NodeIndex>,
     /// The keys of jobs of the pass before that are gone; absent if the pass looks at every job.
@@ -127,6 +132,8 @@ impl<'a> Round<'a> {
             beliefs,
             redraws: memory.redraws().clone(),
             arrivals: memory.arrivals().clone(),
+            clone_gains: memory.clone_gains().clone(),
+            shown_times: memory.shown_times().clone(),
             reserved: Vec::new(),
             jobs,
             by_submission: by_submission(snapshot),

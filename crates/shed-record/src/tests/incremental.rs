@@ -24,7 +24,7 @@ impl Run {
         let marks: Vec<bool> = snapshot.jobs.iter().map(|job| !known(job)).collect();
         let positions = (0..marks.len()).filter(|at| marks[*at]).collect();
         let (basis, changed) = match is_full {
-            true => (Basis::Memory(self.memory.clone()), Changed::All),
+            true => (Basis::Memory(Box::new(self.memory.clone())), Changed::All),
             false => (Basis::PassBefore(positions), Changed::Marked(&marks)),
         };
         self.incremental += u32::from(!is_full);

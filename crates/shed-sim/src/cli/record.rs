@@ -54,7 +54,7 @@ impl Watch for Recording {
         }
         let written = self.writer.pass(Pass {
             snapshot: snapshot.clone(),
-            basis: Basis::Memory(memory),
+            basis: Basis::Memory(Box::new(memory)),
             restated: None,
             plan: plan.clone(),
             decided: Decided::Policy,

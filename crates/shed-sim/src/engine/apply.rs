@@ -272,7 +272,12 @@ impl Engine<'_> {
             self.wait_again(id);
         }
         self.dirty.push((id, task));
-        self.touch(id, News::Usual);
+        let attention = &self.groups[id as usize].attention;
+        let news = match state {
+            AttemptState::Succeeded { .. } => attention.of_time(News::Usual),
+            _ => News::Usual,
+        };
+        self.touch(id, news);
         self.changed = true;
         if !self.unplaced.is_empty() {
             self.place_waiting();

@@ -514,7 +514,8 @@ impl<'a> Engine<'a> {
         let has_clones = self.groups[attempt.group as usize].clones > 0;
         self.planner.rivals |= has_clones;
         let id = attempt.group;
-        self.touch(id, News::Urgent);
+        let news = self.groups[id as usize].attention.of_time(News::Urgent);
+        self.touch(id, news);
         self.changed |= !matches!(self.planner.scope, Scope::Steady | Scope::Places);
         if self.is_exact() {
             self.note_report(slot);

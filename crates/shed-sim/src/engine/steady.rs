@@ -48,6 +48,11 @@ impl Attention {
         self.appointment.at(News::Urgent)
     }
 
+    /// The news that an attempt's first report or end is.
+    pub(super) fn of_time(&self, news: News) -> News {
+        self.appointment.of_time(news)
+    }
+
     /// The group was looked at.
     pub(super) fn keep(&mut self, appointment: Appointment) {
         self.appointment = appointment;

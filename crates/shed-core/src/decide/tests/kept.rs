@@ -138,6 +138,36 @@ fn a_job_that_ends_between_two_looks_teaches_its_class() {
 }
 
 #[test]
+fn the_first_report_and_the_first_end_of_a_job_are_looked_at_at_once() {
+    // Patience alone would delay a look by 5 000 s.
+    let with = |reports: [bool; 2], ended: &[f64]| {
+        let attempt = |reports| match reports {
+            true => attempt(0).on(0).progress(0.2, 20.0),
+            false => attempt(0).on(0),
+        };
+        let tasks = (0..).zip(reports.map(attempt));
+        let job = job("a").tasks(3).deadline_in(1_000_000.0);
+        let job = job.ended_runs(ended.iter().copied());
+        let job = tasks.fold(job, |job, (index, attempt)| job.task(index, [attempt]));
+        world(20.0, 1, 4000).job(job).build()
+    };
+    let looks = |changes: [Snapshot; 2]| {
+        let mut passes = Passes::after(&with([false, false], &[]));
+        let mut seconds = 0.0;
+        changes.map(|changed| {
+            seconds += 0.1;
+            passes.pass(&later(&changed, seconds), &[0]).1
+        })
+    };
+    let none = || with([false, false], &[]);
+    let [one, both] = [[true, false], [true, true]].map(|reports| with(reports, &[]));
+    assert_eq!(looks([none(), none()]), [0, 0]);
+    assert_eq!(looks([one, both]), [1, 0]);
+    let [first, second] = [&[9.0][..], &[9.0, 8.0]].map(|ended| with([false, false], ended));
+    assert_eq!(looks([first, second]), [1, 0]);
+}
+
+#[test]
 fn a_job_that_changes_at_every_event_is_looked_at_now_and_then() {
     let snapshot = many(1, running);
     let mut passes = Passes::after(&snapshot);

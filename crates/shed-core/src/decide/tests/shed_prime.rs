@@ -12,6 +12,7 @@ use crate::policy::Policy;
 
 mod beliefs;
 mod bundles;
+mod clone_gains;
 mod cross_job_prior;
 mod feasible_set;
 mod headroom;

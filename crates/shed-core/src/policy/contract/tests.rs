@@ -56,7 +56,7 @@ impl PolicyRule for Greedy {
         }
     }
 
-    fn arrange(&self, jobs: &[Summary<'_, u32>], _: &[usize]) -> Vec<Arranged<u32>> {
+    fn arrange(&self, jobs: &[Summary<'_, u32>], _: &Comparison<'_>) -> Vec<Arranged<u32>> {
         let reversed = |rank: (bool, i64)| (rank.0, -rank.1);
         let arranged = jobs.iter().map(|job| Arranged {
             rank: job.rank.filter(|_| self.reverses).map(reversed),

@@ -1,15 +1,17 @@
-//! Estimates a job without any times from the other jobs: users of a cluster tend to set deadlines at a similar
+//! Estimates a job without any times from the jobs before it: users of a cluster tend to set deadlines at a similar
 //! multiple of the task time. Each tenant learns from its own jobs, and all jobs of another tenant count as one.
+//!
+//! What is assumed of such a job is checked once it has shown a time: see [`Assumption::ln_bias`].
 
 use std::collections::BTreeMap;
 
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::ids::Tenant;
+use crate::memory::{MissCheck, ShownTime, ShownTimes};
 use crate::policy::contract::Summary;
 use crate::policy::shed_prime::PrimeDesk;
-use crate::policy::shed_prime::beliefs::{Belief, known_time, usual_share};
-use crate::policy::shed_prime::outlook::Found;
+use crate::policy::shed_prime::beliefs::{Belief, known_time};
 use crate::round::JobView;
 
 /// The task time while nothing at all is known, as a share of the time from submission to deadline.
@@ -24,39 +26,92 @@ const JOBS_MIN: usize = 3;
 /// ln P(Z > 1), Z standard normal.
 const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 
-/// The usual task time over the time that its job was given, for each job of the pass: by the present jobs of its
-/// tenant. All jobs of another tenant count as one.
-pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>]) -> Vec<f64> {
-    let mut tenants: BTreeMap<&Tenant, Mean> = BTreeMap::new();
-    for job in jobs {
-        let own = tenants.entry(job.tenant).or_default();
-        if let Some(share) = share(job) {
-            own.add(libm::log(share));
-        }
-    }
-    let mut all = Mean::default();
-    for own in tenants.values().filter(|own| own.count > 0.0) {
-        all.add(of_foreign(own.mean()));
-    }
-    let usual = tenants.into_iter().map(|(tenant, own)| {
-        let others = if own.count > 0.0 {
-            all.without(of_foreign(own.mean()))
-        } else {
-            all
-        };
-        let sum = own.sum + others.sum + libm::log(SHARE_OF_LIMIT);
-        (tenant, libm::exp(sum / (own.count + others.count + 1.0)))
-    });
-    let usual: BTreeMap<&Tenant, f64> = usual.collect();
-    let of = |job: &Summary<'_, Belief>| usual.get(job.tenant).copied();
-    let shares = jobs.iter().map(|job| of(job).unwrap_or(SHARE_OF_LIMIT));
-    shares.collect()
+/// The checks of assumed distributions begin with this many misses, both assumed and shown.
+const MISSES_BEFORE: f64 = 0.5;
+
+/// What is assumed of a job's attempts beside their distribution, while the job has shown no time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Assumption {
+    /// ln of the misses that earlier jobs showed over those that were assumed of them; at most 0.
+    pub(super) ln_bias: f64,
+    /// The share of the variance that lies within a job. The rest lies between jobs, and no clone changes that.
+    pub(super) own_share: f64,
 }
 
-/// The job's usual time of a task over the time that the job was given.
-fn share(job: &Summary<'_, Belief>) -> Option<f64> {
-    let share = job.belief.known_time? / job.limit?;
-    (share > 0.0 && share.is_finite()).then_some(share)
+impl Default for Assumption {
+    fn default() -> Self {
+        Self {
+            ln_bias: 0.0,
+            own_share: 1.0,
+        }
+    }
+}
+
+/// Remembers the times that jobs have shown, and checks what was assumed of them before.
+pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
+    let known = desk.shown_times();
+    let pools = Pools::of(known);
+    let looked = desk.jobs().iter().filter(|state| state.is_looked_at());
+    let shown = looked.filter_map(|state| {
+        let key = &state.job.key;
+        let shown = shown_time(state)?;
+        let is_first = !known.has(key);
+        let pool = is_first.then(|| pools.of_tenant(&shown.tenant)).flatten();
+        let check = pool.and_then(|pool| check(state, &pool));
+        Some((key.clone(), ShownTime { check, ..shown }))
+    });
+    let shown: Vec<_> = shown.collect();
+    for (key, shown) in shown {
+        desk.shown_times_mut().note(&key, shown);
+    }
+}
+
+/// A summary of the job's times, if it has shown any.
+fn shown_time(state: &JobView<'_>) -> Option<ShownTime> {
+    let law = state.estimate.own_law()?;
+    let ln_median = libm::log(known_time(state)?);
+    let shown = ShownTime {
+        tenant: state.job.tenant.clone(),
+        submitted: state.job.submitted,
+        ln_share: ln_median - libm::log(state.limit()?),
+        // From the upper half.
+        sigma: libm::log(law.quantile(LN_TAIL_OF_ONE)) - ln_median,
+        check: None,
+    };
+    (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
+}
+
+/// The misses of the job's attempts as they were assumed at their launch, and as they are known now.
+fn check(state: &JobView<'_>, pool: &Pool) -> Option<MissCheck> {
+    if !state.job.reports_progress {
+        return None;
+    }
+    let (slack, law) = (state.estimate.slack?, pool.law(state.limit()?)?);
+    let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
+    let (mut assumed, mut shown, mut count) = (0.0, 0.0, 0.0);
+    for attempt in attempts {
+        let left = slack + attempt.since_launch - state.launch_time();
+        assumed += libm::exp(law.ln_survival(left));
+        shown += libm::exp(attempt.ln_miss);
+        count += 1.0;
+    }
+    (count > 0.0).then(|| MissCheck {
+        assumed: assumed / count,
+        shown: shown / count,
+    })
+}
+
+/// The usual task time over the time that its job was given, for each job of the pass: by the jobs of its tenant that
+/// have shown theirs. All jobs of another tenant count as one.
+pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>], shown: &ShownTimes) -> Vec<f64> {
+    let pools = Pools::of(shown);
+    let mut usual: BTreeMap<&Tenant, f64> = BTreeMap::new();
+    let mut shares = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let of_tenant = usual.entry(job.tenant);
+        shares.push(*of_tenant.or_insert_with_key(|tenant| libm::exp(pools.ln_share(tenant))));
+    }
+    shares
 }
 
 /// The time from a launch to the first report over the time that the job was given, for each job of the pass: the mean
@@ -92,13 +147,6 @@ impl Mean {
         self.count += 1.0;
     }
 
-    fn without(self, value: f64) -> Self {
-        Self {
-            sum: self.sum - value,
-            count: self.count - 1.0,
-        }
-    }
-
     fn mean(self) -> f64 {
         self.sum / self.count
     }
@@ -115,94 +163,124 @@ fn of_foreign(ln_share: f64) -> f64 {
 /// Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike, which this
 /// distribution ignores, so large jobs would seem hopeless.
 pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
-    show(desk);
-    if desk.jobs().iter().all(|state| state.estimate.law.is_some()) {
-        return;
-    }
-    let mut tenants: BTreeMap<&Tenant, Vec<Shown>> = BTreeMap::new();
-    for (state, outlook) in desk.jobs().iter().zip(desk.states()) {
-        let own = tenants.entry(&state.job.tenant).or_default();
-        own.extend(outlook.shown.last().copied().flatten());
-    }
-    let witnesses = tenants.iter().filter_map(|(&tenant, own)| {
-        let witness = Shown::as_witness(own)?;
-        Some((tenant, witness))
-    });
-    let witnesses: BTreeMap<&Tenant, Shown> = witnesses.collect();
-    let spreads = tenants.into_iter().filter_map(|(tenant, mut shown)| {
-        let others = witnesses.iter().filter(|(other, _)| **other != tenant);
-        shown.extend(others.map(|(_, witness)| *witness));
-        let enough = shown.len() >= JOBS_MIN;
-        enough.then(|| (tenant.clone(), spread(&shown)))
-    });
-    let spreads: BTreeMap<Tenant, f64> = spreads.collect();
-    let laws = desk
-        .jobs()
-        .iter()
-        .enumerate()
-        .filter_map(|(position, state)| {
-            let limit = state.limit().filter(|_| state.estimate.law.is_none())?;
-            let mu = libm::log(usual_share(desk, position) * limit);
-            let law = LogNormalLaw::new(mu, *spreads.get(&state.job.tenant)?)?;
-            Some((position, Law::LogNormal(law)))
-        });
-    for (position, law) in laws.collect::<Vec<_>>() {
-        desk.assume(position, law);
-    }
-}
-
-/// Finds what the jobs that were looked at have shown.
-fn show(desk: &mut PrimeDesk<'_, '_>) {
-    for position in 0..desk.jobs().len() {
-        let (Some(state), Some(outlook)) = (desk.job(position), desk.state(position)) else {
+    let pools = Pools::of(desk.shown_times());
+    let mut of_tenants: BTreeMap<&Tenant, Option<Pool>> = BTreeMap::new();
+    let mut assumed = Vec::new();
+    for (position, state) in desk.jobs().iter().enumerate() {
+        if state.estimate.law.is_some() {
             continue;
-        };
-        if outlook.shown.get(state).is_none() {
-            let found = Found::new(state, Shown::of(state));
-            if let Some(outlook) = desk.state_mut(position) {
-                outlook.shown = found;
-            }
+        }
+        let of_tenant = of_tenants.entry(&state.job.tenant);
+        let pool = of_tenant.or_insert_with_key(|tenant| pools.of_tenant(tenant));
+        let law = pool
+            .zip(state.limit())
+            .and_then(|(pool, limit)| Some((pool.law(limit)?, pool)));
+        assumed.extend(law.map(|(law, pool)| (position, law, pool.assumption)));
+    }
+    for (position, law, assumption) in assumed {
+        desk.assume(position, Law::LogNormal(law));
+        if let Some(outlook) = desk.state_mut(position) {
+            outlook.assumption = assumption;
         }
     }
 }
 
-/// A summary of a job's times.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shown {
-    /// ln(median time / time that the job was given).
+/// What the jobs of each tenant have shown.
+struct Pools<'s>(BTreeMap<&'s Tenant, Vec<&'s ShownTime>>);
+
+/// What is assumed of a tenant's jobs.
+#[derive(Debug, Clone, Copy)]
+struct Pool {
     ln_share: f64,
-    /// Standard deviation of ln T, from the upper half.
     sigma: f64,
+    assumption: Assumption,
 }
 
-impl Shown {
-    fn of(state: &JobView<'_>) -> Option<Self> {
-        let law = state.estimate.own_law()?;
-        let ln_median = libm::log(known_time(state)?);
-        let shown = Self {
-            ln_share: ln_median - libm::log(state.limit()?),
-            sigma: libm::log(law.quantile(LN_TAIL_OF_ONE)) - ln_median,
-        };
-        (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
+impl Pool {
+    /// The distribution of the times of a job with that many seconds from its submission to its deadline.
+    fn law(&self, limit: f64) -> Option<LogNormalLaw> {
+        LogNormalLaw::new(self.ln_share + libm::log(limit), self.sigma)
+    }
+}
+
+impl<'s> Pools<'s> {
+    fn of(shown: &'s ShownTimes) -> Self {
+        let mut tenants: BTreeMap<&Tenant, Vec<&ShownTime>> = BTreeMap::new();
+        for shown in shown.iter() {
+            tenants.entry(&shown.tenant).or_default().push(shown);
+        }
+        Self(tenants)
     }
 
-    /// All jobs of a tenant as one, for the other tenants.
-    fn as_witness(all: &[Self]) -> Option<Self> {
-        let count = all.len() as f64;
-        let mean = |value: fn(&Self) -> f64| all.iter().map(value).sum::<f64>() / count;
-        (!all.is_empty()).then(|| Self {
-            ln_share: of_foreign(mean(|shown| shown.ln_share)),
-            sigma: mean(|shown| shown.sigma).clamp(0.0, FOREIGN_SPAN),
+    /// What the tenant's own jobs have shown, and what every other tenant's jobs have shown together.
+    fn seen_by(&self, tenant: &Tenant) -> impl Iterator<Item = ShownTime> {
+        let own = self.0.get(tenant).into_iter().flatten();
+        let others = self.0.iter().filter(move |(other, _)| **other != tenant);
+        let others = others.filter_map(|(_, shown)| witness(shown));
+        own.map(|shown| (*shown).clone()).chain(others)
+    }
+
+    /// ln of the usual share of a job's time that one of its tasks takes.
+    fn ln_share(&self, tenant: &Tenant) -> f64 {
+        let mut mean = Mean::default();
+        mean.add(libm::log(SHARE_OF_LIMIT));
+        self.seen_by(tenant)
+            .for_each(|shown| mean.add(shown.ln_share));
+        mean.mean()
+    }
+
+    /// What is assumed of the tenant's jobs; `None` until enough jobs have shown their times.
+    fn of_tenant(&self, tenant: &Tenant) -> Option<Pool> {
+        let seen: Vec<ShownTime> = self.seen_by(tenant).collect();
+        if seen.len() < JOBS_MIN {
+            return None;
+        }
+        let count = seen.len() as f64;
+        let mean = seen.iter().map(|shown| shown.ln_share).sum::<f64>() / count;
+        let deviations = seen.iter().map(|shown| shown.ln_share - mean);
+        let between = deviations.map(|d| d * d).sum::<f64>() / (count - 1.0);
+        let within = seen
+            .iter()
+            .map(|shown| shown.sigma * shown.sigma)
+            .sum::<f64>()
+            / count;
+        let variance = between + within;
+        let own_share = if variance > 0.0 {
+            within / variance
+        } else {
+            1.0
+        };
+        Some(Pool {
+            ln_share: self.ln_share(tenant),
+            sigma: libm::sqrt(variance),
+            assumption: Assumption {
+                ln_bias: ln_bias(&seen),
+                own_share,
+            },
         })
     }
 }
 
-/// The spread of ln(time / time given) over all jobs: that of the medians, and of the times within each job.
-fn spread(shown: &[Shown]) -> f64 {
-    let count = shown.len() as f64;
-    let mean = shown.iter().map(|one| one.ln_share).sum::<f64>() / count;
-    let deviations = shown.iter().map(|one| one.ln_share - mean);
-    let between = deviations.map(|d| d * d).sum::<f64>() / (count - 1.0);
-    let within = shown.iter().map(|one| one.sigma * one.sigma).sum::<f64>() / count;
-    libm::sqrt(between + within)
+fn ln_bias(seen: &[ShownTime]) -> f64 {
+    let checks = seen.iter().filter_map(|shown| shown.check);
+    let begin = (MISSES_BEFORE, MISSES_BEFORE);
+    let (assumed, shown) = checks.fold(begin, |(assumed, shown), check| {
+        (assumed + check.assumed, shown + check.shown)
+    });
+    libm::log(shown / assumed).min(0.0)
+}
+
+/// All jobs of a tenant as one, for the other tenants.
+fn witness(all: &[&ShownTime]) -> Option<ShownTime> {
+    let first = all.first()?;
+    let count = all.len() as f64;
+    let mean =
+        |value: fn(&ShownTime) -> f64| all.iter().map(|shown| value(shown)).sum::<f64>() / count;
+    Some(ShownTime {
+        tenant: first.tenant.clone(),
+        submitted: first.submitted,
+        ln_share: of_foreign(mean(|shown| shown.ln_share)),
+        sigma: mean(|shown| shown.sigma).clamp(0.0, FOREIGN_SPAN),
+        check: None,
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::memory::PolicyState;
 use crate::policy::contract::Remembered;
-use crate::policy::shed_prime::cross_job_prior::Shown;
+use crate::policy::shed_prime::cross_job_prior::Assumption;
 use crate::policy::shed_prime::feasible_set::JobReleases;
 use crate::policy::shed_prime::headroom::Demands;
 use crate::round::JobView;
@@ -11,8 +11,8 @@ use crate::time::Instant;
 /// The policy's findings about a job. Missing ones are found again, so they need not survive a failover.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outlook {
-    /// A summary of the job's times.
-    pub(super) shown: Found<Option<Shown>>,
+    /// What is assumed of the job while it has shown no time.
+    pub(super) assumption: Assumption,
     /// The job's demand, and that of others.
     pub(super) demands: Found<Demands>,
     /// The capacity that the job's tasks release as they end.

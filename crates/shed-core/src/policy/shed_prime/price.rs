@@ -3,10 +3,13 @@
 //! A clone pays if it gains as many expected deadlines as it costs. What it costs depends on what is known later: if a
 //! clone is launched now, its whole price is paid. If the policy waits for the next report instead, the price is paid
 //! only if the task then still needs a clone. That is the one-step look-ahead rule of optimal stopping: act now if
-//! that is better than to act after the next report. With `m` the probability that the task's attempts miss, a clone
-//! is launched now if
+//! that is better than to act after the next report. With m the probability that the task's attempts miss, and s the
+//! probability that its clones draw times of their own, a clone is launched now if
 //!
-//! `gain ≥ price · m_in_time`, where `m_in_time = 1 − m` is the probability that a later look finds no need for it.
+//! `gain ≥ price · (1 − m · s)`,
+//!
+//! where 1 − m · s is the probability that the clone is wasted: a later look finds no need for it, or it takes as long
+//! as its siblings. The gain counts only as far as clones draw times of their own: see [`Learned`].
 //!
 //! While a report is awaited, the gain counts later clones on both sides: as far as clones launched after that report
 //! would save the task as well, a clone launched now gains nothing. So a silent attempt is hedged only if its report
@@ -16,7 +19,7 @@
 //!
 //! Assumptions: a report shows whether the attempt will be in time, a later clone costs as much as one launched now,
 //! clones draw their times independently, and one clone follows each report.
-//! In a job that reports nothing no later look shows anything, so each clone has its whole price.
+//! In a job that reports nothing a later look shows only what has ended meanwhile; its clones have the same price.
 
 use crate::estimate::pocd::{ln_task_pocd, probability};
 use crate::plan::Alternative;
@@ -24,6 +27,7 @@ use crate::policy::ShedPrime;
 use crate::policy::prune::{is_seen, start_up_of};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, time_to_report, usual_share};
+use crate::policy::shed_prime::cross_job_prior::Assumption;
 use crate::round::TaskEstimate;
 use crate::round::clones::{CloneJob, CloneTask};
 
@@ -39,29 +43,83 @@ pub(super) struct Candidate {
     pub(super) job: CloneJob,
     /// For each task of the job.
     later: Vec<Later>,
-    /// Whether later looks show more than this one.
+    /// See [`Learned::share`].
+    share: f64,
+    /// Whether a later look at the job shows more than what has ended.
     reports: bool,
+}
+
+/// What earlier attempts have shown about the job's clones.
+struct Learned {
+    /// P(the job's clones draw times of their own). Otherwise slowness belongs to the task or to the job: see
+    /// [`CloneGains`](crate::memory::CloneGains) and [`Assumption`].
+    share: f64,
+    /// What is added to ln P(an attempt misses), because the assumed distribution was wrong about earlier jobs.
+    ln_bias: f64,
+}
+
+impl Learned {
+    fn of(desk: &PrimeDesk<'_, '_>, position: usize) -> Self {
+        let Some(state) = desk.job(position) else {
+            return Self {
+                share: 1.0,
+                ln_bias: 0.0,
+            };
+        };
+        let job = state.job;
+        let gains = desk.clone_gains();
+        let share = gains.share(&job.tenant, job.class.as_ref(), desk.now());
+        let outlook = desk.state(position);
+        let outlook = outlook.filter(|_| state.estimate.is_assumed);
+        let Assumption { ln_bias, own_share } =
+            outlook.map_or_else(Assumption::default, |outlook| outlook.assumption);
+        Self {
+            share: share * own_share,
+            ln_bias: if job.reports_progress { ln_bias } else { 0.0 },
+        }
+    }
 }
 
 /// ln P(the clones that would follow a later look all miss), by when that look comes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Later {
+    /// ln P(the task's attempts miss).
+    ln_miss: f64,
+    /// ln P(a clone launched now misses), if it draws a time of its own.
+    ln_clone: f64,
     /// When the report that the task's attempts still owe comes; 0 if all have reported.
     of_attempts: f64,
     /// When the report of a clone that is launched now comes.
     of_clone: f64,
 }
 
+impl Later {
+    /// No later look comes.
+    fn none(task: &CloneTask, ln_bias: f64) -> Self {
+        Self {
+            ln_miss: task.ln_miss + ln_bias,
+            ln_clone: task.ln_miss_per_clone,
+            ..Self::default()
+        }
+    }
+}
+
 impl Candidate {
     /// The job, with the later looks at it.
-    pub(super) fn new(desk: &PrimeDesk<'_, '_>, job: CloneJob, prime: &ShedPrime) -> Self {
+    pub(super) fn new(desk: &PrimeDesk<'_, '_>, mut job: CloneJob, prime: &ShedPrime) -> Self {
         let state = desk.job(job.position);
+        let Learned { share, ln_bias } = Learned::of(desk, job.position);
+        let tasks = job.tasks.iter();
+        let mut later: Vec<Later> = tasks.map(|task| Later::none(task, ln_bias)).collect();
+        for task in &mut job.tasks {
+            task.ln_miss_per_clone = mixed(share, task.ln_miss_per_clone);
+        }
         let reports = state.is_some_and(|state| state.job.reports_progress);
         let Some(state) = state.filter(|_| reports) else {
-            let later = vec![Later::default(); job.tasks.len()];
             return Self {
                 job,
                 later,
+                share,
                 reports,
             };
         };
@@ -70,17 +128,15 @@ impl Candidate {
         let fresh = Fresh::of(state, usual_share(desk, job.position));
         let missed = |wait: f64| ln_all_miss(&fresh, wait, report);
         let of_clone = missed(report);
-        let of_task = |task: &CloneTask| {
+        for (later, task) in later.iter_mut().zip(&job.tasks) {
             let running = state.estimate.running(task.index);
             let wait = running.and_then(|running| until_report(running, report, grace));
-            Later {
-                of_attempts: wait.map_or(0.0, &missed),
-                of_clone,
-            }
-        };
+            (later.of_attempts, later.of_clone) = (wait.map_or(0.0, missed), of_clone);
+        }
         Self {
-            later: job.tasks.iter().map(of_task).collect(),
+            later,
             job,
+            share,
             reports,
         }
     }
@@ -93,7 +149,7 @@ impl Candidate {
             probability(self.job.ln_pocd_rest + ln_pocds.sum::<f64>())
         };
         self.reports.then(|| Alternative::Wait {
-            gain: with(Prospect::ln_miss) - with(|prospect| prospect.ln_miss),
+            gain: with(Prospect::ln_miss) - with(Prospect::ln_miss_without_later),
         })
     }
 
@@ -106,12 +162,22 @@ impl Candidate {
             _ => later.of_clone,
         };
         Some(Prospect {
-            ln_miss: task.ln_miss,
+            ln_miss: later.ln_miss,
+            ln_clones: f64::from(task.clones) * later.ln_clone,
             ln_later,
-            ln_clone: task.ln_miss_per_clone,
+            ln_clone: later.ln_clone,
             ln_later_of_clone: later.of_clone,
-            reports: self.reports,
+            share: self.share,
         })
+    }
+}
+
+/// ln P(clones all miss) that miss with e^`ln_miss` if they draw times of their own, given the probability `share`
+/// that they do. Otherwise slowness belongs to the task, and they come too late if its attempts do.
+fn mixed(share: f64, ln_miss: f64) -> f64 {
+    match share >= 1.0 {
+        true => ln_miss,
+        false => libm::log1p(share * libm::expm1(ln_miss)),
     }
 }
 
@@ -140,44 +206,49 @@ fn ln_all_miss(fresh: &Fresh<'_, '_>, wait: f64, report: f64) -> f64 {
 /// A task with its attempts, the clones that it gets now, and those that could follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Prospect {
-    /// ln P(its attempts and the clones that it gets now all miss).
+    /// ln P(its attempts all miss).
     pub(super) ln_miss: f64,
+    /// ln P(the clones that it gets now all miss), if clones draw times of their own, as in what follows.
+    pub(super) ln_clones: f64,
     /// ln P(the clones that could follow all miss).
     pub(super) ln_later: f64,
     /// ln P(a clone launched now misses).
     pub(super) ln_clone: f64,
     /// The same once a clone launched now has reported.
     pub(super) ln_later_of_clone: f64,
-    pub(super) reports: bool,
+    /// P(the task's clones draw times of their own).
+    pub(super) share: f64,
 }
 
 impl Prospect {
     /// ln P(all of them miss).
     pub(super) fn ln_miss(&self) -> f64 {
-        self.ln_miss + self.ln_later
+        self.ln_miss + mixed(self.share, self.ln_clones + self.ln_later)
+    }
+
+    /// The same without the clones that could follow.
+    fn ln_miss_without_later(&self) -> f64 {
+        self.ln_miss + mixed(self.share, self.ln_clones)
     }
 
     /// The change of [`Prospect::ln_miss`] by one clone launched now.
     pub(super) fn ln_step(&self) -> f64 {
-        (self.ln_clone + self.ln_later_of_clone - self.ln_later).min(0.0)
+        (self.with_clone().ln_miss() - self.ln_miss()).min(0.0)
     }
 
     /// The task with one more clone launched now.
     pub(super) fn with_clone(self) -> Self {
         Self {
-            ln_miss: self.ln_miss + self.ln_clone,
+            ln_clones: self.ln_clones + self.ln_clone,
             ln_later: self.ln_later_of_clone,
             ..self
         }
     }
 
-    /// The share of its price that one more clone must gain: the probability that no later look would find a need
-    /// for it.
+    /// The share of its price that one more clone must gain: the probability that it is wasted.
     pub(super) fn price_share(&self) -> f64 {
-        match self.reports {
-            true => (-libm::expm1(self.ln_miss)).max(SHARE_MIN),
-            false => 1.0,
-        }
+        let miss = libm::exp(self.ln_miss_without_later());
+        (1.0 - miss * self.share).max(SHARE_MIN)
     }
 }
 

@@ -58,7 +58,7 @@ fn a_job_is_assumed_to_take_the_usual_share_of_its_time() {
 }
 
 /// A job without any times, and as many others as `tenants` names.
-fn unknown(tenants: &[&str], given: f64) -> World {
+pub(super) fn unknown(tenants: &[&str], given: f64) -> World {
     let launched = attempt(0).launched(29.5).on(1);
     let d = job("d").submitted(29.0).tasks(1).deadline_in(given);
     let world = world(30.0, 3, 4000).launch_overhead(20.0);
@@ -73,9 +73,9 @@ fn unknown(tenants: &[&str], given: f64) -> World {
     known.fold(world.job(d.task(0, [launched])), World::job)
 }
 
-const HEDGED: Moves<'static> = &["d: clone 0"];
+pub(super) const HEDGED: Moves<'static> = &["d: clone 0"];
 
-const THREE: &[&str] = &["default"; 3];
+pub(super) const THREE: &[&str] = &["default"; 3];
 
 #[test]
 fn a_distribution_is_assumed_from_three_jobs_on() {

@@ -4,10 +4,10 @@ use super::{Moves, NOTHING, World, attempt, brief, check, decided, ends_in, job,
 use super::{table, world};
 use crate::fixtures::{AttemptBuilder, JobBuilder};
 
-const CLONE: Moves<'static> = &["a: clone 0"];
+pub(super) const CLONE: Moves<'static> = &["a: clone 0"];
 
 /// Four tasks, due after 45 s, on eight slots. The first attempt of task 0 takes six times as long as the others, 120 s.
-fn one_straggler(now: f64, of_task: impl Fn(u32) -> Vec<AttemptBuilder>) -> World {
+pub(super) fn one_straggler(now: f64, of_task: impl Fn(u32) -> Vec<AttemptBuilder>) -> World {
     let a = job("a").submitted(0.0).tasks(4).deadline_in(45.0);
     let a = a.ended_runs([18.0, 19.0, 20.0, 21.0, 22.0]);
     let a = (0..4).fold(a, |a, index| a.task(index, of_task(index)));
@@ -15,7 +15,7 @@ fn one_straggler(now: f64, of_task: impl Fn(u32) -> Vec<AttemptBuilder>) -> Worl
 }
 
 /// The first attempt of the task at 2 s: it has worked since its launch at 0 s.
-fn first_attempt(index: u32) -> AttemptBuilder {
+pub(super) fn first_attempt(index: u32) -> AttemptBuilder {
     let seconds = if index == 0 { 120.0 } else { 20.0 };
     let attempt = attempt(0).launched(0.0).on(index as usize);
     attempt.progress(2.0 / seconds, 2.0)
@@ -73,7 +73,7 @@ fn a_clone_below_its_share_of_the_price_is_not_launched() {
 }
 
 #[test]
-fn a_clone_of_a_job_that_reports_nothing_has_its_whole_price() {
+fn a_clone_of_a_job_that_reports_nothing_has_the_same_price() {
     let of = |clone_price: f64| {
         let text = format!("shed-prime{{clone_price={clone_price}}}");
         let silent = |job: JobBuilder| job.silent().task(0, [attempt(0).launched(29.9).on(0)]);
@@ -81,8 +81,8 @@ fn a_clone_of_a_job_that_reports_nothing_has_its_whole_price() {
         let world = slots(3).job(silent(a.ended_runs([60.0; 4]).max_clones(1)));
         brief(&decided(&text, world)).len()
     };
-    // Each attempt misses with probability ½, so a clone gains ¼.
-    assert_eq!([0.24, 0.26].map(of), [1, 0]);
+    // Each attempt misses with probability ½, so a clone gains ¼ and is charged half of its price.
+    assert_eq!([0.45, 0.55].map(of), [1, 0]);
 }
 
 #[test]

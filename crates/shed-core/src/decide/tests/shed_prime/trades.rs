@@ -37,7 +37,8 @@ fn a_clone_of_a_job_that_reports_nothing_has_no_alternative() {
     let found = trade("shed-prime{clone_price=0.1}", slots(3).job(silent));
     // Each attempt misses with a probability of about one half.
     assert!((found.gain - 0.25).abs() < 0.01, "{found:?}");
-    assert!(is_close(found.price, 0.1), "{found:?}");
+    // In one of two cases it is not needed.
+    assert!((found.price - 0.05).abs() < 0.005, "{found:?}");
     assert_eq!(found.alternative, None);
 }
 

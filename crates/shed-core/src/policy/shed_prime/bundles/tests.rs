@@ -85,10 +85,11 @@ impl Case {
         let is_silent = look == 0;
         Prospect {
             ln_miss: if is_silent { miss } else { 0.0 },
+            ln_clones: 0.0,
+            share: 1.0,
             ln_later: if is_silent { later } else { 0.0 },
             ln_clone: miss,
             ln_later_of_clone: later,
-            reports: true,
         }
     }
 
