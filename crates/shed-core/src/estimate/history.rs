@@ -211,7 +211,7 @@ fn model_shape() -> f64 {
 }
 
 /// Keeps this many entries, those that learned last. Of equals the first by name is dropped first.
-fn keep_newest<K: Ord + Clone, V>(
+pub(crate) fn keep_newest<K: Ord + Clone, V>(
     entries: &mut BTreeMap<K, V>,
     count: usize,
     updated: impl Fn(&V) -> Instant,
