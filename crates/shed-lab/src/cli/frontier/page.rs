@@ -197,7 +197,8 @@ fn marked(text: String, holds: bool) -> String {
 }
 
 fn signed(mean: f64, half: Option<f64>) -> String {
-    let sign = if mean < 0.0 { "−" } else { "+" };
+    // What rounds to zero has no minus.
+    let sign = if mean < -0.005 { "−" } else { "+" };
     format!("{sign}{}", plain_of(mean.abs(), half, 2))
 }
 
@@ -231,6 +232,13 @@ mod tests {
         ] {
             assert!(table.contains(line), "{line} is not in\n{table}");
         }
+    }
+
+    #[test]
+    fn differences_have_a_sign_unless_they_round_to_zero() {
+        assert_eq!(signed(-0.004, Some(0.1)), "+0.00 ± 0.10");
+        assert_eq!(signed(-0.006, None), "−0.01");
+        assert_eq!(signed(0.4, None), "+0.40");
     }
 
     #[test]
