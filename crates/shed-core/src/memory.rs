@@ -22,7 +22,7 @@ pub use arrivals::{Arrival, Arrivals};
 pub use clone_gains::{CloneGains, Pair};
 pub use experience::{Durable, Experience, Invalid};
 pub use redraws::Redraws;
-pub use shown_times::{MissCheck, ShownTime, ShownTimes};
+pub use shown_times::{MissCheck, ShownSums, ShownTime, ShownTimes};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

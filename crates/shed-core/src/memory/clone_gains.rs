@@ -1,6 +1,7 @@
 //! What clones have gained: whether a clone draws a time of its own, or takes as long as the attempt next to it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,9 +49,10 @@ pub struct Pair {
 /// be expected estimates the share of clones that draw a time of their own.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CloneGains {
-    tenants: BTreeMap<Tenant, OfTenant>,
-    /// The jobs whose pairs were counted, and until when.
-    counted: BTreeMap<JobKey, Instant>,
+    // Each pass has a copy, so both are shared until they change.
+    tenants: Arc<BTreeMap<Tenant, OfTenant>>,
+    /// The jobs whose pairs were counted, and when the last ones were.
+    counted: Arc<BTreeMap<JobKey, Instant>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -113,11 +115,12 @@ impl CloneGains {
 
     /// Keeps as many tenants as `kept` returns for their number, and as many classes of each, those seen last.
     pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
-        keep_latest(&mut self.tenants, &kept, |own| own.all.seen);
-        for own in self.tenants.values_mut() {
+        let tenants = Arc::make_mut(&mut self.tenants);
+        keep_latest(tenants, &kept, |own| own.all.seen);
+        for own in tenants.values_mut() {
             keep_latest(&mut own.classes, &kept, |pairs| pairs.seen);
         }
-        keep_latest(&mut self.counted, &kept, |until| *until);
+        keep_latest(Arc::make_mut(&mut self.counted), &kept, |until| *until);
     }
 
     /// Whether the sums are those of numbers, and there are not more entries than are remembered.
@@ -129,20 +132,22 @@ impl CloneGains {
         self.tenants.len() <= TENANTS_MAX && self.tenants.values().all(is_sound)
     }
 
-    /// Until when the job's pairs were counted.
+    /// When pairs of the job were counted last.
     #[must_use]
-    pub fn counted_until(&self, key: &JobKey) -> Option<Instant> {
+    pub fn last_counted(&self, key: &JobKey) -> Option<Instant> {
         self.counted.get(key).copied()
     }
 
-    /// The job's pairs up to now are counted.
-    pub fn count_until(&mut self, key: &JobKey, now: Instant) {
-        self.counted.insert(key.clone(), now);
+    /// Pairs of the job are counted now.
+    pub fn count(&mut self, key: &JobKey, now: Instant) {
+        Arc::make_mut(&mut self.counted).insert(key.clone(), now);
     }
 
     /// Forgets the jobs that are gone.
     pub(super) fn forget(&mut self, is_gone: impl Fn(&JobKey) -> bool) {
-        self.counted.retain(|key, _| !is_gone(key));
+        if self.counted.keys().any(&is_gone) {
+            Arc::make_mut(&mut self.counted).retain(|key, _| !is_gone(key));
+        }
     }
 
     /// Records a pair of attempts of a job.
@@ -152,14 +157,15 @@ impl CloneGains {
             return;
         }
         let (weight, ratio) = (pair.expected.min(WEIGHT_MAX), ratio.min(RATIO_MAX));
-        let own = self.tenants.entry(tenant.clone()).or_default();
+        let tenants = Arc::make_mut(&mut self.tenants);
+        let own = tenants.entry(tenant.clone()).or_default();
         own.all.add(now, weight, ratio);
         if let Some(class) = class {
             let of_class = own.classes.entry(class.clone()).or_default();
             of_class.add(now, weight, ratio);
             forget_oldest(&mut own.classes, CLASSES_MAX, class, |pairs| pairs.seen);
         }
-        forget_oldest(&mut self.tenants, TENANTS_MAX, tenant, |own| own.all.seen);
+        forget_oldest(tenants, TENANTS_MAX, tenant, |own| own.all.seen);
     }
 
     /// The share of clones of such a job that draw a time of their own, in [0, 1]: by the pairs of its class, those of

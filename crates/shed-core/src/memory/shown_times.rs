@@ -1,6 +1,7 @@
 //! The task times that recent jobs have shown. A policy judges by them a job that has shown none.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,55 +43,126 @@ pub struct MissCheck {
     pub shown: f64,
 }
 
-/// What recent jobs have shown, by job.
+/// A job that shows times within this factor of what is remembered of it shows nothing new: ln of it.
+const NEWS_MIN: f64 = 0.05;
+
+/// What recent jobs have shown, by job, and the sums over each tenant's jobs. Each pass has a copy, so both are shared
+/// until they change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ShownTimes(BTreeMap<JobKey, ShownTime>);
+#[serde(
+    from = "BTreeMap<JobKey, ShownTime>",
+    into = "BTreeMap<JobKey, ShownTime>"
+)]
+pub struct ShownTimes {
+    jobs: Arc<BTreeMap<JobKey, ShownTime>>,
+    tenants: Arc<BTreeMap<Tenant, ShownSums>>,
+}
+
+/// Sums over what jobs have shown.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ShownSums {
+    /// The number of jobs.
+    pub count: f64,
+    /// Σ [`ShownTime::ln_share`].
+    pub ln_share: f64,
+    /// The sum of its squares.
+    pub ln_share_squared: f64,
+    /// Σ [`ShownTime::sigma`].
+    pub sigma: f64,
+    /// The sum of its squares.
+    pub sigma_squared: f64,
+    /// Σ [`MissCheck::assumed`].
+    pub assumed: f64,
+    /// Σ [`MissCheck::shown`].
+    pub shown: f64,
+}
+
+impl ShownSums {
+    /// Adds one job.
+    pub fn add(&mut self, ln_share: f64, sigma: f64, check: Option<MissCheck>) {
+        self.count += 1.0;
+        self.ln_share += ln_share;
+        self.ln_share_squared += ln_share * ln_share;
+        self.sigma += sigma;
+        self.sigma_squared += sigma * sigma;
+        self.assumed += check.map_or(0.0, |check| check.assumed);
+        self.shown += check.map_or(0.0, |check| check.shown);
+    }
+}
+
+impl From<BTreeMap<JobKey, ShownTime>> for ShownTimes {
+    fn from(jobs: BTreeMap<JobKey, ShownTime>) -> Self {
+        let mut all = Self {
+            jobs: Arc::new(jobs),
+            tenants: Arc::default(),
+        };
+        all.sum_up();
+        all
+    }
+}
+
+impl From<ShownTimes> for BTreeMap<JobKey, ShownTime> {
+    fn from(all: ShownTimes) -> Self {
+        Arc::unwrap_or_clone(all.jobs)
+    }
+}
 
 impl ShownTimes {
     pub(super) fn are_none(&self) -> bool {
-        self.0.is_empty()
+        self.jobs.is_empty()
     }
 
     /// Whether the job has shown a time.
     #[must_use]
     pub fn has(&self, key: &JobKey) -> bool {
-        self.0.contains_key(key)
+        self.jobs.contains_key(key)
     }
 
-    /// Remembers what the job shows now. A check that was made before stays. If there are too many jobs, the oldest
+    /// Remembers what these jobs show now. A check that was made before stays. If there are too many jobs, the oldest
     /// one of the tenant with the most jobs is forgotten.
-    pub fn note(&mut self, key: &JobKey, shown: ShownTime) {
-        if let Some(known) = self.0.get_mut(key) {
-            let check = known.check.or(shown.check);
-            *known = ShownTime { check, ..shown };
-            return;
+    pub fn note(&mut self, shown: impl IntoIterator<Item = (JobKey, ShownTime)>) {
+        let mut has_news = false;
+        for (key, shown) in shown {
+            let known = self.jobs.get(&key);
+            if known.is_some_and(|known| !is_news(known, &shown)) {
+                continue;
+            }
+            has_news = true;
+            let check = known.and_then(|known| known.check).or(shown.check);
+            let jobs = Arc::make_mut(&mut self.jobs);
+            jobs.insert(key, ShownTime { check, ..shown });
+            if jobs.len() > JOBS_MAX
+                && let Some(oldest) = oldest(jobs)
+            {
+                jobs.remove(&oldest);
+            }
         }
-        self.0.insert(key.clone(), shown);
-        if self.0.len() > JOBS_MAX
-            && let Some(oldest) = self.oldest()
-        {
-            self.0.remove(&oldest);
+        if has_news {
+            self.sum_up();
         }
     }
 
-    fn oldest(&self) -> Option<JobKey> {
-        let mut counts: BTreeMap<&Tenant, usize> = BTreeMap::new();
-        for shown in self.0.values() {
-            *counts.entry(&shown.tenant).or_default() += 1;
+    /// From scratch, so that the sums depend on nothing but the jobs.
+    fn sum_up(&mut self) {
+        let mut tenants: BTreeMap<Tenant, ShownSums> = BTreeMap::new();
+        for job in self.jobs.values() {
+            let sums = match tenants.get_mut(&job.tenant) {
+                Some(sums) => sums,
+                None => tenants.entry(job.tenant.clone()).or_default(),
+            };
+            sums.add(job.ln_share, job.sigma, job.check);
         }
-        let (&most, _) = counts.iter().max_by_key(|(_, count)| **count)?;
-        let own = self.0.iter().filter(|(_, shown)| shown.tenant == *most);
-        let oldest = own.min_by_key(|(_, shown)| shown.submitted);
-        oldest.map(|(key, _)| key.clone())
+        self.tenants = Arc::new(tenants);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.jobs.len()
     }
 
     /// Keeps as many jobs as `kept` returns for their number, those submitted last.
     pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
-        keep_latest(&mut self.0, kept, |shown| shown.submitted);
+        keep_latest(Arc::make_mut(&mut self.jobs), kept, |shown| shown.submitted);
+        self.sum_up();
     }
 
     /// Whether the values are such as jobs have, and there are not more jobs than are remembered.
@@ -103,13 +175,31 @@ impl ShownTimes {
                 && shown.sigma >= 0.0
                 && shown.check.is_none_or(is_check)
         };
-        self.0.len() <= JOBS_MAX && self.0.values().all(is_sound)
+        self.jobs.len() <= JOBS_MAX && self.jobs.values().all(is_sound)
     }
 
-    /// What each job has shown.
-    pub fn iter(&self) -> impl Iterator<Item = &ShownTime> {
-        self.0.values()
+    /// The sums over each tenant's jobs.
+    #[must_use]
+    pub fn tenants(&self) -> &BTreeMap<Tenant, ShownSums> {
+        &self.tenants
     }
+}
+
+fn is_news(known: &ShownTime, shown: &ShownTime) -> bool {
+    let differs = |a: f64, b: f64| (a - b).abs() > NEWS_MIN;
+    differs(known.ln_share, shown.ln_share) || differs(known.sigma, shown.sigma)
+}
+
+/// The oldest job of the tenant with the most jobs.
+fn oldest(jobs: &BTreeMap<JobKey, ShownTime>) -> Option<JobKey> {
+    let mut counts: BTreeMap<&Tenant, usize> = BTreeMap::new();
+    for shown in jobs.values() {
+        *counts.entry(&shown.tenant).or_default() += 1;
+    }
+    let (&most, _) = counts.iter().max_by_key(|(_, count)| **count)?;
+    let own = jobs.iter().filter(|(_, shown)| shown.tenant == *most);
+    let oldest = own.min_by_key(|(_, shown)| shown.submitted);
+    oldest.map(|(key, _)| key.clone())
 }
 
 #[cfg(test)]
@@ -133,36 +223,40 @@ mod tests {
     #[test]
     fn a_tenant_of_many_jobs_makes_nobody_elses_forgotten() {
         let mut all = ShownTimes::default();
-        all.note(&JobKey::from("a"), shown("small", 0));
+        all.note([(JobKey::from("a"), shown("small", 0))]);
         for number in 0..2 * JOBS_MAX {
-            all.note(&key(number), shown("large", number as i64));
+            all.note([(key(number), shown("large", number as i64))]);
         }
-        assert_eq!(all.iter().count(), JOBS_MAX);
+        assert_eq!(all.len(), JOBS_MAX);
         assert!(all.has(&JobKey::from("a")));
         assert!(!all.has(&key(JOBS_MAX)) && all.has(&key(JOBS_MAX + 1)));
     }
 
     #[test]
-    fn a_check_is_made_once() {
+    fn a_check_is_made_once_and_small_changes_are_none() {
         let mut all = ShownTimes::default();
         let first = MissCheck {
             assumed: 0.5,
-            shown: 0.1,
+            shown: 0.25,
         };
-        for check in [
-            Some(first),
-            None,
-            Some(MissCheck {
-                assumed: 0.9,
-                ..first
-            }),
-        ] {
+        let again = MissCheck {
+            assumed: 0.9,
+            ..first
+        };
+        let mut last = f64::NAN;
+        for (ln_share, check) in [(-1.0, Some(first)), (-1.04, None), (-2.0, Some(again))] {
             let shown = ShownTime {
                 check,
+                ln_share,
                 ..shown("a", 0)
             };
-            all.note(&key(0), shown);
+            all.note([(key(0), shown)]);
+            let sums = all.tenants()[&Tenant::from("a")];
+            assert_eq!((sums.count, sums.assumed, sums.shown), (1.0, 0.5, 0.25));
+            last = sums.ln_share;
         }
-        assert_eq!(all.iter().next().unwrap().check, Some(first));
+        assert_eq!(last, -2.0);
+        let text = serde_json::to_string(&all).unwrap();
+        assert_eq!(serde_json::from_str::<ShownTimes>(&text).unwrap(), all);
     }
 }

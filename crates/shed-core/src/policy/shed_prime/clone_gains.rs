@@ -5,22 +5,22 @@ use crate::policy::shed_prime::PrimeDesk;
 use crate::round::{AttemptEstimate, JobView, REPORTS_MIN, TaskEstimate};
 use crate::time::Instant;
 
-/// Counts the pairs of attempts that both have reported since their job was counted last.
+/// Counts the pairs of attempts that both have reported since pairs of their job were counted last.
 pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
     let now = desk.now();
     let (jobs, gains) = desk.jobs_and_clone_gains();
     for state in jobs.iter().filter(|state| state.is_looked_at()) {
         let job = state.job;
-        let last = gains.counted_until(&job.key);
-        let mut has_clones = false;
+        let last = gains.last_counted(&job.key);
+        let mut is_counted = false;
         for task in state.estimate.cloned() {
-            has_clones = true;
             for pair in pairs(state, task, last) {
                 gains.note(&job.tenant, job.class.as_ref(), now, pair);
+                is_counted = true;
             }
         }
-        if has_clones {
-            gains.count_until(&job.key, now);
+        if is_counted {
+            gains.count(&job.key, now);
         }
     }
 }

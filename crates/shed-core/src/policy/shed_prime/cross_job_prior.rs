@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::log_normal::LogNormalLaw;
 use crate::ids::Tenant;
-use crate::memory::{MissCheck, ShownTime, ShownTimes};
+use crate::memory::{MissCheck, ShownSums, ShownTime, ShownTimes};
 use crate::policy::contract::Summary;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Belief, known_time};
@@ -61,9 +61,7 @@ pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
         Some((key.clone(), ShownTime { check, ..shown }))
     });
     let shown: Vec<_> = shown.collect();
-    for (key, shown) in shown {
-        desk.shown_times_mut().note(&key, shown);
-    }
+    desk.shown_times_mut().note(shown);
 }
 
 /// A summary of the job's times, if it has shown any.
@@ -185,8 +183,12 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     }
 }
 
-/// What the jobs of each tenant have shown.
-struct Pools<'s>(BTreeMap<&'s Tenant, Vec<&'s ShownTime>>);
+/// What the jobs of each tenant have shown. All jobs of another tenant count as one.
+struct Pools<'s> {
+    tenants: &'s BTreeMap<Tenant, ShownSums>,
+    /// Over all tenants, one job each.
+    witnesses: ShownSums,
+}
 
 /// What is assumed of a tenant's jobs.
 #[derive(Debug, Clone, Copy)]
@@ -205,82 +207,68 @@ impl Pool {
 
 impl<'s> Pools<'s> {
     fn of(shown: &'s ShownTimes) -> Self {
-        let mut tenants: BTreeMap<&Tenant, Vec<&ShownTime>> = BTreeMap::new();
-        for shown in shown.iter() {
-            tenants.entry(&shown.tenant).or_default().push(shown);
+        let tenants = shown.tenants();
+        let mut witnesses = ShownSums::default();
+        for own in tenants.values() {
+            let (ln_share, sigma) = witness(own);
+            witnesses.add(ln_share, sigma, None);
         }
-        Self(tenants)
+        Self { tenants, witnesses }
     }
 
-    /// What the tenant's own jobs have shown, and what every other tenant's jobs have shown together.
-    fn seen_by(&self, tenant: &Tenant) -> impl Iterator<Item = ShownTime> {
-        let own = self.0.get(tenant).into_iter().flatten();
-        let others = self.0.iter().filter(move |(other, _)| **other != tenant);
-        let others = others.filter_map(|(_, shown)| witness(shown));
-        own.map(|shown| (*shown).clone()).chain(others)
+    /// The sums over the tenant's own jobs and one for each other tenant.
+    fn seen_by(&self, tenant: &Tenant) -> ShownSums {
+        let Some(own) = self.tenants.get(tenant) else {
+            return self.witnesses;
+        };
+        let (all, (ln_share, sigma)) = (self.witnesses, witness(own));
+        ShownSums {
+            count: own.count + all.count - 1.0,
+            ln_share: own.ln_share + all.ln_share - ln_share,
+            ln_share_squared: own.ln_share_squared + all.ln_share_squared - ln_share * ln_share,
+            sigma: own.sigma + all.sigma - sigma,
+            sigma_squared: own.sigma_squared + all.sigma_squared - sigma * sigma,
+            ..*own
+        }
     }
 
     /// ln of the usual share of a job's time that one of its tasks takes.
     fn ln_share(&self, tenant: &Tenant) -> f64 {
-        let mut mean = Mean::default();
-        mean.add(libm::log(SHARE_OF_LIMIT));
-        self.seen_by(tenant)
-            .for_each(|shown| mean.add(shown.ln_share));
-        mean.mean()
+        let seen = self.seen_by(tenant);
+        (seen.ln_share + libm::log(SHARE_OF_LIMIT)) / (seen.count + 1.0)
     }
 
     /// What is assumed of the tenant's jobs; `None` until enough jobs have shown their times.
     fn of_tenant(&self, tenant: &Tenant) -> Option<Pool> {
-        let seen: Vec<ShownTime> = self.seen_by(tenant).collect();
-        if seen.len() < JOBS_MIN {
+        let seen = self.seen_by(tenant);
+        if seen.count < JOBS_MIN as f64 {
             return None;
         }
-        let count = seen.len() as f64;
-        let mean = seen.iter().map(|shown| shown.ln_share).sum::<f64>() / count;
-        let deviations = seen.iter().map(|shown| shown.ln_share - mean);
-        let between = deviations.map(|d| d * d).sum::<f64>() / (count - 1.0);
-        let within = seen
-            .iter()
-            .map(|shown| shown.sigma * shown.sigma)
-            .sum::<f64>()
-            / count;
+        let mean = seen.ln_share / seen.count;
+        let deviations = seen.ln_share_squared - seen.count * mean * mean;
+        let between = deviations.max(0.0) / (seen.count - 1.0);
+        let within = seen.sigma_squared / seen.count;
         let variance = between + within;
         let own_share = if variance > 0.0 {
             within / variance
         } else {
             1.0
         };
+        let bias = (seen.shown + MISSES_BEFORE) / (seen.assumed + MISSES_BEFORE);
         Some(Pool {
             ln_share: self.ln_share(tenant),
             sigma: libm::sqrt(variance),
             assumption: Assumption {
-                ln_bias: ln_bias(&seen),
+                ln_bias: libm::log(bias).min(0.0),
                 own_share,
             },
         })
     }
 }
 
-fn ln_bias(seen: &[ShownTime]) -> f64 {
-    let checks = seen.iter().filter_map(|shown| shown.check);
-    let begin = (MISSES_BEFORE, MISSES_BEFORE);
-    let (assumed, shown) = checks.fold(begin, |(assumed, shown), check| {
-        (assumed + check.assumed, shown + check.shown)
-    });
-    libm::log(shown / assumed).min(0.0)
-}
-
 /// All jobs of a tenant as one, for the other tenants.
-fn witness(all: &[&ShownTime]) -> Option<ShownTime> {
-    let first = all.first()?;
-    let count = all.len() as f64;
-    let mean =
-        |value: fn(&ShownTime) -> f64| all.iter().map(|shown| value(shown)).sum::<f64>() / count;
-    Some(ShownTime {
-        tenant: first.tenant.clone(),
-        submitted: first.submitted,
-        ln_share: of_foreign(mean(|shown| shown.ln_share)),
-        sigma: mean(|shown| shown.sigma).clamp(0.0, FOREIGN_SPAN),
-        check: None,
-    })
+fn witness(own: &ShownSums) -> (f64, f64) {
+    let ln_share = of_foreign(own.ln_share / own.count);
+    let sigma = (own.sigma / own.count).clamp(0.0, FOREIGN_SPAN);
+    (ln_share, sigma)
 }

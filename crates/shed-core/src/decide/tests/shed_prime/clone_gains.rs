@@ -93,7 +93,7 @@ fn earlier(shares: &[f64], sigma: f64, check: Option<MissCheck>) -> Memory {
             sigma,
             check,
         };
-        shown.note(&JobKey::from(format!("earlier-{number}").as_str()), time);
+        shown.note([(JobKey::from(format!("earlier-{number}").as_str()), time)]);
     }
     let mut memory = Memory::default();
     memory.set_shown_times(shown);
