@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
+use shed_core::memory::Invalid;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::format::{Fault, Sections, State, decode, encode};
@@ -35,6 +36,9 @@ pub enum Error {
     /// Another client writes it as well.
     #[error("another client wrote it {ATTEMPTS} times in a row")]
     Contended,
+    /// The next leader would not use the state.
+    #[error("{0}; the state from before is kept")]
+    Invalid(#[from] Invalid),
     /// The state has no text.
     #[error("{0}")]
     Text(#[from] serde_json::Error),
@@ -152,8 +156,9 @@ impl Store {
     /// unless a newer version of shed wrote that.
     ///
     /// # Errors
-    /// If the apiserver refuses it or does not answer.
+    /// If the apiserver refuses it or does not answer, or if the state has a value that the next leader would refuse.
     pub async fn write(&mut self, state: State) -> Result<(), Error> {
+        state.planner.experience.check()?;
         for _ in 0..ATTEMPTS {
             if matches!(self.known, Known::Nothing | Known::Newer) {
                 self.read().await?;

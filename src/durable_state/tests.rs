@@ -335,6 +335,20 @@ async fn after_a_conflict_the_leaders_content_wins_unless_the_other_is_newer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_state_that_the_next_leader_would_refuse_replaces_no_sound_one() {
+    let sound = text_of(experience(1));
+    let api = Apiserver::with(&sound);
+    let term = Term::begin(&api).await;
+    let edited = sound.replace("[100000000,", "[-100000000,");
+    let content: Value = serde_json::from_str(&edited).unwrap();
+    let invalid = serde_json::from_value(content["planner"].clone()).unwrap();
+    term.latest.set(invalid);
+    sleep(Duration::from_secs(30) + A_LITTLE).await;
+    assert!(api.writes().is_empty());
+    assert_eq!((api.text(), term.metrics.write_errors.get()), (sound, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deleted_configmap_is_created_again() {
     let api = Apiserver::with(&text_of(experience(1)));
     let term = Term::begin(&api).await;

@@ -47,6 +47,8 @@ impl std::fmt::Display for Invalid {
     }
 }
 
+impl std::error::Error for Invalid {}
+
 impl Experience {
     /// Without the jobs that have not ended: they teach when they end.
     pub(super) fn of_past_jobs(&self) -> Self {

@@ -170,9 +170,9 @@ impl ShownTimes {
         let is_share = |miss: f64| (0.0..=1.0).contains(&miss);
         let is_check = |check: MissCheck| is_share(check.assumed) && is_share(check.shown);
         let is_sound = |shown: &ShownTime| {
+            // Rounding may have put a deviation of 0 below it.
             shown.ln_share.is_finite()
                 && shown.sigma.is_finite()
-                && shown.sigma >= 0.0
                 && shown.check.is_none_or(is_check)
         };
         self.jobs.len() <= JOBS_MAX && self.jobs.values().all(is_sound)
