@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds shed-sim from the last commit in which shed-prime had no price of clones, for `shed-lab frontier --frozen`.
+# Builds shed-sim as shed-prime was before its passes became rarer and clones got a price, for `shed-lab frontier --frozen`.
 #
 #   crates/shed-lab/frozen.sh           that commit
 #   crates/shed-lab/frozen.sh COMMIT    another one
@@ -9,8 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# The parent of b3ffa946, the first commit with clone_price.
-commit=${1-a8e97e7e0a8bbaa586b1d27bd0188959abe2f54e}
+# The last one before passes became rarer and clones got a price.
+commit=${1-1293e5c039855064efc430bca137e8eb123c8a83}
 if ! commit=$(git rev-parse --verify --quiet "$commit^{commit}"); then
   echo "error: commit ${1-} is not in this repository; a shallow clone needs: git fetch --unshallow" >&2
   exit 2
