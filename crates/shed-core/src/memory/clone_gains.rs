@@ -20,7 +20,7 @@ const FOREIGN_MAX: f64 = 1.0;
 /// has changed.
 const HALF_LIFE: Span = Span::from_seconds(24 * 3600);
 
-/// A pair weighs by what it would show if the times were independent, and at most this much.
+/// A pair weighs as much as it would show if the times were independent, and at most this.
 const WEIGHT_MAX: f64 = 1.0;
 
 /// One pair counts for at most this many times what independent attempts would show.

@@ -124,7 +124,7 @@ pub struct Summary<'s, B> {
     pub belief: &'s B,
 }
 
-/// What a policy compares jobs by, beside their summaries.
+/// What a policy knows when it compares jobs, in addition to their summaries.
 #[derive(Debug, Clone, Copy)]
 pub struct Comparison<'c> {
     /// The positions of the jobs by submission, then by key.

@@ -29,7 +29,7 @@ const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 /// The checks of assumed distributions begin with this many misses, both assumed and shown.
 const MISSES_BEFORE: f64 = 0.5;
 
-/// What is assumed of a job's attempts beside their distribution, while the job has shown no time.
+/// What is assumed of a job's attempts in addition to their distribution, while the job has shown no time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Assumption {
     /// ln of the misses that earlier jobs showed over those that were assumed of them; at most 0.

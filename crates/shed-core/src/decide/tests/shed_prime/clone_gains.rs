@@ -26,7 +26,7 @@ fn tenant() -> Tenant {
     job("a").build().tenant
 }
 
-/// The memory after this many pairs, each of which shows that share of what independent times would show.
+/// The memory after this many pairs that each show that share of what independent times would show.
 fn after_pairs(count: usize, share: f64) -> Memory {
     let mut gains = CloneGains::default();
     for _ in 0..count {
