@@ -115,6 +115,7 @@ fn opened<'a>(
         launch_overhead: rule.launch_overhead(),
         slow_half_life: rule.slow_half_life(),
         rate_prior: rule.rate_prior(),
+        looks_at_all: rule.looks_at_all(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
         law: policy.law,
         capacity_share: policy.capacity_share,

@@ -211,6 +211,12 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         0.0
     }
 
+    /// Whether each pass looks at every job, and news of any job need a pass at once. A policy that compares what jobs
+    /// need at the same moment wants this. It costs passes that grow with the number of jobs.
+    fn looks_at_all(&self) -> bool {
+        false
+    }
+
     /// How long a task gets no clone after one of its clones was disrupted, because the pod that took its slot needs
     /// it. The default is about θ (eq. 17 of Shed+), within bounds that suit policies that look more often. `limit`:
     /// from the job's submission to its deadline, if it has one; `overhead`: t_avg.
@@ -269,6 +275,7 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
     fn preempts(&self) -> bool;
     fn launch_overhead(&self) -> Span;
     fn rate_prior(&self) -> f64;
+    fn looks_at_all(&self) -> bool;
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
     fn slow_half_life(&self) -> Span;
     fn open<'s>(
@@ -346,6 +353,10 @@ impl<R: PolicyRule> AnyRule for R {
 
     fn rate_prior(&self) -> f64 {
         PolicyRule::rate_prior(self)
+    }
+
+    fn looks_at_all(&self) -> bool {
+        PolicyRule::looks_at_all(self)
     }
 
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {

@@ -81,6 +81,8 @@ pub struct JobView<'a> {
     pub(crate) appointment: Appointment,
     /// Whether the executor names the jobs that have changed.
     pub(crate) is_followed: bool,
+    /// Whether news of the job may wait.
+    pub(crate) is_patient: bool,
     /// The news of the job that wait.
     pub(crate) news: News,
     /// Its specification at the last look, if that was in an earlier pass.
@@ -269,6 +271,7 @@ impl<'a> JobView<'a> {
             origin: Origin::Looked,
             appointment: Appointment::made(now),
             is_followed: false,
+            is_patient: true,
             news: News::None,
             specification: None,
             holdings: Holdings::default(),

@@ -347,6 +347,9 @@ pub(crate) fn shifted((is_hopeless, slack): (bool, i64), by: Span) -> (bool, i64
 impl JobView<'_> {
     /// How long urgent news of the job wait: while its times are unknown, by the time that it was given; 0 without either.
     pub(crate) fn patience(&self) -> Span {
+        if !self.is_patient {
+            return Span(0);
+        }
         let time = self.estimate.mean_run.or_else(|| self.limit());
         let time = time.filter(|time| time.is_finite() && *time > 0.0);
         let time = time.unwrap_or(0.0);

@@ -47,6 +47,8 @@ pub(crate) struct Terms<'p> {
     pub(crate) slow_half_life: Span,
     /// The weight of the job's median against an attempt's own reports, in tasks.
     pub(crate) rate_prior: f64,
+    /// Whether the pass looks at every job, whatever has changed, and no news wait for the next one.
+    pub(crate) looks_at_all: bool,
     /// How long a task gets no clone after one of its clones was disrupted, given the time of its job and t_avg.
     pub(crate) clone_rest: &'p dyn Fn(Option<Span>, f64) -> Span,
     /// The distribution of attempt durations.
@@ -99,6 +101,10 @@ impl<'a> Round<'a> {
         kept: KeptJobs,
         changed: Changed<'_>,
     ) -> Self {
+        let changed = match terms.looks_at_all {
+            true => Changed::All,
+            false => changed,
+        };
         let unmeasured = terms.launch_overhead;
         let unusable = UnusableNodes::of(snapshot);
         let look = |job: &'a JobSnapshot| {
@@ -107,6 +113,7 @@ impl<'a> Round<'a> {
             let mut view = JobView::new(snapshot.now, t_avg, job, &unusable);
             view.heard = Heard::of(&view.estimate);
             view.is_followed = matches!(changed, Changed::Marked(_));
+            view.is_patient = !terms.looks_at_all;
             view
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);

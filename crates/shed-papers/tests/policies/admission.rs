@@ -1,5 +1,6 @@
 //! EDF with admission control: which jobs are admitted, their order, and preemption.
 
+use shed_core::decide::{Changed, Planner};
 use shed_core::fixtures::{JobBuilder, World, attempt, brief, job, plan_of, world};
 use shed_core::memory::Memory;
 use shed_core::policy::Policy;
@@ -133,4 +134,18 @@ fn it_launches_no_clones() {
         policy("edf-admission").speculation.as_rule(),
         Some(&EdfAdmission)
     );
+}
+
+#[test]
+fn each_pass_compares_what_all_jobs_need_then() {
+    let mut snapshot = slots(1)
+        .job(known("a", 50, 200.0))
+        .job(known("b", 50, 1000.0))
+        .build();
+    let (mut planner, mut memory) = (Planner::default(), Memory::default());
+    for _ in 0..2 {
+        planner.decide(&snapshot, &mut memory, &edf(), Changed::Marked(&[false; 2]));
+        assert!(planner.looked(snapshot.now).all(|looked| looked));
+        snapshot.now = snapshot.now.plus(Span::from_seconds(1));
+    }
 }
