@@ -6,6 +6,7 @@ mod adopted;
 mod batch;
 mod blocked;
 mod clocks;
+mod clone_cost;
 mod clone_stop;
 mod completion;
 mod deadlines;
