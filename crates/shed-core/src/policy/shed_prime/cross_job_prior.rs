@@ -1,5 +1,6 @@
 //! Estimates a job without any times from the jobs before it: users of a cluster tend to set deadlines at a similar
-//! multiple of the task time. Each tenant learns from its own jobs, and all jobs of another tenant count as one.
+//! multiple of the task time. Each tenant learns from its own jobs. What other tenants show counts as one job: with one
+//! voice each, and however many they are, they alone cause no clone.
 //!
 //! What is assumed of such a job is checked once it has shown a time: see [`Assumption::ln_bias`].
 
@@ -66,12 +67,13 @@ pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
 
 /// A summary of the job's times, if it has shown any.
 fn shown_time(state: &JobView<'_>) -> Option<ShownTime> {
+    let limit = state.limit()?;
     let law = state.estimate.own_law()?;
     let ln_median = libm::log(known_time(state)?);
     let shown = ShownTime {
         tenant: state.job.tenant.clone(),
         submitted: state.job.submitted,
-        ln_share: ln_median - libm::log(state.limit()?),
+        ln_share: ln_median - libm::log(limit),
         // From the upper half.
         sigma: libm::log(law.quantile(LN_TAIL_OF_ONE)) - ln_median,
         check: None,
@@ -100,7 +102,7 @@ fn check(state: &JobView<'_>, pool: &Pool) -> Option<MissCheck> {
 }
 
 /// The usual task time over the time that its job was given, for each job of the pass: by the jobs of its tenant that
-/// have shown theirs. All jobs of another tenant count as one.
+/// have shown theirs. What other tenants show counts as one job.
 pub(super) fn usual_shares(jobs: &[Summary<'_, Belief>], shown: &ShownTimes) -> Vec<f64> {
     let pools = Pools::of(shown);
     let mut usual: BTreeMap<&Tenant, f64> = BTreeMap::new();
@@ -183,7 +185,7 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     }
 }
 
-/// What the jobs of each tenant have shown. All jobs of another tenant count as one.
+/// What the jobs of each tenant have shown.
 struct Pools<'s> {
     tenants: &'s BTreeMap<Tenant, ShownSums>,
     /// Over all tenants, one job each.
@@ -216,19 +218,28 @@ impl<'s> Pools<'s> {
         Self { tenants, witnesses }
     }
 
-    /// The sums over the tenant's own jobs and one for each other tenant.
+    /// The sums over the tenant's own jobs, and what the other tenants show on average as one job.
     fn seen_by(&self, tenant: &Tenant) -> ShownSums {
-        let Some(own) = self.tenants.get(tenant) else {
-            return self.witnesses;
-        };
-        let (all, (ln_share, sigma)) = (self.witnesses, witness(own));
+        let own = self.tenants.get(tenant).copied().unwrap_or_default();
+        let mut others = self.witnesses;
+        if own.count > 0.0 {
+            let (ln_share, sigma) = witness(&own);
+            others.count -= 1.0;
+            others.ln_share -= ln_share;
+            others.ln_share_squared -= ln_share * ln_share;
+            others.sigma -= sigma;
+            others.sigma_squared -= sigma * sigma;
+        }
+        if others.count < 1.0 {
+            return own;
+        }
         ShownSums {
-            count: own.count + all.count - 1.0,
-            ln_share: own.ln_share + all.ln_share - ln_share,
-            ln_share_squared: own.ln_share_squared + all.ln_share_squared - ln_share * ln_share,
-            sigma: own.sigma + all.sigma - sigma,
-            sigma_squared: own.sigma_squared + all.sigma_squared - sigma * sigma,
-            ..*own
+            count: own.count + 1.0,
+            ln_share: own.ln_share + others.ln_share / others.count,
+            ln_share_squared: own.ln_share_squared + others.ln_share_squared / others.count,
+            sigma: own.sigma + others.sigma / others.count,
+            sigma_squared: own.sigma_squared + others.sigma_squared / others.count,
+            ..own
         }
     }
 

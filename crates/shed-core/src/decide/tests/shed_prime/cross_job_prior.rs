@@ -49,7 +49,8 @@ fn a_job_is_assumed_to_take_the_usual_share_of_its_time() {
     let foreign = || known("b", 0.2);
     assumes(&[foreign()], [70.3, 71.1]);
     assumes(&[foreign(), foreign(), foreign()], [70.3, 71.1]);
-    assumes(&[foreign(), known("c", 0.2)], [72.5, 73.3]);
+    // All other tenants together count as one job, too.
+    assumes(&[foreign(), known("c", 0.2)], [70.3, 71.1]);
     // At most a factor of 4 away from one half: √(0.125 · ½) = 0.25.
     assumes(&[known("b", 0.01)], [72.9, 73.8]);
     // What another tenant lies about counts no more than that: ∛(0.05 · 0.125 · ½) = 0.146.
@@ -83,9 +84,9 @@ fn a_distribution_is_assumed_from_three_jobs_on() {
     let rows: [(&[&str], Moves<'_>); 4] = [
         (THREE, HEDGED),
         (&["default"; 2], NOTHING),
-        // Each other tenant counts as one job.
-        (&["b"; 3], NOTHING),
-        (&["b", "c", "d"], HEDGED),
+        // All other tenants together count as one job, so strangers alone cause no clone.
+        (&["b", "c", "d"], NOTHING),
+        (&["default", "default", "b"], HEDGED),
     ];
     table("shed-prime", others, &rows);
     table("shed-prime{pool=off}", others, &[(THREE, NOTHING)]);
