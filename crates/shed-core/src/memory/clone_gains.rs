@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::history::keep_newest;
 use crate::float;
 use crate::ids::{JobClass, JobKey, Tenant};
 use crate::time::{Instant, Span};
@@ -116,11 +117,14 @@ impl CloneGains {
     /// Keeps as many tenants as `kept` returns for their number, and as many classes of each, those seen last.
     pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
         let tenants = Arc::make_mut(&mut self.tenants);
-        keep_latest(tenants, &kept, |own| own.all.seen);
+        let count = kept(tenants.len());
+        keep_newest(tenants, count, |own| own.all.seen);
         for own in tenants.values_mut() {
-            keep_latest(&mut own.classes, &kept, |pairs| pairs.seen);
+            let count = kept(own.classes.len());
+            keep_newest(&mut own.classes, count, |pairs| pairs.seen);
         }
-        keep_latest(Arc::make_mut(&mut self.counted), &kept, |until| *until);
+        let count = kept(self.counted.len());
+        keep_newest(Arc::make_mut(&mut self.counted), count, |until| *until);
     }
 
     /// Whether the sums are those of numbers, and there are not more entries than are remembered.
@@ -153,7 +157,7 @@ impl CloneGains {
     /// Records a pair of attempts of a job.
     pub fn note(&mut self, tenant: &Tenant, class: Option<&JobClass>, now: Instant, pair: Pair) {
         let ratio = pair.seen / pair.expected;
-        if ratio.is_nan() || pair.expected <= 0.0 {
+        if ratio.is_nan() || !pair.expected.is_finite() || pair.expected <= 0.0 {
             return;
         }
         let (weight, ratio) = (pair.expected.min(WEIGHT_MAX), ratio.min(RATIO_MAX));
@@ -163,9 +167,9 @@ impl CloneGains {
         if let Some(class) = class {
             let of_class = own.classes.entry(class.clone()).or_default();
             of_class.add(now, weight, ratio);
-            forget_oldest(&mut own.classes, CLASSES_MAX, class, |pairs| pairs.seen);
+            keep_newest(&mut own.classes, CLASSES_MAX, |pairs| pairs.seen);
         }
-        forget_oldest(tenants, TENANTS_MAX, tenant, |own| own.all.seen);
+        keep_newest(tenants, TENANTS_MAX, |own| own.all.seen);
     }
 
     /// The share of clones of such a job that draw a time of their own, in [0, 1]: by the pairs of its class, those of
@@ -197,37 +201,6 @@ impl CloneGains {
         let cluster = (sum + FIRMNESS) / (weight + FIRMNESS);
         let own = self.tenants.get(tenant);
         own.map_or(cluster, |own| own.all.at(now).mean(cluster))
-    }
-}
-
-/// Removes the entry seen least recently, but not the one just added, if there are more than `most`.
-fn forget_oldest<K: Ord + Clone, V>(
-    all: &mut BTreeMap<K, V>,
-    most: usize,
-    added: &K,
-    seen: impl Fn(&V) -> Instant,
-) {
-    if all.len() > most {
-        let others = all.iter().filter(|(key, _)| *key != added);
-        let oldest = others.min_by_key(|(_, value)| seen(value));
-        if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-            all.remove(&oldest);
-        }
-    }
-}
-
-/// Keeps as many entries as `kept` returns for their number, those seen last.
-pub(super) fn keep_latest<K: Ord + Clone, V>(
-    all: &mut BTreeMap<K, V>,
-    kept: impl Fn(usize) -> usize,
-    seen: impl Fn(&V) -> Instant,
-) {
-    let surplus = all.len().saturating_sub(kept(all.len()));
-    let by_time = all.iter().map(|(key, value)| (seen(value), key.clone()));
-    let mut by_time: Vec<(Instant, K)> = by_time.collect();
-    by_time.sort_unstable();
-    for (_, key) in by_time.into_iter().take(surplus) {
-        all.remove(&key);
     }
 }
 
@@ -289,7 +262,14 @@ mod tests {
     #[test]
     fn pairs_that_say_nothing_are_not_counted_and_memory_is_bounded() {
         let mut gains = CloneGains::default();
-        let nothing = [(0.0, 0.0), (f64::NAN, 1.0), (1.0, f64::NAN), (0.0, -1.0)];
+        let infinite = (0.0, f64::INFINITY);
+        let nothing = [
+            (0.0, 0.0),
+            (f64::NAN, 1.0),
+            (1.0, f64::NAN),
+            (0.0, -1.0),
+            infinite,
+        ];
         for (seen, expected) in nothing {
             let pair = Pair { seen, expected };
             gains.note(&Tenant::from("a"), None, at(0), pair);

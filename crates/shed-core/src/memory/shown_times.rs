@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::history::keep_newest;
 use crate::float;
 use crate::ids::{JobKey, Tenant};
-use crate::memory::clone_gains::keep_latest;
 use crate::time::Instant;
 
 /// Jobs that are remembered, those submitted last. The present jobs alone would not do: at any time most jobs that are
@@ -161,7 +161,10 @@ impl ShownTimes {
 
     /// Keeps as many jobs as `kept` returns for their number, those submitted last.
     pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
-        keep_latest(Arc::make_mut(&mut self.jobs), kept, |shown| shown.submitted);
+        let count = kept(self.jobs.len());
+        keep_newest(Arc::make_mut(&mut self.jobs), count, |shown| {
+            shown.submitted
+        });
         self.sum_up();
     }
 
