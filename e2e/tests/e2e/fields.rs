@@ -442,6 +442,11 @@ async fn calm(world: &World, job: &Job<'_>) -> Result<Value> {
     .await
 }
 
+fn runs(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    status.and_then(|status| status.phase.as_deref()) == Some("Running")
+}
+
 /// A kubelet has it, and its containers are still to come.
 fn is_starting(pod: &Pod) -> bool {
     let phase = pod
@@ -475,6 +480,8 @@ async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
         && status.terminating == 0
         && live == pods.items.len()
         && !pods.iter().any(is_starting)
+        // The operator has seen that they run.
+        && (status.phase.as_deref() == Some("Running") || !pods.iter().any(runs))
         // One that may run does.
         && (found.spec.suspend || live > 0);
     let mut status = serde_json::to_value(&status)?;
