@@ -49,23 +49,7 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
     for row in ["\nA,0.8,1.5,shed-prime,2,", "\nAr,1.2,1.5,hadoop-ns,2,"] {
         assert!(rows.contains(row), "{row} is not in\n{rows}");
     }
-    let mut table = csv::Reader::from_reader(rows.as_bytes());
-    let heads = table.headers().expect("a header").clone();
-    let at = |name: &str| {
-        heads
-            .iter()
-            .position(|head| head == name)
-            .expect("a column")
-    };
-    for row in table.records().map(|row| row.expect("a row")) {
-        let number = |name: &str| row[at(name)].parse::<f64>();
-        let per_task = number("clones_per_task").expect("a ratio");
-        assert!(number("slot_seconds_not_won").expect("seconds") >= 0.0);
-        match &row[at("policy")] {
-            "hadoop-ns" => assert_eq!((per_task, &row[at("clones_per_win")]), (0.0, "")),
-            _ => assert!(per_task > 0.0 && number("clones_per_win").expect("a ratio") >= 1.0),
-        }
-    }
+    assert_costs_of_clones(&rows);
     let figure = std::fs::read_to_string(folder.0.join("league/Ar-k1.5.svg"));
     let figure = figure.expect("a figure");
     for line in ["bound", "shed-plus", "shed-prime", "hadoop-ns"] {
@@ -92,6 +76,27 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
         "--preset",
         &["unknown preset `B`"],
     );
+}
+
+/// The columns of what clones cost, for a policy without clones and for others.
+fn assert_costs_of_clones(rows: &str) {
+    let mut table = csv::Reader::from_reader(rows.as_bytes());
+    let heads = table.headers().expect("a header").clone();
+    let at = |name: &str| {
+        heads
+            .iter()
+            .position(|head| head == name)
+            .expect("a column")
+    };
+    for row in table.records().map(|row| row.expect("a row")) {
+        let number = |name: &str| row[at(name)].parse::<f64>();
+        let per_task = number("clones_per_task").expect("a ratio");
+        assert!(number("slot_seconds_not_won").expect("seconds") >= 0.0);
+        match &row[at("policy")] {
+            "hadoop-ns" => assert_eq!((per_task, &row[at("clones_per_win")]), (0.0, "")),
+            _ => assert!(per_task > 0.0 && number("clones_per_win").expect("a ratio") >= 1.0),
+        }
+    }
 }
 
 #[test]
