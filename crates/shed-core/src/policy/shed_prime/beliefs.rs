@@ -293,17 +293,18 @@ pub(super) fn usual_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
     desk.place(position).map_or(1.0, |usual| usual.task)
 }
 
-/// Seconds from the launch of one of the job's attempts to its first report, on average.
+/// Seconds from the launch of one of the job's attempts to its first report: the median, which a straggler's own late
+/// report does not change.
 fn report_time(state: &JobView<'_>) -> Option<f64> {
     let attempts = state.job.tasks.iter().flat_map(|task| &task.attempts);
-    let (mut sum, mut count) = (0.0, 0.0);
-    for attempt in attempts {
-        if let Some(progress) = attempt.progress {
-            sum += progress.first_at.since(attempt.launched).seconds();
-            count += 1.0;
-        }
-    }
-    (count > 0.0).then(|| sum / count)
+    let mut times: Vec<f64> = attempts
+        .filter_map(|attempt| {
+            let first = attempt.progress?.first_at;
+            Some(first.since(attempt.launched).seconds())
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len().saturating_sub(1) / 2).copied()
 }
 
 /// Seconds from the launch of an attempt of the job to its first report: what the job's own attempts took, or else the

@@ -42,11 +42,18 @@ fn a_straggler_gets_one_clone_when_it_reports_and_no_other_task_does() {
 
 /// A lost task, and clones of it that are in time with probability ½ each. Its first report came after that time.
 fn coin(report: f64) -> World {
-    let job = job("a").tasks(1).deadline_in(30.0 + 1.0 + 77.2);
+    let a = job("a").tasks(1).task(0, [lost(report)]);
+    slots(9).job(of_coin(a))
+}
+
+fn of_coin(a: JobBuilder) -> JobBuilder {
+    a.deadline_in(30.0 + 1.0 + 77.2).ended_runs([60.0; 4])
+}
+
+fn lost(report: f64) -> AttemptBuilder {
     // Progress is even from 1 s to 29 s.
     let lost = ends_in(0, 500.0).first_report((report - 1.0) / 529.0, report);
-    let job = job.ended_runs([60.0; 4]).task(0, [lost.on(0)]);
-    slots(9).job(job)
+    lost.on(0)
 }
 
 #[test]
@@ -57,6 +64,15 @@ fn several_clones_are_launched_at_once_if_no_second_wave_fits() {
     // The earlier the report comes, the more of them wait for it.
     assert_eq!(clones(5.0), 4);
     assert_eq!(clones(1.0), 2);
+}
+
+#[test]
+fn a_clone_is_expected_to_report_like_most_attempts_of_the_job() {
+    // The straggler's own report came late.
+    let a = of_coin(job("a").tasks(3)).task(0, [lost(28.0)]);
+    let prompt = |index: usize| [ends_in(0, 30.0).first_report(0.0, 1.0).on(index)];
+    let a = a.task(1, prompt(1)).task(2, prompt(2));
+    assert_eq!(brief(&decided("shed-prime", slots(9).job(a))).len(), 1);
 }
 
 /// A task that ends in 40 s, give or take 4 s. A new attempt takes 21 s.
