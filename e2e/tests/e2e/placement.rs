@@ -49,12 +49,29 @@ async fn submit<'w>(
     tasks: usize,
     template: Value,
 ) -> Result<Job<'w>> {
-    let spec = json!({
+    Job::submit(world, name, patient(tasks, template)).await
+}
+
+/// A job that is due in an hour.
+fn patient(tasks: usize, template: Value) -> Value {
+    json!({
         "completions": tasks,
         "deadline": {"within": "1h"},
         "speculation": {"mode": "Disabled"},
         "template": template,
-    });
+    })
+}
+
+/// A job of tasks that are known to take 40 s. If their time were not known, headroom would be kept from them for the
+/// jobs of the tests before.
+async fn submit_known<'w>(
+    world: &'w World,
+    name: &str,
+    tasks: usize,
+    template: Value,
+) -> Result<Job<'w>> {
+    let mut spec = patient(tasks, template);
+    spec["expectedTaskDuration"] = json!("40s");
     Job::submit(world, name, spec).await
 }
 
@@ -224,7 +241,7 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
         let nodes = world.cluster.node_names().await?.len();
         let mut template = large(world, "sleep 40").await?;
         template["metadata"]["annotations"]["shed.dev/kwok-run-ms"] = json!("40000");
-        let first = submit(world, "first", nodes + 2, template.clone()).await?;
+        let first = submit_known(world, "first", nodes + 2, template.clone()).await?;
         first.wait_running(nodes).await?;
         let told = first
             .wait_true(api::ATTEMPTS_BLOCKED, reason::UNSCHEDULABLE, UNPLACEABLE)
@@ -234,7 +251,7 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
             .message;
         ensure!(message.contains("Insufficient cpu"), "{message}");
         assert_eq!(status(&told).phase.as_deref(), Some("Running"));
-        let second = submit(world, "second", 1, template).await?;
+        let second = submit_known(world, "second", 1, template).await?;
         tokio::time::sleep(WATCHED).await;
         assert_eq!(
             second.pods_ever().len(),
