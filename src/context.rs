@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod creation;
+pub mod done_writes;
 pub mod event_budget;
 pub mod feasibility;
 mod observation;
@@ -24,6 +25,7 @@ use crate::clock::Clock;
 use crate::cluster::{Stores, job_version, version};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::context::creation::Creations;
+use crate::context::done_writes::DoneWrites;
 use crate::context::event_budget::EventBudget;
 use crate::context::feasibility::Told;
 use crate::context::placement::Placement;
@@ -114,6 +116,10 @@ pub struct ReconcileMemo {
     pub pocd_written: Option<Instant>,
     /// When its ledger was last written, and how much that was.
     pub last_write: Option<LastWrite>,
+    /// Since when a write waits for more of its kind.
+    pub merges_since: Option<Instant>,
+    /// Deletes and releases of its pods that the watch has not shown yet.
+    pub done_writes: DoneWrites,
     /// Whether shed has checked its template for reserved labels and reported them.
     pub reserved_told: bool,
     /// Whether shed has reported that the job's object is too large to be written.

@@ -58,6 +58,8 @@ impl PodLike for DynamicObject {}
 /// Result of deletes or releases.
 #[derive(Debug, Default)]
 pub struct Written {
+    /// The uids of the pods whose write is done.
+    pub done: Vec<String>,
     /// The first failure that is worth another try.
     pub failure: Option<kube::Error>,
     /// Whether time ran out before all were begun.
@@ -144,14 +146,14 @@ impl<'a> PodWriter<'a> {
                 return Err(None);
             }
             let written = insist(api, write, pod, self.metrics).await;
-            written.map_err(Some)
+            written.map(|()| pod.uid.clone()).map_err(Some)
         });
         let mut written = Written::default();
         let mut calls = futures::stream::iter(calls.collect::<Vec<_>>());
         let mut answers = std::pin::pin!(calls.by_ref().buffer_unordered(WRITES_AT_ONCE));
         while let Some(answer) = answers.next().await {
             match answer {
-                Ok(()) => {}
+                Ok(uid) => written.done.push(uid),
                 Err(None) => written.is_cut_short = true,
                 Err(Some(error)) => {
                     written.failure.get_or_insert(error);

@@ -11,7 +11,7 @@ use crate::attempt_pod::{self, preference};
 use crate::cluster::pod::AttemptId;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::{Pass, answers};
-use crate::reconcile::pod_writer::{self, PodWriter};
+use crate::reconcile::pod_writer::{self, PodWriter, Written};
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, claims, range, refused_writes, reserved_keys};
 use crate::validate::ValidatedJob;
@@ -41,8 +41,7 @@ pub(super) async fn carry_out(
     };
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
-    let deleted = writer.delete(&api, &step.deletes).await;
-    let released = writer.release(&api, &step.releases).await;
+    let (deleted, released) = stop(context, pass, step, writer, &api).await;
     let created = match mirrored {
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
@@ -59,6 +58,34 @@ pub(super) async fn carry_out(
         .and(released.map_or(Ok(()), |error| Err(Error::Release(error))))
         .and(created)
         .map(|created| is_cut_short || created)
+}
+
+/// Deletes and releases, each once as far as this process remembers.
+async fn stop(
+    context: &ReconcileContext,
+    pass: &Pass,
+    step: &Step,
+    writer: PodWriter<'_>,
+    api: &Api<Pod>,
+) -> (Written, Written) {
+    let (memos, job) = (&context.shared.memos, &pass.view.job.uid);
+    let ticks = context.shared.clock.ticks();
+    let (deletes, releases) = memos.look(job, |memo| {
+        let done = &mut memo.reconcile.done_writes;
+        (
+            done.deletes.to_send(&step.deletes, ticks),
+            done.releases.to_send(&step.releases, ticks),
+        )
+    });
+    let mut deleted = writer.delete(api, &deletes).await;
+    let mut released = writer.release(api, &releases).await;
+    let ticks = context.shared.clock.ticks();
+    memos.look(job, |memo| {
+        let done = &mut memo.reconcile.done_writes;
+        done.deletes.note(deleted.done.drain(..), ticks);
+        done.releases.note(released.done.drain(..), ticks);
+    });
+    (deleted, released)
 }
 
 async fn create(
