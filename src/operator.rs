@@ -24,7 +24,7 @@ use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, ClonePriority};
 use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
-use crate::context::spacing::LedgerRate;
+use crate::context::spacing::{LedgerRate, MERGE_WAIT};
 use crate::context::{Context, Memos};
 use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
@@ -320,6 +320,7 @@ async fn context(
         passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
         write_places: WritePlaces::default(),
         ledger_rate: LedgerRate::default(),
+        merge_wait: MERGE_WAIT,
         companion_failures: CompanionFailures::default(),
     })
 }

@@ -1,11 +1,13 @@
 //! When a job's ledger may be written: each write carries the whole ledger, so writes are spaced by their
 //! size. Stops, fates and commit grants are urgent: they wait for at most a quarter of a second behind the job's
 //! last write, and go together. Everything else waits until the job's last write is paid for, and until the
-//! bytes per second of all jobs are below their bound. Pure; instants are of the process's own clock.
+//! bytes per second of all jobs are below their bound. Wins wait for more of their kind, as the Job controller's do.
+//! Pure; instants are of the process's own clock.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shed_core::plan::Outcome;
 use shed_core::time::{Instant, Span};
 
 use crate::job::notice::Notice;
@@ -23,6 +25,8 @@ const SHARE_KEPT: f64 = 0.8;
 const URGENT_WAIT: Span = Span(250);
 /// Longest wait of any write for the job's own last one, and for the writes of all jobs.
 const WAIT_MAX: Span = Span::from_seconds(2);
+/// How long a write that nothing follows waits for more of its kind, from the first pass that found it.
+pub const MERGE_WAIT: Span = Span::from_seconds(1);
 
 /// A job's last write of its ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,23 @@ pub fn is_urgent(notices: &[Notice]) -> bool {
         | Notice::Won { .. }
         | Notice::Counted { .. }
         | Notice::TaskFailed { .. }
+        | Notice::Unrecorded { .. } => false,
+    })
+}
+
+/// Whether nothing follows from the result of a step but a status that users read. A launch, a failure that may be
+/// retried, and all that is urgent are written at once.
+#[must_use]
+pub fn can_merge(notices: &[Notice]) -> bool {
+    notices.iter().all(|notice| match notice {
+        Notice::Won { .. } => true,
+        Notice::Counted { outcome, .. } => *outcome == Outcome::Superseded,
+        Notice::Launched { .. }
+        | Notice::Killed { .. }
+        | Notice::Granted { .. }
+        | Notice::TaskFailed { .. }
+        | Notice::Ending(_)
+        | Notice::Finished(_)
         | Notice::Unrecorded { .. } => false,
     })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kube::Client;
+use shed_core::time::Span;
 
 use crate::attempt_pod::ClonePriority;
 use crate::context::Context;
@@ -32,6 +33,8 @@ pub struct ReconcileContext {
     pub write_places: WritePlaces,
     /// The write rate of all ledgers.
     pub ledger_rate: LedgerRate,
+    /// How long a write of a ledger that nothing follows waits for more of its kind.
+    pub merge_wait: Span,
     /// Priority of clones.
     pub clone_priority: Option<ClonePriority>,
     /// Jobs whose companions cannot be created; shed can lose them.

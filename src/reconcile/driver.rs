@@ -24,7 +24,7 @@ use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
 use crate::job::view::{JobView, Sighting};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
-use crate::reconcile::record::{record, refuse_spec, stand_aside};
+use crate::reconcile::record::{can_merge, record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{
     Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered_writes,
@@ -190,6 +190,7 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
         bounds: Some(pass.bounds),
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
+    step.can_merge = can_merge(pass, &step);
     step
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::EventType;
+use shed_core::snapshot::Resume;
 use shed_core::time::Instant;
 
 mod write;
@@ -29,6 +30,7 @@ use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, companions, events, job_status, status};
+use crate::validate::DeadlineRule;
 
 pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
@@ -69,6 +71,7 @@ pub(super) async fn record(
     let old = pass.owner.status.clone().unwrap_or_default();
     let (mut status, blocked, verdict) = render(context, pass, step, &old);
     if status == old {
+        merge_no_more(context, pass);
         return Ok(Arc::clone(&pass.owner));
     }
     if let Some(until) = wait(context, pass, step, &old, &status) {
@@ -92,6 +95,7 @@ pub(super) async fn record(
     context.shared.memos.with(&pass.view.job.uid, |memo| {
         memo.reconcile.too_large_told = false;
         memo.reconcile.last_write = Some(last_write);
+        memo.reconcile.merges_since = None;
         let new = written.status.as_ref();
         let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
         if new.map(figures) != Some(figures(&old)) {
@@ -182,9 +186,16 @@ impl Remembered {
     }
 }
 
+fn merge_no_more(context: &ReconcileContext, pass: &Pass) {
+    let memos = &context.shared.memos;
+    memos.look(&pass.view.job.uid, |memo| {
+        memo.reconcile.merges_since = None;
+    });
+}
+
 /// Until when a write waits, by the process's own clock, if it waits. Urgent writes wait only
 /// briefly, and so do writes with a condition that turned. Only this wait limits how often such a
-/// job is written.
+/// job is written. Writes that nothing follows wait for more of their kind.
 fn wait(
     context: &ReconcileContext,
     pass: &Pass,
@@ -201,8 +212,34 @@ fn wait(
     let own = last.map(|last| last.next(is_urgent));
     let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
     let all = (!is_urgent).then(all).flatten();
-    let until = own.into_iter().chain(all).max();
+    let merged = step.can_merge.then(|| {
+        let memos = &context.shared.memos;
+        let since = memos.look(&pass.view.job.uid, |memo| {
+            *memo.reconcile.merges_since.get_or_insert(ticks)
+        });
+        since.plus(context.merge_wait)
+    });
+    let until = own.into_iter().chain(all).chain(merged).max();
     until.filter(|until| *until > ticks)
+}
+
+/// Whether a write may wait for more of its kind: nothing waits for it, neither a pod nor a task nor the user who has
+/// changed the job. Parts of divided tasks follow from each other.
+pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
+    let (job, before) = (&pass.view.job, &pass.view.ledger);
+    let starts_clock = before.first_pass != step.ledger.first_pass
+        && matches!(job.deadline, DeadlineRule::FromStart(_));
+    let status = pass.owner.status.as_ref();
+    let is_changed = status
+        .and_then(|status| status.observed_generation)
+        .is_some_and(|generation| generation != job.generation);
+    spacing::can_merge(&step.notices)
+        && step.creates.is_empty()
+        && step.deletes.is_empty()
+        && pass.asking.is_empty()
+        && job.rules.resume != Resume::Range
+        && !starts_clock
+        && !is_changed
 }
 
 /// Whether a condition has turned, or has another reason.

@@ -58,6 +58,8 @@ pub struct Step {
     /// Number of tasks whose checkpoint does not fit and is not durable. Absent if the step did not
     /// check that.
     pub undurable: Option<usize>,
+    /// Whether the write of the ledger may wait for more of its kind.
+    pub can_merge: bool,
 }
 
 /// Settles the facts, carries out the slice, and derives the writes from the resulting ledger.

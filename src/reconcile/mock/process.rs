@@ -93,6 +93,8 @@ impl Process {
             passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
             write_places: WritePlaces::default(),
             ledger_rate: LedgerRate::default(),
+            // The conversations of most tests are about what is written, not when.
+            merge_wait: Span(0),
             clone_priority: None,
             companion_failures: Failures::default(),
         });
