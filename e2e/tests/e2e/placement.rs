@@ -71,7 +71,7 @@ async fn submit_known<'w>(
     template: Value,
 ) -> Result<Job<'w>> {
     let mut spec = patient(tasks, template);
-    spec["expectedTaskDuration"] = json!("40s");
+    spec["expectedTaskDuration"] = json!({"p50": "40s"});
     Job::submit(world, name, spec).await
 }
 
