@@ -106,6 +106,8 @@ for verb in escalate bind; do may "$operator" no "$verb" clusterroles.rbac.autho
 may "$operator" no impersonate users
 may "$operator" no create serviceaccounts --subresource token
 may "$operator" no '*' '*'
+# Its requests do not wait with those of all service accounts.
+has "flow_schema=\"$release-$system\"" "the operator's FlowSchema" kubectl get --raw /metrics
 
 # What users get by the cluster's own roles.
 kubectl --namespace "$ns" create rolebinding viewer --clusterrole view --user viewer >/dev/null
