@@ -131,7 +131,7 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 ##@ Measure
 
-.PHONY: bench bench-planner league frontier
+.PHONY: bench bench-planner league frontier profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
 	cargo bench --locked --package shed-papers --bench dollymp
@@ -143,6 +143,9 @@ league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRA
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
 	crates/shed-lab/frontier.sh
+
+profile: ## Flame graphs of the simulator and of the operator under a bench (needs perf)
+	e2e/profile.sh
 
 ##@ Release
 
