@@ -131,7 +131,7 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 ##@ Measure
 
-.PHONY: bench bench-planner league frontier profile
+.PHONY: bench bench-planner bench-scale league frontier profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
 	cargo bench --locked --package shed-papers --bench dollymp
@@ -139,6 +139,10 @@ bench: ## Time of passes and optimizers, allocations, distance of each optimizer
 bench-planner: ## What a planning pass of the operator costs, part by part, against the size of the cluster
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
 	  --ignored --nocapture what_a_pass_costs
+BENCH_SCALE ?=
+bench-scale: ## shed compared with the built-in Job controller: requests, CPU, memory (BENCH_SCALE="--size 200x10 --repeat 1" changes it; continues after a stop)
+	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
+	e2e/bench-scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" $(BENCH_SCALE)
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)

@@ -1,6 +1,7 @@
 //! Harness that the end-to-end tests and the demo share: a cluster to run on, with the operator
 //! installed, and waiting for what should come true there.
 
+pub mod bench_scale;
 pub mod campaign;
 pub mod cluster;
 pub mod command;
@@ -10,6 +11,7 @@ pub mod host_operator;
 pub mod jobs;
 pub mod operator;
 pub mod picture;
+pub mod process;
 pub mod quality;
 pub mod replicas;
 pub mod rights;

@@ -5,8 +5,8 @@ mod large;
 mod many;
 mod meter;
 mod outcome;
-mod stage;
-mod subject;
+pub(crate) mod stage;
+pub(crate) mod subject;
 mod tenant;
 
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::meter::Counts;
-use super::subject::Taken;
+use crate::process::Taken;
 
 /// One phase of a scenario.
 pub struct Phase {

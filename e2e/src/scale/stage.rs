@@ -233,7 +233,7 @@ impl<'o> Stage<'o> {
         for name in &self.namespaces {
             let (jobs, now) = (self.jobs(name), DeleteParams::background());
             drop(jobs.delete_collection(&now, &ListParams::default()).await?);
-            self.free_pods(name).await?;
+            free_pods(&self.client, name).await?;
             drop(all.delete(name, &now).await?);
         }
         for name in &self.namespaces {
@@ -241,26 +241,31 @@ impl<'o> Stage<'o> {
         }
         Ok(())
     }
+}
 
-    async fn free_pods(&self, namespace: &str) -> Result<()> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        let mut page = ListParams::default().limit(PAGE);
-        loop {
-            let list = pods.list_metadata(&page).await?;
-            let parameters = PatchParams::default();
-            let freed = list.items.iter().map(|pod| {
-                let (pods, name, none, parameters) = (&pods, pod.name_any(), &none, &parameters);
-                async move { drop(pods.patch(&name, parameters, none).await) }
-            });
-            stream::iter(freed)
-                .buffer_unordered(AT_ONCE)
-                .collect::<()>()
-                .await;
-            match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => page = page.continue_token(&token),
-                None => return Ok(()),
-            }
+/// Takes the finalizers off all pods of a namespace: pods that wait for a stopped controller would stay without end.
+///
+/// # Errors
+/// If the apiserver doesn't answer.
+pub(crate) async fn free_pods(client: &Client, namespace: &str) -> Result<()> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = pods.list_metadata(&page).await?;
+        let parameters = PatchParams::default();
+        let held = list.items.iter().filter(|pod| !pod.finalizers().is_empty());
+        let freed = held.map(|pod| {
+            let (pods, name, none, parameters) = (&pods, pod.name_any(), &none, &parameters);
+            async move { drop(pods.patch(&name, parameters, none).await) }
+        });
+        stream::iter(freed)
+            .buffer_unordered(AT_ONCE)
+            .collect::<()>()
+            .await;
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(()),
         }
     }
 }

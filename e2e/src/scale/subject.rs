@@ -1,5 +1,4 @@
-//! The operator under measurement: a process of this machine whose memory and time are read from
-//! /proc.
+//! The operator under measurement: a process of this machine.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,31 +12,20 @@ use crate::campaign::operator::kubeconfig_for;
 use crate::cluster::PROXY_VARIABLES;
 use crate::command::repository;
 use crate::host_operator::{free_address, is_ready};
+use crate::process::{Taken, taken};
 use crate::wait;
 
 /// Large lists take their time.
 const READY_WITHIN: Duration = Duration::from_secs(300);
-/// Ticks of /proc/PID/stat in a second.
-const TICKS: f64 = 100.0;
 
 /// A running operator.
 pub struct Subject {
     child: Child,
-    pid: u32,
+    /// Its process.
+    pub pid: u32,
     /// Where it serves its metrics.
     pub http: SocketAddr,
     log: PathBuf,
-}
-
-/// The resource use of a process so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Taken {
-    /// Memory now, in KiB.
-    pub rss: u64,
-    /// Most memory so far, in KiB.
-    pub peak: u64,
-    /// CPU time, in seconds.
-    pub cpu: f64,
 }
 
 impl Subject {
@@ -48,13 +36,21 @@ impl Subject {
     pub async fn start(program: &Path, apiserver: SocketAddr, folder: &Path) -> Result<Self> {
         let kubeconfig = folder.join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_for(apiserver))?;
+        Self::start_with(program, &kubeconfig, folder).await
+    }
+
+    /// Starts an operator with a kubeconfig of the caller's, and waits for its first lists.
+    ///
+    /// # Errors
+    /// If it does not start or become ready.
+    pub async fn start_with(program: &Path, kubeconfig: &Path, folder: &Path) -> Result<Self> {
         let (http, log) = (free_address()?, folder.join("operator.log"));
         let mut command = Command::new(program);
         command
             .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
             .arg("--leader-elect=false")
             .args(["--http-address", &http.to_string()])
-            .env("KUBECONFIG", &kubeconfig)
+            .env("KUBECONFIG", kubeconfig)
             // Fake pods answer on this machine.
             .env("SHED_POLL_LOOPBACK", "true")
             .stdin(Stdio::null())
@@ -87,18 +83,8 @@ impl Subject {
     /// # Errors
     /// If it is gone.
     pub fn taken(&self) -> Result<Taken> {
-        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.pid));
-        let (status, stat) = (read("status")?, read("stat")?);
-        ensure!(
-            !status.contains("State:\tZ"),
-            "the operator ended by itself: {}",
-            self.log.display()
-        );
-        Ok(Taken {
-            rss: kibibytes(&status, "VmRSS:")?,
-            peak: kibibytes(&status, "VmHWM:")?,
-            cpu: cpu_seconds(&stat)?,
-        })
+        taken(self.pid)
+            .with_context(|| format!("the operator, whose log is {}", self.log.display()))
     }
 
     /// How many lines of its log say that an object is too large for etcd or the apiserver.
@@ -127,27 +113,6 @@ impl Subject {
     }
 }
 
-fn kibibytes(status: &str, field: &str) -> Result<u64> {
-    let mut lines = status.lines();
-    let line = lines.find_map(|line| line.strip_prefix(field));
-    let value = line.and_then(|line| line.split_whitespace().next());
-    Ok(value
-        .with_context(|| format!("no {field} of the operator"))?
-        .parse()?)
-}
-
-/// The 14th and 15th fields; the second one may hold spaces.
-fn cpu_seconds(stat: &str) -> Result<f64> {
-    let (_, fields) = stat.rsplit_once(')').context("no fields of the operator")?;
-    let ticks: Vec<f64> = fields
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(str::parse)
-        .collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<f64>() / TICKS)
-}
-
 /// Most memory that the chart lets the operator have, in KiB.
 ///
 /// # Errors
@@ -166,14 +131,6 @@ pub fn memory_limit() -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_and_time_are_read_from_what_the_kernel_says() {
-        let status = "Name:\tshed\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\n";
-        assert_eq!(kibibytes(status, "VmHWM:").unwrap(), 2048);
-        let stat = "7 (a b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0";
-        assert!((cpu_seconds(stat).unwrap() - 3.0).abs() < 1e-9);
-    }
 
     #[test]
     fn the_chart_limits_memory() {

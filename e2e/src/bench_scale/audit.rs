@@ -1,0 +1,310 @@
+//! Requests counted from the apiserver's audit log, while that is written.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::identity::OPERATOR_USER;
+
+/// The operator among the agents.
+pub const SHED: &str = "shed";
+/// The built-in Job controller among the agents.
+pub const JOB_CONTROLLER: &str = "job-controller";
+/// Requests of a client without a name: this program's.
+const BENCH: &str = "bench";
+
+/// The kind of a request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    /// The client.
+    pub agent: String,
+    /// As RBAC names it.
+    pub verb: String,
+    /// With its subresource, if it has one.
+    pub resource: String,
+    /// HTTP status of the answer.
+    pub code: u16,
+}
+
+/// Counted requests.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// By kind.
+    pub counts: BTreeMap<Request, u64>,
+    /// Writes to objects of the watched namespace.
+    pub writes: u64,
+    /// When the apiserver received the last of them from shed or the Job controller, as it writes instants.
+    pub last_write: Option<String>,
+}
+
+/// Follows the audit log of a cluster of this machine.
+pub struct AuditLog {
+    path: PathBuf,
+    reader: BufReader<File>,
+    /// A line whose end is not written yet.
+    part: String,
+}
+
+impl AuditLog {
+    /// Opens the log next to a local cluster's kubeconfig, at its present end.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn at_end(kubeconfig: &Path) -> Result<Self> {
+        let path = kubeconfig.with_file_name("audit.log");
+        let mut reader = open(&path)?;
+        reader.seek(SeekFrom::End(0))?;
+        let part = String::new();
+        Ok(Self { path, reader, part })
+    }
+
+    /// Counts what was written since the last call.
+    ///
+    /// # Errors
+    /// If the log can't be read, or has a line that is not an audit event.
+    pub fn count(&mut self, namespace: &str, tally: &mut Tally) -> Result<()> {
+        loop {
+            self.read_to_end(namespace, tally)?;
+            if !self.is_rotated()? {
+                return Ok(());
+            }
+            // Lines may have come before the log was renamed.
+            self.read_to_end(namespace, tally)?;
+            self.reader = open(&self.path)?;
+        }
+    }
+
+    fn read_to_end(&mut self, namespace: &str, tally: &mut Tally) -> Result<()> {
+        while self.reader.read_line(&mut self.part)? > 0 {
+            if self.part.ends_with('\n') {
+                let event = serde_json::from_str(&self.part);
+                let event: Event<'_> =
+                    event.with_context(|| format!("a line of {}", self.path.display()))?;
+                tally.add(&event, namespace);
+                self.part.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the apiserver has begun another file.
+    fn is_rotated(&self) -> Result<bool> {
+        let own = self.reader.get_ref().metadata()?.ino();
+        match std::fs::metadata(&self.path) {
+            Ok(now) => Ok(now.ino() != own),
+            // Renamed, and the next file is not there yet.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).with_context(|| self.path.display().to_string()),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<BufReader<File>> {
+    let file = File::open(path).with_context(|| {
+        format!(
+            "no audit log at {}, and requests are counted from it: use a cluster that e2e/cluster/cluster brought up",
+            path.display()
+        )
+    })?;
+    Ok(BufReader::with_capacity(1 << 20, file))
+}
+
+/// The used fields of an audit event (audit.k8s.io/v1).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'l> {
+    #[serde(borrow)]
+    stage: Cow<'l, str>,
+    #[serde(borrow)]
+    verb: Cow<'l, str>,
+    #[serde(borrow)]
+    user: User<'l>,
+    #[serde(borrow, default)]
+    user_agent: Cow<'l, str>,
+    #[serde(borrow)]
+    object_ref: Option<ObjectRef<'l>>,
+    response_status: Option<ResponseStatus>,
+    #[serde(borrow)]
+    request_received_timestamp: Cow<'l, str>,
+}
+
+#[derive(Deserialize)]
+struct User<'l> {
+    #[serde(borrow, default)]
+    username: Cow<'l, str>,
+}
+
+#[derive(Deserialize)]
+struct ObjectRef<'l> {
+    #[serde(borrow, default)]
+    resource: Cow<'l, str>,
+    #[serde(borrow, default)]
+    subresource: Cow<'l, str>,
+    #[serde(borrow, default)]
+    namespace: Cow<'l, str>,
+}
+
+#[derive(Deserialize)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
+}
+
+impl Tally {
+    fn add(&mut self, event: &Event<'_>, namespace: &str) {
+        // A watch has an event at its start and one at its end; it counts at its start.
+        let counted = match &*event.verb {
+            "watch" => "ResponseStarted",
+            _ => "ResponseComplete",
+        };
+        let Some(object) = event.object_ref.as_ref().filter(|_| event.stage == counted) else {
+            return;
+        };
+        let resource = match &*object.subresource {
+            "" => object.resource.to_string(),
+            part => format!("{}/{part}", object.resource),
+        };
+        let request = Request {
+            agent: agent(&event.user.username, &event.user_agent),
+            verb: event.verb.to_string(),
+            resource,
+            code: event.response_status.as_ref().map_or(0, |own| own.code),
+        };
+        if is_write(&request.verb) && object.namespace == namespace {
+            self.writes += 1;
+            if matches!(request.agent.as_str(), SHED | JOB_CONTROLLER) {
+                let last = self.last_write.take().unwrap_or_default();
+                let at = event.request_received_timestamp.to_string();
+                self.last_write = Some(last.max(at));
+            }
+        }
+        *self.counts.entry(request).or_default() += 1;
+    }
+}
+
+/// Whether a verb changes objects.
+#[must_use]
+pub fn is_write(verb: &str) -> bool {
+    !matches!(verb, "get" | "list" | "watch")
+}
+
+/// A short name of a client.
+fn agent(user: &str, user_agent: &str) -> String {
+    if user == OPERATOR_USER {
+        return SHED.to_owned();
+    }
+    let account = user.strip_prefix("system:serviceaccount:kube-system:");
+    let component = account.or_else(|| user.strip_prefix("system:"));
+    // Administrators are told apart by what they call themselves, such as kwok/v0.8.0 (linux/amd64).
+    let program = user_agent.split('/').next().unwrap_or_default();
+    match component.filter(|name| !name.contains(':')) {
+        Some(name) => name.to_owned(),
+        None if program.is_empty() => BENCH.to_owned(),
+        None => program.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(user: &str, verb: &str, resource: [&str; 2], second: u32) -> String {
+        let stage = if verb == "watch" {
+            "ResponseStarted"
+        } else {
+            "ResponseComplete"
+        };
+        let mut event = json!({"stage": stage, "verb": verb, "user": {"username": user},
+            "objectRef": {"resource": resource[0], "namespace": "n"}, "responseStatus": {"code": 200},
+            "requestReceivedTimestamp": format!("2030-01-01T00:00:{second:02}.000000Z")});
+        if !resource[1].is_empty() {
+            event["objectRef"]["subresource"] = json!(resource[1]);
+        }
+        format!("{event}\n")
+    }
+
+    fn kubeconfig(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("shed-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join("kubeconfig")
+    }
+
+    fn count(tally: &Tally, agent: &str, verb: &str, resource: &str) -> u64 {
+        let own = tally.counts.iter().filter(|(request, _)| {
+            (
+                request.agent.as_str(),
+                request.verb.as_str(),
+                request.resource.as_str(),
+            ) == (agent, verb, resource)
+        });
+        own.map(|(_, count)| count).sum()
+    }
+
+    #[test]
+    fn a_missing_log_is_named_with_what_to_do() {
+        let error = AuditLog::at_end(Path::new("/nowhere/kubeconfig"))
+            .err()
+            .unwrap();
+        let said = format!("{error:#}");
+        assert!(
+            said.contains("/nowhere/audit.log") && said.contains("cluster"),
+            "{said}"
+        );
+    }
+
+    /// Also lines of which only a part is there at first.
+    #[test]
+    fn requests_are_counted_across_a_rotation_by_agent_verb_and_resource() {
+        let kubeconfig = kubeconfig("audit");
+        let path = kubeconfig.with_file_name("audit.log");
+        std::fs::write(&path, line(OPERATOR_USER, "create", ["pods", ""], 1)).unwrap();
+        let mut log = AuditLog::at_end(&kubeconfig).unwrap();
+        let mut tally = Tally::default();
+        let mut file = File::options().append(true).open(&path).unwrap();
+        let whole = line(OPERATOR_USER, "patch", ["deadlinejobs", "status"], 2);
+        let (begin, end) = whole.split_at(40);
+        file.write_all(begin.as_bytes()).unwrap();
+        log.count("n", &mut tally).unwrap();
+        assert!(tally.counts.is_empty(), "half a line is no request");
+        file.write_all(end.as_bytes()).unwrap();
+        std::fs::rename(&path, kubeconfig.with_file_name("audit-old.log")).unwrap();
+        let controller = "system:serviceaccount:kube-system:job-controller";
+        let next = [
+            line(controller, "create", ["pods", ""], 4),
+            line(controller, "create", ["pods", ""], 3),
+            line("system:kube-scheduler", "watch", ["pods", ""], 5),
+            line("admin", "create", ["jobs", ""], 6),
+        ];
+        std::fs::write(&path, next.concat()).unwrap();
+        log.count("n", &mut tally).unwrap();
+        assert_eq!(count(&tally, SHED, "create", "pods"), 0, "before the begin");
+        assert_eq!(count(&tally, SHED, "patch", "deadlinejobs/status"), 1);
+        assert_eq!(count(&tally, JOB_CONTROLLER, "create", "pods"), 2);
+        assert_eq!(count(&tally, "kube-scheduler", "watch", "pods"), 1);
+        assert_eq!(count(&tally, BENCH, "create", "jobs"), 1);
+        assert_eq!(tally.writes, 4);
+        let last = tally.last_write.as_deref();
+        assert_eq!(last, Some("2030-01-01T00:00:04.000000Z"));
+        std::fs::remove_dir_all(kubeconfig.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn clients_have_short_names() {
+        assert_eq!(agent("admin", "kwok/v0.8.0 (linux/amd64)"), "kwok");
+        assert_eq!(agent("system:apiserver", "kube-apiserver/v1"), "apiserver");
+        let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
+        assert_eq!(agent(collector, "x"), "generic-garbage-collector");
+        let foreign = "system:serviceaccount:other:thing";
+        assert_eq!(agent(foreign, "thing/1"), "thing");
+    }
+}

@@ -1,0 +1,281 @@
+//! shed compared with the built-in Job controller: the same pods under both, in turn, on a real control plane with
+//! fake nodes. Requests are counted from the apiserver's audit log; CPU and memory are those of the processes.
+
+pub mod audit;
+mod identity;
+pub mod load;
+pub mod results;
+mod run;
+mod summary;
+mod window;
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use jiff::Timestamp;
+
+use self::load::{Kind, Size};
+use self::results::{Figures, Key, Line};
+use self::run::{Bench, Load};
+use crate::cluster::{Cluster, Nodes};
+use crate::command::run;
+use crate::host_operator;
+use crate::scale::subject::Subject;
+
+/// Compares shed with the built-in Job controller.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "bench_scale")]
+pub struct Options {
+    /// Loads: number of jobs x tasks of each.
+    #[arg(long, value_delimiter = ',', default_value = "1x1000,200x10")]
+    pub size: Vec<Size>,
+    /// Kinds of jobs. Ratios need `job`.
+    #[arg(long, value_delimiter = ',', default_value = "job,disabled")]
+    pub kind: Vec<Kind>,
+    /// Repetitions of each size, interleaved: all kinds once, then all kinds again.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+    /// File of finished runs. Those that it has are not repeated.
+    #[arg(long, default_value = "target/bench-scale/runs.jsonl")]
+    pub results: PathBuf,
+    /// The operator's program. Default: the one that was built with this program.
+    #[arg(long, value_name = "PATH")]
+    pub operator: Option<PathBuf>,
+    /// How long one run may take, in seconds.
+    #[arg(long, default_value_t = 1800)]
+    pub run_seconds: u64,
+    /// Only check the options.
+    #[arg(long)]
+    pub check: bool,
+}
+
+impl Options {
+    fn keys(&self) -> Vec<(Key, Size, Kind)> {
+        let mut keys = Vec::new();
+        for size in &self.size {
+            for repetition in 1..=self.repeat {
+                for kind in &self.kind {
+                    let (of_size, of_kind) = (size.name(), kind.name());
+                    let key = Key {
+                        size: of_size,
+                        repetition,
+                        kind: of_kind,
+                    };
+                    keys.push((key, *size, *kind));
+                }
+            }
+        }
+        keys
+    }
+}
+
+/// Goes through the runs that are not in the results yet; true if none failed.
+///
+/// # Errors
+/// If there is no cluster to run on, or the results can't be read or written.
+pub async fn bench_scale(options: &Options) -> Result<bool> {
+    let known = results::read(&options.results)?;
+    let program = match &options.operator {
+        Some(program) => std::path::absolute(program)?,
+        None => host_operator::program()?,
+    };
+    let operator = fingerprint(&program)?;
+    results::ensure_operator(&known, &operator, &options.results)?;
+    if options.check {
+        return Ok(true);
+    }
+    let cluster = Cluster::bring_up().await?;
+    ensure!(
+        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
+        "this needs the local cluster with fake nodes: run e2e/bench-scale.sh, which starts one"
+    );
+    run::ensure_capacity(&cluster.client(), &options.size).await?;
+    let kubernetes = cluster.client().apiserver_version().await?.git_version;
+    let session = Session {
+        bench: Bench {
+            client: cluster.client(),
+            kubeconfig: cluster.kubeconfig().to_owned(),
+            limit: Duration::from_secs(options.run_seconds),
+        },
+        program,
+        folder: cluster.kubeconfig().with_file_name("bench"),
+    };
+    session.prepare().await?;
+    let template = Line {
+        revision: revision().await?,
+        operator,
+        kubernetes,
+        ..Line::default()
+    };
+    let lines = all_runs(options, &session, known, &template).await?;
+    println!("{}", summary::table(&lines));
+    Ok(lines.values().all(|line| line.failure.is_none()))
+}
+
+/// Does the runs that are missing, and returns them with the others that were asked for.
+async fn all_runs(
+    options: &Options,
+    session: &Session,
+    known: BTreeMap<Key, Line>,
+    template: &Line,
+) -> Result<BTreeMap<Key, Line>> {
+    let keys = options.keys();
+    let is_done = |key: &Key| known.get(key).is_some_and(|line| line.failure.is_none());
+    let done = keys.iter().filter(|(key, ..)| is_done(key)).count();
+    let (all, file) = (keys.len(), options.results.display());
+    eprintln!("bench_scale: {done} of {all} runs are in {file}");
+    let mut lines = BTreeMap::new();
+    for (key, size, kind) in keys {
+        if is_done(&key) {
+            lines.extend(known.get(&key).map(|line| (key, line.clone())));
+            continue;
+        }
+        eprintln!(
+            "bench_scale: {} {} #{}",
+            size.name(),
+            kind.name(),
+            key.repetition
+        );
+        let mut line = Line {
+            key: key.clone(),
+            ..template.clone()
+        };
+        match session.run(size, kind).await {
+            Ok(figures) => line.figures = Some(figures),
+            Err(error) => {
+                eprintln!("bench_scale: it failed: {error:#}");
+                line.failure = Some(format!("{error:#}"));
+            }
+        }
+        line.ended = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        results::append(&options.results, &line)?;
+        lines.insert(key, line);
+    }
+    Ok(lines)
+}
+
+/// A cluster and an operator's program.
+struct Session {
+    bench: Bench,
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Session {
+    async fn prepare(&self) -> Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        let bench = &self.bench;
+        identity::write_kubeconfig(
+            &bench.client,
+            &bench.kubeconfig,
+            &self.operator_kubeconfig(),
+        )
+        .await
+    }
+
+    fn operator_kubeconfig(&self) -> PathBuf {
+        self.folder.join("operator-kubeconfig")
+    }
+
+    /// One run next to an operator of its own.
+    async fn run(&self, size: Size, kind: Kind) -> Result<Figures> {
+        let load = Load::prepare(&self.bench, size, kind).await?;
+        let went = self.measure(&load).await;
+        load.remove().await?;
+        went
+    }
+
+    async fn measure(&self, load: &Load<'_>) -> Result<Figures> {
+        let subject =
+            Subject::start_with(&self.program, &self.operator_kubeconfig(), &self.folder).await?;
+        let mut pids = window::components(&self.bench.kubeconfig)?;
+        pids.insert(audit::SHED.to_owned(), subject.pid);
+        let figures = load.measure(&pids).await;
+        subject.stop().await?;
+        figures
+    }
+}
+
+/// Identifies a program by its content.
+fn fingerprint(program: &std::path::Path) -> Result<String> {
+    let bytes = std::fs::read(program).with_context(|| program.display().to_string())?;
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// The checked out revision.
+async fn revision() -> Result<String> {
+    let words = [
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=8",
+        "--exclude=*",
+    ];
+    run("git", &words)
+        .await
+        .context("asking git for the revision")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn kinds_are_interleaved_within_each_size() {
+        let arguments = [
+            "b",
+            "--size",
+            "200x10,1x1000",
+            "--repeat",
+            "2",
+            "--kind",
+            "job,adopted",
+        ];
+        let keys = Options::try_parse_from(arguments).unwrap().keys();
+        let order: Vec<String> = keys
+            .iter()
+            .map(|(key, ..)| format!("{} {} {}", key.size, key.repetition, key.kind))
+            .collect();
+        assert_eq!(
+            order[..5],
+            [
+                "200x10 1 job",
+                "200x10 1 adopted",
+                "200x10 2 job",
+                "200x10 2 adopted",
+                "1x1000 1 job"
+            ]
+        );
+        assert_eq!(order.len(), 8);
+    }
+
+    #[test]
+    fn a_wrong_size_or_kind_is_answered_with_the_valid_ones() {
+        for (wrong, valid) in [
+            (["--size", "2x2"], "200x10"),
+            (["--kind", "pods"], "adopted"),
+        ] {
+            let arguments = [&["bench_scale"][..], &wrong].concat();
+            let error = Options::try_parse_from(arguments).unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains(wrong[1]) && said.contains(valid), "{said}");
+        }
+    }
+
+    #[test]
+    fn every_size_has_a_name_of_its_own() {
+        let names: Vec<String> = Size::value_variants()
+            .iter()
+            .map(|size| size.name())
+            .collect();
+        assert_eq!(names, ["1x1000", "1x10000", "200x10", "1000x10", "100x100"]);
+    }
+}

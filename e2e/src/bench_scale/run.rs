@@ -1,0 +1,307 @@
+//! One run: jobs are created in a namespace of their own, complete, and are removed again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::ApiResource;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use shed::api::DeadlineJob;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::audit::Tally;
+use super::load::{Kind, Size};
+use super::results::{Bytes, Figures};
+use super::window::{Pids, Window};
+use crate::scale::stage::free_pods;
+use crate::wait::{self, Seen};
+
+/// Jobs that are created at once.
+const AT_ONCE: usize = 16;
+/// How often the audit log is read.
+const LOOK: Duration = Duration::from_millis(250);
+/// A run ends when nothing in its namespace was written for this long.
+const QUIET: Duration = Duration::from_secs(3);
+/// Objects of a page.
+const PAGE: u32 = 500;
+/// How long objects may take to be gone.
+const GONE_WITHIN: Duration = Duration::from_secs(900);
+
+/// What runs share.
+pub struct Bench {
+    /// An administrator's.
+    pub client: Client,
+    /// Its kubeconfig, in the cluster's state folder.
+    pub kubeconfig: PathBuf,
+    /// How long one run may take.
+    pub limit: Duration,
+}
+
+/// A run's jobs.
+pub struct Load<'b> {
+    bench: &'b Bench,
+    size: Size,
+    kind: Kind,
+    namespace: String,
+}
+
+impl<'b> Load<'b> {
+    /// Makes the namespace.
+    ///
+    /// # Errors
+    /// If the apiserver refuses it.
+    pub async fn prepare(bench: &'b Bench, size: Size, kind: Kind) -> Result<Self> {
+        let namespace = format!("bench-{}-{}", size.name(), kind.name());
+        let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
+        let all: Api<Namespace> = Api::all(bench.client.clone());
+        all.create(&PostParams::default(), &wanted).await?;
+        let accounts: Api<ServiceAccount> = Api::namespaced(bench.client.clone(), &namespace);
+        let what = "the namespace's service account";
+        let within = Duration::from_secs(60);
+        wait::for_object(&accounts, "default", what, within, |_| true).await?;
+        Ok(Self {
+            bench,
+            size,
+            kind,
+            namespace,
+        })
+    }
+
+    fn jobs(&self) -> Api<DynamicObject> {
+        let resource = if self.kind.is_batch() {
+            ApiResource::erase::<Job>(&())
+        } else {
+            ApiResource::erase::<DeadlineJob>(&())
+        };
+        Api::namespaced_with(self.bench.client.clone(), &self.namespace, &resource)
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.bench.client.clone(), &self.namespace)
+    }
+
+    /// Runs the jobs, and measures the processes meanwhile.
+    ///
+    /// # Errors
+    /// If a job fails, or the run takes too long.
+    pub async fn measure(&self, pids: &Pids) -> Result<Figures> {
+        // The namespace's own objects are written first.
+        let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
+        timeout(self.bench.limit, self.quiet(&mut window)).await??;
+        let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
+        let went = timeout(self.bench.limit, self.complete(&mut window)).await;
+        let (wall, completed) = went.with_context(|| self.too_slow("jobs to complete"))??;
+        let went = timeout(self.bench.limit, self.released(&mut window)).await;
+        went.with_context(|| self.too_slow("pods to be released"))??;
+        let processes = window.used()?;
+        let last = window.tally.last_write.as_deref();
+        let last: Timestamp = last.context("no controller wrote anything")?.parse()?;
+        Ok(Figures {
+            tasks: self.size.tasks(),
+            wall_seconds: wall.as_secs_f64(),
+            settled_seconds: last.duration_since(completed).as_secs_f64().max(0.0),
+            window_seconds: window.elapsed().as_secs_f64(),
+            requests: requests(&window.tally),
+            processes,
+            objects: self.sizes().await?,
+            clones: 0,
+        })
+    }
+
+    fn too_slow(&self, what: &str) -> String {
+        format!("waited {:?} for the {what}", self.bench.limit)
+    }
+
+    /// Creates the jobs and waits until all are complete: how long that took, and when it was.
+    async fn complete(&self, window: &mut Window) -> Result<(Duration, Timestamp)> {
+        let began = Instant::now();
+        let mut complete = BTreeSet::new();
+        let mut seen = watcher(self.jobs(), watcher::Config::default())
+            .default_backoff()
+            .applied_objects()
+            .boxed();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let creating = self.create();
+        tokio::pin!(creating);
+        let mut is_created = false;
+        loop {
+            tokio::select! {
+                made = &mut creating, if !is_created => {
+                    made?;
+                    is_created = true;
+                }
+                // A watch that broke begins again.
+                job = seen.next() => if let Some(Ok(job)) = job && is_complete(&job)? {
+                    complete.insert(job.name_any());
+                },
+                _ = looks.tick() => drop(window.look()?),
+            }
+            if is_created && complete.len() == self.size.jobs() as usize {
+                return Ok((began.elapsed(), Timestamp::now()));
+            }
+        }
+    }
+
+    async fn create(&self) -> Result<()> {
+        let (jobs, spacing) = (self.jobs(), self.size.spacing());
+        let tasks = self.size.tasks_per_job();
+        let began = tokio::time::Instant::now();
+        let made = (0..self.size.jobs()).map(|index| {
+            let jobs = &jobs;
+            async move {
+                tokio::time::sleep_until(began + spacing * index).await;
+                let job = self.kind.manifest(&format!("job-{index}"), tasks);
+                let job: DynamicObject = serde_json::from_value(job)?;
+                drop(jobs.create(&PostParams::default(), &job).await?);
+                anyhow::Ok(())
+            }
+        });
+        stream::iter(made)
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    async fn quiet(&self, window: &mut Window) -> Result<()> {
+        while window.look()? < QUIET {
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is written and no finalizer of a controller is left on a pod.
+    async fn released(&self, window: &mut Window) -> Result<()> {
+        loop {
+            self.quiet(window).await?;
+            if self.pages(|pod| !pod.finalizers().is_empty()).await? == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(QUIET).await;
+        }
+    }
+
+    /// Counts pods for which `counts` is true.
+    async fn pages(
+        &self,
+        counts: impl Fn(&kube::core::PartialObjectMeta<Pod>) -> bool,
+    ) -> Result<usize> {
+        let mut page = ListParams::default().limit(PAGE);
+        let mut count = 0;
+        loop {
+            let list = self.pods().list_metadata(&page).await?;
+            count += list.items.iter().filter(|pod| counts(pod)).count();
+            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(count),
+            }
+        }
+    }
+
+    /// Sizes of all jobs, and of a page of pods.
+    async fn sizes(&self) -> Result<BTreeMap<String, Bytes>> {
+        let mut sizes: BTreeMap<String, Bytes> = BTreeMap::new();
+        let client = &self.bench.client;
+        let resources = [
+            ApiResource::erase::<Job>(&()),
+            ApiResource::erase::<DeadlineJob>(&()),
+            ApiResource::erase::<Pod>(&()),
+        ];
+        for resource in resources {
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(client.clone(), &self.namespace, &resource);
+            for object in api.list(&ListParams::default().limit(PAGE)).await? {
+                let bytes = u64::try_from(shed::size::bytes(&object))?;
+                sizes.entry(resource.plural.clone()).or_default().add(bytes);
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Removes all of it, also after a run that broke off.
+    ///
+    /// # Errors
+    /// If something stays.
+    pub async fn remove(&self) -> Result<()> {
+        let client = &self.bench.client;
+        let (now, all) = (DeleteParams::background(), ListParams::default());
+        let companions: Api<DeadlineJob> = Api::namespaced(client.clone(), &self.namespace);
+        drop(self.jobs().delete_collection(&now, &all).await?);
+        drop(companions.delete_collection(&now, &all).await?);
+        let at_once = DeleteParams::default().grace_period(0);
+        wait::until("pods to be gone", GONE_WITHIN, async || {
+            free_pods(client, &self.namespace).await?;
+            drop(self.pods().delete_collection(&at_once, &all).await?);
+            let left = self.pages(|_| true).await?;
+            Ok(Seen::from_option((left == 0).then_some(()), || {
+                format!("{left} pods")
+            }))
+        })
+        .await?;
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        drop(namespaces.delete(&self.namespace, &now).await?);
+        wait::for_absence(&namespaces, &self.namespace, GONE_WITHIN).await
+    }
+}
+
+fn is_complete(job: &DynamicObject) -> Result<bool> {
+    let conditions = job.data["status"]["conditions"].as_array();
+    let has = |type_: &str| {
+        let mut all = conditions.into_iter().flatten();
+        all.any(|own| own["type"] == type_ && own["status"] == "True")
+    };
+    ensure!(
+        !has("Failed"),
+        "{} failed: {}",
+        job.name_any(),
+        job.data["status"]
+    );
+    Ok(has("Complete"))
+}
+
+fn requests(tally: &Tally) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut requests: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for (request, count) in &tally.counts {
+        let mut kind = format!("{} {}", request.verb, request.resource);
+        if request.code >= 300 {
+            kind = format!("{kind} {}", request.code);
+        }
+        let of_agent = requests.entry(request.agent.clone()).or_default();
+        *of_agent.entry(kind).or_default() += count;
+    }
+    requests
+}
+
+/// Refuses a size that the nodes have no room for.
+///
+/// # Errors
+/// If they have too little.
+pub async fn ensure_capacity(client: &Client, sizes: &[Size]) -> Result<()> {
+    let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
+    let mut capacity = 0;
+    for node in nodes.list(&ListParams::default()).await? {
+        let allocatable = node.status.and_then(|status| status.allocatable);
+        let pods = allocatable.and_then(|all| all.get("pods")?.0.parse::<u32>().ok());
+        capacity += pods.unwrap_or(0);
+    }
+    for size in sizes {
+        if size.live() > capacity {
+            bail!(
+                "the size {} has {} pods at once, and the cluster's nodes take {capacity}: set SHED_BENCH_NODES to more than {}, or choose another --size",
+                size.name(),
+                size.live(),
+                size.live() / 110
+            );
+        }
+    }
+    Ok(())
+}

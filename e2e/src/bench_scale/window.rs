@@ -1,0 +1,115 @@
+//! The time over which a run is measured: requests, CPU and memory from its begin to its end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::audit::{AuditLog, Tally};
+use super::results::Use;
+use crate::process::{Taken, reset_peak, taken};
+
+/// Processes of the cluster that are measured, as its state folder calls them.
+const COMPONENTS: [&str; 5] = [
+    "etcd",
+    "kube-apiserver",
+    CONTROLLER_MANAGER,
+    "kube-scheduler",
+    "kwok",
+];
+/// The process of the built-in Job controller, and of many others.
+pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+
+/// The measured processes by name.
+pub type Pids = BTreeMap<String, u32>;
+
+/// The processes of the local cluster whose administrator's kubeconfig this is.
+///
+/// # Errors
+/// If one was not recorded.
+pub fn components(kubeconfig: &Path) -> Result<Pids> {
+    let pid = |name: &str| {
+        let file = kubeconfig.with_file_name("pids").join(name);
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("the process of {name}: {}", file.display()))?;
+        let first = text.split_whitespace().next().unwrap_or_default();
+        let pid = first
+            .parse()
+            .with_context(|| format!("{} has no process id", file.display()))?;
+        Ok((name.to_owned(), pid))
+    };
+    COMPONENTS.into_iter().map(pid).collect()
+}
+
+/// A window that is open.
+pub struct Window {
+    began: Instant,
+    namespace: String,
+    audit: AuditLog,
+    /// Requests so far.
+    pub tally: Tally,
+    written: Instant,
+    before: BTreeMap<String, (u32, Taken)>,
+}
+
+impl Window {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If the audit log or a process is missing.
+    pub fn open(kubeconfig: &Path, namespace: &str, pids: &Pids) -> Result<Self> {
+        let audit = AuditLog::at_end(kubeconfig)?;
+        let mut before = BTreeMap::new();
+        for (name, pid) in pids {
+            reset_peak(*pid).with_context(|| name.clone())?;
+            let now = taken(*pid).with_context(|| name.clone())?;
+            before.insert(name.clone(), (*pid, now));
+        }
+        Ok(Self {
+            began: Instant::now(),
+            namespace: namespace.to_owned(),
+            audit,
+            tally: Tally::default(),
+            written: Instant::now(),
+            before,
+        })
+    }
+
+    /// Takes in the requests since the last look, and returns for how long no object of the namespace has been
+    /// written.
+    ///
+    /// # Errors
+    /// If the audit log can't be read.
+    pub fn look(&mut self) -> Result<Duration> {
+        let earlier = self.tally.writes;
+        self.audit.count(&self.namespace, &mut self.tally)?;
+        if self.tally.writes != earlier {
+            self.written = Instant::now();
+        }
+        Ok(self.written.elapsed())
+    }
+
+    /// How long it has been open.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// What each process used since it was opened.
+    ///
+    /// # Errors
+    /// If a process is gone.
+    pub fn used(&self) -> Result<BTreeMap<String, Use>> {
+        let used = |(name, (pid, before)): (&String, &(u32, Taken))| {
+            let now = taken(*pid).with_context(|| name.clone())?;
+            let used = Use {
+                cpu_seconds: now.cpu - before.cpu,
+                rss_kib: before.rss,
+                peak_kib: now.peak,
+            };
+            Ok((name.clone(), used))
+        };
+        self.before.iter().map(used).collect()
+    }
+}

@@ -1,0 +1,88 @@
+//! Resource use of processes of this machine, read from /proc.
+
+use anyhow::{Context, Result, ensure};
+
+/// Ticks of /proc/PID/stat in a second.
+const TICKS: f64 = 100.0;
+
+/// The resource use of a process so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken {
+    /// Memory now, in KiB.
+    pub rss: u64,
+    /// Most memory since the start or the last [`reset_peak`], in KiB.
+    pub peak: u64,
+    /// CPU time, in seconds.
+    pub cpu: f64,
+}
+
+/// The resource use of a process so far.
+///
+/// # Errors
+/// If it is gone.
+pub fn taken(pid: u32) -> Result<Taken> {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
+    let (status, stat) = (read("status")?, read("stat")?);
+    ensure!(!status.contains("State:\tZ"), "process {pid} has ended");
+    Ok(Taken {
+        rss: kibibytes(&status, "VmRSS:")?,
+        peak: kibibytes(&status, "VmHWM:")?,
+        cpu: cpu_seconds(&stat)?,
+    })
+}
+
+/// Makes the peak of a process's memory begin at its present memory.
+///
+/// # Errors
+/// If the process is gone, or belongs to another user.
+pub fn reset_peak(pid: u32) -> Result<()> {
+    let file = format!("/proc/{pid}/clear_refs");
+    // 5 resets the peak alone (man 5 proc_pid_clear_refs).
+    std::fs::write(&file, "5").with_context(|| format!("writing {file}"))
+}
+
+fn kibibytes(status: &str, field: &str) -> Result<u64> {
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix(field));
+    let value = line.and_then(|line| line.split_whitespace().next());
+    Ok(value
+        .with_context(|| format!("no {field} of the process"))?
+        .parse()?)
+}
+
+/// The 14th and 15th fields; the second one may hold spaces.
+fn cpu_seconds(stat: &str) -> Result<f64> {
+    let (_, fields) = stat.rsplit_once(')').context("no fields of the process")?;
+    let ticks: Vec<f64> = fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    Ok(ticks.iter().sum::<f64>() / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_time_are_read_from_what_the_kernel_says() {
+        let status = "Name:\tshed\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\n";
+        assert_eq!(kibibytes(status, "VmHWM:").unwrap(), 2048);
+        let stat = "7 (a b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0";
+        assert!((cpu_seconds(stat).unwrap() - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_reset_peak_is_not_above_the_earlier_one() {
+        let own = std::process::id();
+        let before = taken(own).unwrap().peak;
+        reset_peak(own).unwrap();
+        let now = taken(own).unwrap();
+        assert!(
+            now.rss > 0 && now.peak <= before,
+            "{now:?}, before {before}"
+        );
+    }
+}
