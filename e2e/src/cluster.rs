@@ -58,6 +58,15 @@ fn tool() -> PathBuf {
     repository().join("e2e/cluster/cluster")
 }
 
+/// Starts the local cluster, or the components of it that do not run.
+///
+/// # Errors
+/// If one doesn't come up.
+pub(crate) async fn start_missing() -> Result<()> {
+    let up = run(tool(), &["up"]).await;
+    up.map(drop).context("bringing the local cluster up")
+}
+
 impl Cluster {
     /// Brings the local cluster up, or connects to the one that the user named (see [`Target`]).
     ///
@@ -67,9 +76,7 @@ impl Cluster {
         let target = Target::from_env()?;
         let kubeconfig = match &target {
             Target::Local => {
-                run(tool(), &["up"])
-                    .await
-                    .context("bringing the local cluster up")?;
+                start_missing().await?;
                 PathBuf::from(run(tool(), &["kubeconfig"]).await?)
             }
             Target::Existing(existing) => existing.kubeconfig.clone(),

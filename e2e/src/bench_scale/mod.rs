@@ -2,8 +2,12 @@
 //! fake nodes. Requests are counted from the apiserver's audit log; CPU and memory are those of the processes.
 
 pub mod audit;
+mod chart;
 mod identity;
 pub mod load;
+mod machine;
+pub mod page;
+pub mod ratios;
 pub mod results;
 mod run;
 mod summary;
@@ -11,7 +15,7 @@ mod window;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -19,7 +23,7 @@ use clap::Parser;
 use jiff::Timestamp;
 
 use self::load::{Kind, Size};
-use self::results::{Figures, Key, Line};
+use self::results::{Figures, Key, Line, Origin};
 use self::run::{Bench, Load};
 use crate::cluster::{Cluster, Nodes};
 use crate::command::run;
@@ -33,7 +37,7 @@ pub struct Options {
     /// Loads: number of jobs x tasks of each.
     #[arg(long, value_delimiter = ',', default_value = "1x1000,200x10")]
     pub size: Vec<Size>,
-    /// Kinds of jobs. Ratios need `job`.
+    /// Kinds of jobs. Ratios need `job`, and `job-pareto` for clones.
     #[arg(long, value_delimiter = ',', default_value = "job,disabled")]
     pub kind: Vec<Kind>,
     /// Repetitions of each size, interleaved: all kinds once, then all kinds again.
@@ -45,6 +49,9 @@ pub struct Options {
     /// The operator's program. Default: the one that was built with this program.
     #[arg(long, value_name = "PATH")]
     pub operator: Option<PathBuf>,
+    /// Folder for a page with tables, its figure and all runs as JSON.
+    #[arg(long, value_name = "FOLDER")]
+    pub report: Option<PathBuf>,
     /// How long one run may take, in seconds.
     #[arg(long, default_value_t = 1800)]
     pub run_seconds: u64,
@@ -54,19 +61,16 @@ pub struct Options {
 }
 
 impl Options {
-    fn keys(&self) -> Vec<(Key, Size, Kind)> {
+    fn keys(&self) -> Vec<Key> {
         let mut keys = Vec::new();
-        for size in &self.size {
+        for &size in &self.size {
             for repetition in 1..=self.repeat {
-                for kind in &self.kind {
-                    let (of_size, of_kind) = (size.name(), kind.name());
-                    let key = Key {
-                        size: of_size,
-                        repetition,
-                        kind: of_kind,
-                    };
-                    keys.push((key, *size, *kind));
-                }
+                let kinds = self.kind.iter();
+                keys.extend(kinds.map(|&kind| Key {
+                    size,
+                    repetition,
+                    kind,
+                }));
             }
         }
         keys
@@ -88,70 +92,82 @@ pub async fn bench_scale(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);
     }
-    let cluster = Cluster::bring_up().await?;
-    ensure!(
-        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-        "this needs the local cluster with fake nodes: run e2e/bench-scale.sh, which starts one"
-    );
-    run::ensure_capacity(&cluster.client(), &options.size).await?;
-    let kubernetes = cluster.client().apiserver_version().await?.git_version;
-    let session = Session {
-        bench: Bench {
-            client: cluster.client(),
-            kubeconfig: cluster.kubeconfig().to_owned(),
-            limit: Duration::from_secs(options.run_seconds),
-        },
-        program,
-        folder: cluster.kubeconfig().with_file_name("bench"),
+    let lines = if is_all_done(options, &known) {
+        known
+    } else {
+        let session = Session::new(options, program).await?;
+        let origin = Origin {
+            revision: revision().await?,
+            operator,
+            kubernetes: session.kubernetes().await?,
+            machine: machine::description()?,
+        };
+        all_runs(options, &session, known, &origin).await?
     };
-    session.prepare().await?;
-    let template = Line {
-        revision: revision().await?,
-        operator,
-        kubernetes,
-        ..Line::default()
-    };
-    let lines = all_runs(options, &session, known, &template).await?;
     println!("{}", summary::table(&lines));
+    if let Some(folder) = &options.report {
+        report(folder, &lines)?;
+    }
     Ok(lines.values().all(|line| line.failure.is_none()))
 }
 
-/// Does the runs that are missing, and returns them with the others that were asked for.
+/// Writes the page, its figure and its data.
+fn report(folder: &Path, lines: &BTreeMap<Key, Line>) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let page_file = folder.join("bench-scale.md");
+    std::fs::write(&page_file, page::page(lines))?;
+    if let Some(figure) = chart::svg(&ratios::derived(lines))? {
+        std::fs::write(folder.join(page::FIGURE), figure)?;
+    }
+    let rows: Vec<&Line> = lines.values().collect();
+    let data = format!("{}\n", serde_json::to_string_pretty(&rows)?);
+    std::fs::write(folder.join(page::DATA), data)?;
+    eprintln!("bench_scale: wrote {}", page_file.display());
+    Ok(())
+}
+
+fn is_all_done(options: &Options, known: &BTreeMap<Key, Line>) -> bool {
+    let mut keys = options.keys().into_iter();
+    keys.all(|key| is_done(known, &key))
+}
+
+/// Whether a run is in the results. One that failed is repeated.
+fn is_done(known: &BTreeMap<Key, Line>, key: &Key) -> bool {
+    known.get(key).is_some_and(|line| line.failure.is_none())
+}
+
+/// Does the runs that are missing, and returns all runs of the results.
 async fn all_runs(
     options: &Options,
     session: &Session,
     known: BTreeMap<Key, Line>,
-    template: &Line,
+    origin: &Origin,
 ) -> Result<BTreeMap<Key, Line>> {
     let keys = options.keys();
-    let is_done = |key: &Key| known.get(key).is_some_and(|line| line.failure.is_none());
-    let done = keys.iter().filter(|(key, ..)| is_done(key)).count();
+    let done = keys.iter().filter(|key| is_done(&known, key)).count();
     let (all, file) = (keys.len(), options.results.display());
     eprintln!("bench_scale: {done} of {all} runs are in {file}");
-    let mut lines = BTreeMap::new();
-    for (key, size, kind) in keys {
-        if is_done(&key) {
-            lines.extend(known.get(&key).map(|line| (key, line.clone())));
+    let mut lines = known;
+    for key in keys {
+        if is_done(&lines, &key) {
             continue;
         }
-        eprintln!(
-            "bench_scale: {} {} #{}",
-            size.name(),
-            kind.name(),
-            key.repetition
-        );
-        let mut line = Line {
-            key: key.clone(),
-            ..template.clone()
+        let (size, kind) = (key.size.name(), key.kind.name());
+        eprintln!("bench_scale: {size} {kind} #{}", key.repetition);
+        let (figures, failure) = match session.run(key.size, key.kind).await {
+            Ok(figures) => (Some(figures), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
         };
-        match session.run(size, kind).await {
-            Ok(figures) => line.figures = Some(figures),
-            Err(error) => {
-                eprintln!("bench_scale: it failed: {error:#}");
-                line.failure = Some(format!("{error:#}"));
-            }
+        if let Some(failure) = &failure {
+            eprintln!("bench_scale: it failed: {failure}");
         }
-        line.ended = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let line = Line {
+            key,
+            origin: origin.clone(),
+            ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            failure,
+            figures,
+        };
         results::append(&options.results, &line)?;
         lines.insert(key, line);
     }
@@ -166,15 +182,31 @@ struct Session {
 }
 
 impl Session {
-    async fn prepare(&self) -> Result<()> {
-        std::fs::create_dir_all(&self.folder)?;
-        let bench = &self.bench;
-        identity::write_kubeconfig(
-            &bench.client,
-            &bench.kubeconfig,
-            &self.operator_kubeconfig(),
-        )
-        .await
+    /// Connects to the local cluster, and makes the operator's account.
+    async fn new(options: &Options, program: PathBuf) -> Result<Self> {
+        let cluster = Cluster::bring_up().await?;
+        ensure!(
+            cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
+            "this needs the local cluster with fake nodes: run e2e/bench-scale.sh, which starts one"
+        );
+        run::ensure_capacity(&cluster.client(), &options.size).await?;
+        let session = Self {
+            bench: Bench {
+                client: cluster.client(),
+                kubeconfig: cluster.kubeconfig().to_owned(),
+                limit: Duration::from_secs(options.run_seconds),
+            },
+            program,
+            folder: cluster.kubeconfig().with_file_name("bench"),
+        };
+        std::fs::create_dir_all(&session.folder)?;
+        let file = session.operator_kubeconfig();
+        identity::write_kubeconfig(&session.bench.client, &session.bench.kubeconfig, &file).await?;
+        Ok(session)
+    }
+
+    async fn kubernetes(&self) -> Result<String> {
+        Ok(self.bench.client.apiserver_version().await?.git_version)
     }
 
     fn operator_kubeconfig(&self) -> PathBuf {
@@ -183,6 +215,7 @@ impl Session {
 
     /// One run next to an operator of its own.
     async fn run(&self, size: Size, kind: Kind) -> Result<Figures> {
+        machine::restart_controller_manager(&self.bench.kubeconfig).await?;
         let load = Load::prepare(&self.bench, size, kind).await?;
         let went = self.measure(&load).await;
         load.remove().await?;
@@ -201,7 +234,7 @@ impl Session {
 }
 
 /// Identifies a program by its content.
-fn fingerprint(program: &std::path::Path) -> Result<String> {
+fn fingerprint(program: &Path) -> Result<String> {
     let bytes = std::fs::read(program).with_context(|| program.display().to_string())?;
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
@@ -242,7 +275,7 @@ mod tests {
         let keys = Options::try_parse_from(arguments).unwrap().keys();
         let order: Vec<String> = keys
             .iter()
-            .map(|(key, ..)| format!("{} {} {}", key.size, key.repetition, key.kind))
+            .map(|key| format!("{} {} {}", key.size.name(), key.repetition, key.kind.name()))
             .collect();
         assert_eq!(
             order[..5],

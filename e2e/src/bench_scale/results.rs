@@ -7,32 +7,44 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::load::{Kind, Size};
+
 /// What a run is, so that it is done once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
-    /// Name of a size.
-    pub size: String,
+    /// Jobs and tasks.
+    pub size: Size,
     /// Interleaved: all kinds of the first repetition, then of the second.
     pub repetition: u32,
-    /// Name of a kind of jobs.
-    pub kind: String,
+    /// Kind of jobs.
+    pub kind: Kind,
+}
+
+/// What was measured, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Revision of the repository, with `-dirty` if files were changed.
+    pub revision: String,
+    /// Identifies the operator's program by its content.
+    pub operator: String,
+    /// Version of the apiserver.
+    pub kubernetes: String,
+    /// Processors and memory of the machine.
+    pub machine: String,
 }
 
 /// A run with its figures, or why it has none.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
     /// The run.
     #[serde(flatten)]
     pub key: Key,
-    /// Revision of the repository, with `-dirty` if files were changed.
-    pub revision: String,
-    /// Identifies the operator's program by its content.
-    pub operator: String,
+    /// Its operator, cluster and machine.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// When it ended, in UTC.
     pub ended: String,
-    /// Version of the apiserver.
-    pub kubernetes: String,
     /// Why the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -113,7 +125,7 @@ pub fn read(file: &Path) -> Result<BTreeMap<Key, Line>> {
                 file.display()
             )
         })?;
-        lines.insert(line.key.clone(), line);
+        lines.insert(line.key, line);
     }
     Ok(lines)
 }
@@ -123,8 +135,10 @@ pub fn read(file: &Path) -> Result<BTreeMap<Key, Line>> {
 /// # Errors
 /// If there are some.
 pub fn ensure_operator(lines: &BTreeMap<Key, Line>, operator: &str, file: &Path) -> Result<()> {
-    let others = lines.values().filter(|line| line.operator != operator);
-    let revisions: BTreeSet<&str> = others.map(|line| line.revision.as_str()).collect();
+    let others = lines
+        .values()
+        .filter(|line| line.origin.operator != operator);
+    let revisions: BTreeSet<&str> = others.map(|line| line.origin.revision.as_str()).collect();
     ensure!(
         revisions.is_empty(),
         "{} has runs of another build of the operator (revision {revisions:?}): name another file with --results, or remove it",
@@ -155,17 +169,20 @@ pub(super) mod tests {
     use super::*;
 
     /// A run of the size `1x1000`.
-    pub(in super::super) fn line(kind: &str, repetition: u32, figures: Option<Figures>) -> Line {
+    pub(in super::super) fn line(kind: Kind, repetition: u32, figures: Option<Figures>) -> Line {
         Line {
             key: Key {
-                size: "1x1000".to_owned(),
+                size: Size::OneBy1000,
                 repetition,
-                kind: kind.to_owned(),
+                kind,
             },
-            revision: "abc".to_owned(),
-            operator: "1234".to_owned(),
+            origin: Origin {
+                revision: "abc".to_owned(),
+                operator: "1234".to_owned(),
+                kubernetes: "v1.37.2".to_owned(),
+                machine: "2 processors".to_owned(),
+            },
             ended: "2030-01-01T00:00:00Z".to_owned(),
-            kubernetes: "v1.37.2".to_owned(),
             failure: figures.is_none().then(|| "too slow".to_owned()),
             figures,
         }
@@ -176,14 +193,18 @@ pub(super) mod tests {
         let name = format!("shed-bench-results-{}.jsonl", std::process::id());
         let file = std::env::temp_dir().join(name);
         assert!(read(&file).unwrap().is_empty(), "nothing was measured yet");
-        let good = line("job", 1, Some(Figures::default()));
-        for line in [line("disabled", 1, None), line("job", 1, None), good] {
+        let good = line(Kind::Job, 1, Some(Figures::default()));
+        for line in [
+            line(Kind::Disabled, 1, None),
+            line(Kind::Job, 1, None),
+            good,
+        ] {
             append(&file, &line).unwrap();
         }
         let lines = read(&file).unwrap();
-        let failed = |kind: &str| lines[&line(kind, 1, None).key].failure.is_some();
+        let failed = |kind: Kind| lines[&line(kind, 1, None).key].failure.is_some();
         assert_eq!(
-            (lines.len(), failed("disabled"), failed("job")),
+            (lines.len(), failed(Kind::Disabled), failed(Kind::Job)),
             (2, true, false)
         );
         assert!(ensure_operator(&lines, "1234", &file).is_ok());

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::audit::{JOB_CONTROLLER, SHED, is_write};
 use super::load::Kind;
+use super::ratios::controller;
 use super::results::{Figures, Key, Line};
-use super::window::CONTROLLER_MANAGER;
 
 /// Writes of a controller in one run, without events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,22 +21,31 @@ pub struct Writes {
     pub statuses: u64,
     /// Other writes.
     pub others: u64,
-    /// Events, which are no part of the sum.
+    /// Those among them that were refused.
+    pub refused: u64,
+    /// Events, which are not in the sum.
     pub events: u64,
 }
 
 impl Writes {
-    /// Those of the controller of a kind of jobs.
+    /// Those of the controller that runs a kind of jobs.
     #[must_use]
-    pub fn of(figures: &Figures, is_builtin: bool) -> Self {
-        let agent = if is_builtin { JOB_CONTROLLER } else { SHED };
+    pub fn of(figures: &Figures, kind: Kind) -> Self {
+        let agent = if kind.is_builtin() {
+            JOB_CONTROLLER
+        } else {
+            SHED
+        };
         let mut writes = Self::default();
         for (request, count) in figures.requests.get(agent).into_iter().flatten() {
             let mut words = request.split(' ');
             let (verb, resource) = (words.next(), words.next());
             let place = match (verb.unwrap_or_default(), resource.unwrap_or_default()) {
                 (verb, _) if !is_write(verb) => continue,
-                (_, "events") => &mut writes.events,
+                (_, "events") => {
+                    writes.events += count;
+                    continue;
+                }
                 ("create", "pods") => &mut writes.creates,
                 ("patch" | "update", "pods" | "pods/status") => &mut writes.releases,
                 ("delete" | "deletecollection", "pods") => &mut writes.deletes,
@@ -44,6 +53,10 @@ impl Writes {
                 _ => &mut writes.others,
             };
             *place += count;
+            let code: Option<u16> = words.next().and_then(|code| code.parse().ok());
+            if code.is_some_and(|code| code >= 400) {
+                writes.refused += count;
+            }
         }
         writes
     }
@@ -68,8 +81,8 @@ pub fn table(lines: &BTreeMap<Key, Line>) -> String {
             None => writeln!(
                 table,
                 "| {} | {} | {} | failed: {} |",
-                key.size,
-                key.kind,
+                key.size.name(),
+                key.kind.name(),
                 key.repetition,
                 line.failure.as_deref().unwrap_or_default()
             ),
@@ -79,19 +92,17 @@ pub fn table(lines: &BTreeMap<Key, Line>) -> String {
 }
 
 fn row(key: &Key, figures: &Figures) -> String {
-    let is_builtin = key.kind == Kind::Job.name();
-    let writes = Writes::of(figures, is_builtin);
+    let writes = Writes::of(figures, key.kind);
     let cpu = |name: &str| {
         figures
             .processes
             .get(name)
             .map_or(0.0, |used| used.cpu_seconds)
     };
-    let controller = if is_builtin { CONTROLLER_MANAGER } else { SHED };
     format!(
         "| {} | {} | {} | {:.1} | {:.3} | {} | {} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} |",
-        key.size,
-        key.kind,
+        key.size.name(),
+        key.kind.name(),
         key.repetition,
         figures.wall_seconds,
         writes.sum() as f64 / f64::from(figures.tasks.max(1)),
@@ -101,7 +112,7 @@ fn row(key: &Key, figures: &Figures) -> String {
         writes.statuses,
         writes.others,
         writes.events,
-        cpu(controller),
+        cpu(controller(key.kind)),
         cpu("kube-apiserver"),
         cpu("etcd"),
     )
@@ -132,16 +143,19 @@ mod tests {
         figures
             .requests
             .insert(SHED.to_owned(), BTreeMap::from(counts));
-        let writes = Writes::of(&figures, false);
+        let writes = Writes::of(&figures, Kind::Disabled);
         assert_eq!(
             (writes.creates, writes.releases, writes.deletes),
             (10, 12, 2)
         );
         assert_eq!((writes.statuses, writes.others, writes.events), (5, 1, 99));
-        assert_eq!(writes.sum(), 30);
-        assert_eq!(Writes::of(&figures, true), Writes::default());
-        let lines = [line("disabled", 1, Some(figures)), line("job", 1, None)];
-        let table = table(&lines.map(|line| (line.key.clone(), line)).into());
+        assert_eq!((writes.sum(), writes.refused), (30, 1));
+        assert_eq!(Writes::of(&figures, Kind::Job), Writes::default());
+        let lines = [
+            line(Kind::Disabled, 1, Some(figures)),
+            line(Kind::Job, 1, None),
+        ];
+        let table = table(&lines.map(|line| (line.key, line)).into());
         assert!(table.contains("| disabled | 1 | 0.0 | 3.000 |"), "{table}");
         assert!(table.contains("| job | 1 | failed: too slow |"), "{table}");
     }
