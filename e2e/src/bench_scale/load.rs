@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shed::api::MANAGED_BY;
 
 use crate::campaign::kubelet::RUN_MS;
+use crate::campaign::workload::finished;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// How long a task runs, in milliseconds.
@@ -46,6 +47,10 @@ pub enum Size {
     #[value(name = "100x100")]
     #[serde(rename = "100x100")]
     Arrivals,
+    /// 10 000 jobs that have finished, while nothing happens for 60 s.
+    #[value(name = "finished")]
+    #[serde(rename = "finished")]
+    Finished,
 }
 
 /// The controller of the jobs, and how long their tasks run.
@@ -79,6 +84,7 @@ impl Size {
             Self::ManySmall => 200,
             Self::VeryMany => 1000,
             Self::Arrivals => 100,
+            Self::Finished => 10_000,
         }
     }
 
@@ -90,6 +96,7 @@ impl Size {
             Self::OneBy10000 => 10_000,
             Self::ManySmall | Self::VeryMany => 10,
             Self::Arrivals => 100,
+            Self::Finished => 0,
         }
     }
 
@@ -103,6 +110,12 @@ impl Size {
     #[must_use]
     pub fn spacing(self) -> Duration {
         Duration::from_secs(if self == Self::Arrivals { 3 } else { 0 })
+    }
+
+    /// Whether it can be run with a kind. Jobs that have finished are made without an operator.
+    #[must_use]
+    pub fn has(self, kind: Kind) -> bool {
+        self != Self::Finished || matches!(kind, Kind::Job | Kind::Disabled)
     }
 
     /// Pods that live at once, at least, unless the cluster is the limit.
@@ -211,6 +224,12 @@ fn pareto() -> String {
         (ms.min(LONGEST_MS) as u64).to_string()
     };
     (0..QUANTILES).map(quantile).collect::<Vec<_>>().join(" ")
+}
+
+/// A DeadlineJob that has finished, and its status.
+#[must_use]
+pub fn finished_deadline_job(name: &str) -> (Value, Value) {
+    finished(&shell_or_fake("exit 0", TASK_MS, 0), name)
 }
 
 fn name(value: impl ValueEnum) -> String {

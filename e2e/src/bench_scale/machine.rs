@@ -75,19 +75,22 @@ pub async fn restart_controller_manager(kubeconfig: &Path) -> Result<()> {
     )
     .await?;
     start_missing().await?;
-    let now = pid()?;
-    wait::until(
-        "the controller-manager to be idle",
-        STARTED_WITHIN,
-        async || {
-            let before = taken(now)?.cpu;
-            tokio::time::sleep(WATCH).await;
-            let share = (taken(now)?.cpu - before) / WATCH.as_secs_f64();
-            Ok(Seen::from_option((share < IDLE).then_some(()), || {
-                format!("it uses {share:.2} cores")
-            }))
-        },
-    )
+    idle(CONTROLLER_MANAGER, pid()?).await
+}
+
+/// Waits until a process has started: its caches are filled, and it uses next to no CPU.
+///
+/// # Errors
+/// If it ends, or does not become idle.
+pub async fn idle(name: &str, pid: u32) -> Result<()> {
+    wait::until(&format!("{name} to be idle"), STARTED_WITHIN, async || {
+        let before = taken(pid)?.cpu;
+        tokio::time::sleep(WATCH).await;
+        let share = (taken(pid)?.cpu - before) / WATCH.as_secs_f64();
+        Ok(Seen::from_option((share < IDLE).then_some(()), || {
+            format!("it uses {share:.2} cores")
+        }))
+    })
     .await
 }
 

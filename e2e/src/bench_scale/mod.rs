@@ -65,7 +65,7 @@ impl Options {
         let mut keys = Vec::new();
         for &size in &self.size {
             for repetition in 1..=self.repeat {
-                let kinds = self.kind.iter();
+                let kinds = self.kind.iter().filter(|kind| size.has(**kind));
                 keys.extend(kinds.map(|&kind| Key {
                     size,
                     repetition,
@@ -217,19 +217,39 @@ impl Session {
     async fn run(&self, size: Size, kind: Kind) -> Result<Figures> {
         machine::restart_controller_manager(&self.bench.kubeconfig).await?;
         let load = Load::prepare(&self.bench, size, kind).await?;
-        let went = self.measure(&load).await;
+        let went = match size {
+            Size::Finished => self.measure_idle(&load).await,
+            _ => self.measure(&load).await,
+        };
         load.remove().await?;
         went
     }
 
     async fn measure(&self, load: &Load<'_>) -> Result<Figures> {
-        let subject =
-            Subject::start_with(&self.program, &self.operator_kubeconfig(), &self.folder).await?;
-        let mut pids = window::components(&self.bench.kubeconfig)?;
-        pids.insert(audit::SHED.to_owned(), subject.pid);
+        let (subject, pids) = self.start_operator().await?;
         let figures = load.measure(&pids).await;
         subject.stop().await?;
         figures
+    }
+
+    /// Both controllers start after the jobs have finished.
+    async fn measure_idle(&self, load: &Load<'_>) -> Result<Figures> {
+        let kubeconfig = &self.bench.kubeconfig;
+        load.finish(&window::components(kubeconfig)?).await?;
+        machine::restart_controller_manager(kubeconfig).await?;
+        let (subject, pids) = self.start_operator().await?;
+        machine::idle("the operator", subject.pid).await?;
+        let figures = load.idle(&pids).await;
+        subject.stop().await?;
+        figures
+    }
+
+    async fn start_operator(&self) -> Result<(Subject, window::Pids)> {
+        let kubeconfig = self.operator_kubeconfig();
+        let subject = Subject::start_with(&self.program, &kubeconfig, &self.folder).await?;
+        let mut pids = window::components(&self.bench.kubeconfig)?;
+        pids.insert(audit::SHED.to_owned(), subject.pid);
+        Ok((subject, pids))
     }
 }
 
@@ -309,6 +329,11 @@ mod tests {
             .iter()
             .map(|size| size.name())
             .collect();
-        assert_eq!(names, ["1x1000", "1x10000", "200x10", "1000x10", "100x100"]);
+        assert_eq!(
+            names,
+            [
+                "1x1000", "1x10000", "200x10", "1000x10", "100x100", "finished"
+            ]
+        );
     }
 }

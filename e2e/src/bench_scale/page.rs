@@ -9,7 +9,7 @@ use super::audit::{JOB_CONTROLLER, SHED};
 use super::load::{Kind, Size};
 use super::ratios::{Derived, METRICS, Spread, controller, derived, ratios, spread};
 use super::results::{Figures, Key, Line};
-use super::summary::Writes;
+use super::summary::{Writes, agent};
 
 /// File of the figure, next to the page.
 pub const FIGURE: &str = "bench-scale.svg";
@@ -23,11 +23,13 @@ const KIB: f64 = 1024.0;
 /// The whole page.
 #[must_use]
 pub fn page(lines: &BTreeMap<Key, Line>) -> String {
-    let runs = derived(lines);
-    let measured: BTreeMap<Key, Figures> = lines
-        .iter()
-        .filter_map(|(key, line)| Some((*key, line.figures.clone()?)))
-        .collect();
+    let (idle, loads): (BTreeMap<Key, Line>, BTreeMap<Key, Line>) = lines
+        .clone()
+        .into_iter()
+        .partition(|(key, _)| key.size == Size::Finished);
+    let runs = derived(&loads);
+    let figures = |(key, line): (&Key, &Line)| Some((*key, line.figures.clone()?));
+    let measured: BTreeMap<Key, Figures> = loads.iter().filter_map(figures).collect();
     let mut text = head(lines);
     text.push_str(&ratio_table(&runs));
     let _ = writeln!(
@@ -39,6 +41,7 @@ pub fn page(lines: &BTreeMap<Key, Line>) -> String {
     text.push_str(&memory_table(&measured));
     text.push_str(&object_table(&measured));
     text.push_str(&request_tables(&measured));
+    text.push_str(&idle_table(&idle));
     text.push_str(&missing(lines));
     text
 }
@@ -299,6 +302,58 @@ fn request_table(measured: &BTreeMap<Key, Figures>, size: Size, kinds: &[Kind]) 
     text
 }
 
+/// What controllers with nothing to do use.
+fn idle_table(lines: &BTreeMap<Key, Line>) -> String {
+    let runs = derived(lines);
+    let figures = |(key, line): (&Key, &Line)| Some((*key, line.figures.clone()?));
+    let measured: BTreeMap<Key, Figures> = lines.iter().filter_map(figures).collect();
+    if measured.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "## 10 000 finished jobs\n\n\
+         Controllers start after the jobs have finished. Then nothing happens for 60 s: CPU is in seconds, memory in MiB.\n\n",
+    );
+    text.push_str(&table_head(&[
+        "kind",
+        "controller CPU",
+        "other work",
+        "controller's requests",
+        "controller's memory",
+        "apiserver CPU",
+        "apiserver's memory",
+    ]));
+    for (size, kind) in rows(&measured) {
+        let of = |of: fn(&Derived) -> Option<f64>| spread(&runs, size, kind, of);
+        let memory = |process: &str| {
+            let peak = spread(&measured, size, kind, |figures| {
+                Some(figures.processes.get(process)?.peak_kib as f64 / KIB)
+            });
+            cell(peak, 0)
+        };
+        let requests = spread(&measured, size, kind, |figures| {
+            let own = figures.requests.get(agent(kind));
+            Some(
+                own.into_iter()
+                    .flatten()
+                    .map(|(_, count)| *count)
+                    .sum::<u64>() as f64,
+            )
+        });
+        let cells = [
+            cell(of(|run| run.controller_cpu), 2),
+            cell(of(|run| run.other_cpu), 2),
+            cell(requests, 0),
+            memory(controller(kind)),
+            cell(of(|run| run.apiserver_cpu), 2),
+            memory("kube-apiserver"),
+        ];
+        let _ = writeln!(text, "| {} | {} |", kind.title(), cells.join(" | "));
+    }
+    text.push('\n');
+    text
+}
+
 /// Failed runs, and loads without a run.
 fn missing(lines: &BTreeMap<Key, Line>) -> String {
     let mut text = String::from("## Not measured\n\n");
@@ -316,13 +371,13 @@ fn missing(lines: &BTreeMap<Key, Line>) -> String {
         }
     }
     for size in Size::value_variants() {
-        let has_run = |kind: &Kind| {
+        let is_due = |kind: &Kind| {
             let mut keys = lines.keys();
-            keys.any(|key| (key.size, key.kind) == (*size, *kind))
+            size.has(*kind) && !keys.any(|key| (key.size, key.kind) == (*size, *kind))
         };
         let without: Vec<&str> = Kind::value_variants()
             .iter()
-            .filter(|kind| !has_run(kind))
+            .filter(|kind| is_due(kind))
             .map(|kind| kind.title())
             .collect();
         if !without.is_empty() {

@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
@@ -19,7 +19,7 @@ use shed::api::DeadlineJob;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::audit::Tally;
-use super::load::{Kind, Size};
+use super::load::{Kind, Size, finished_deadline_job};
 use super::results::{Bytes, Figures};
 use super::window::{Pids, Window};
 use crate::scale::stage::free_pods;
@@ -31,6 +31,8 @@ const AT_ONCE: usize = 16;
 const LOOK: Duration = Duration::from_millis(250);
 /// A run ends when nothing in its namespace was written for this long.
 const QUIET: Duration = Duration::from_secs(3);
+/// For how long processes with nothing to do are measured.
+const IDLE: Duration = Duration::from_secs(60);
 /// Objects of a page.
 const PAGE: u32 = 500;
 /// How long objects may take to be gone.
@@ -117,6 +119,36 @@ impl<'b> Load<'b> {
         })
     }
 
+    /// Makes jobs that have finished.
+    ///
+    /// # Errors
+    /// If that takes too long.
+    pub async fn finish(&self, pids: &Pids) -> Result<()> {
+        let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
+        let went = timeout(self.bench.limit, self.complete(&mut window)).await;
+        went.with_context(|| self.too_slow("jobs to finish"))?
+            .map(drop)
+    }
+
+    /// Measures the processes while nothing happens.
+    ///
+    /// # Errors
+    /// If a process is gone.
+    pub async fn idle(&self, pids: &Pids) -> Result<Figures> {
+        let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
+        while window.elapsed() < IDLE {
+            tokio::time::sleep(LOOK).await;
+            window.look()?;
+        }
+        Ok(Figures {
+            window_seconds: window.elapsed().as_secs_f64(),
+            requests: requests(&window.tally),
+            processes: window.used()?,
+            objects: self.sizes().await?,
+            ..Figures::default()
+        })
+    }
+
     fn too_slow(&self, what: &str) -> String {
         format!("waited {:?} for the {what}", self.bench.limit)
     }
@@ -160,9 +192,21 @@ impl<'b> Load<'b> {
             let jobs = &jobs;
             async move {
                 tokio::time::sleep_until(began + spacing * index).await;
-                let job = self.kind.manifest(&format!("job-{index}"), tasks);
+                let name = format!("job-{index}");
+                // A batch/v1 Job without tasks is finished by its controller.
+                let (job, status) = if self.size == Size::Finished && !self.kind.is_batch() {
+                    let (job, status) = finished_deadline_job(&name);
+                    (job, Some(status))
+                } else {
+                    (self.kind.manifest(&name, tasks), None)
+                };
                 let job: DynamicObject = serde_json::from_value(job)?;
                 drop(jobs.create(&PostParams::default(), &job).await?);
+                if let Some(status) = status {
+                    let patch = Patch::Merge(json!({"status": status}));
+                    let parameters = PatchParams::default();
+                    drop(jobs.patch_status(&name, &parameters, &patch).await?);
+                }
                 anyhow::Ok(())
             }
         });

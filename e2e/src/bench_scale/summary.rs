@@ -31,13 +31,8 @@ impl Writes {
     /// Those of the controller that runs a kind of jobs.
     #[must_use]
     pub fn of(figures: &Figures, kind: Kind) -> Self {
-        let agent = if kind.is_builtin() {
-            JOB_CONTROLLER
-        } else {
-            SHED
-        };
         let mut writes = Self::default();
-        for (request, count) in figures.requests.get(agent).into_iter().flatten() {
+        for (request, count) in figures.requests.get(agent(kind)).into_iter().flatten() {
             let mut words = request.split(' ');
             let (verb, resource) = (words.next(), words.next());
             let place = match (verb.unwrap_or_default(), resource.unwrap_or_default()) {
@@ -65,6 +60,16 @@ impl Writes {
     #[must_use]
     pub fn sum(self) -> u64 {
         self.creates + self.releases + self.deletes + self.statuses + self.others
+    }
+}
+
+/// The client that runs the jobs of a kind.
+#[must_use]
+pub fn agent(kind: Kind) -> &'static str {
+    if kind.is_builtin() {
+        JOB_CONTROLLER
+    } else {
+        SHED
     }
 }
 
