@@ -140,9 +140,9 @@ bench-planner: ## What a planning pass of the operator costs, part by part, agai
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
 	  --ignored --nocapture what_a_pass_costs
 BENCH_SCALE ?=
-bench-scale: ## shed compared with the built-in Job controller: requests, CPU, memory (BENCH_SCALE="--size 200x10 --repeat 1" changes it; continues after a stop)
+bench-scale: ## Compare shed with the built-in Job controller: docs/bench-scale.md (an hour; continues after a stop; BENCH_SCALE="--size 1000x10 --repeat 1")
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
-	e2e/bench-scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" $(BENCH_SCALE)
+	e2e/bench-scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(BENCH_SCALE)
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)

@@ -55,7 +55,7 @@ impl AuditLog {
     /// Opens the log next to a local cluster's kubeconfig, at its present end.
     ///
     /// # Errors
-    /// If there is none.
+    /// If it is missing.
     pub fn at_end(kubeconfig: &Path) -> Result<Self> {
         let path = kubeconfig.with_file_name("audit.log");
         let mut reader = open(&path)?;
@@ -201,7 +201,7 @@ fn agent(user: &str, user_agent: &str) -> String {
     }
     let account = user.strip_prefix("system:serviceaccount:kube-system:");
     let component = account.or_else(|| user.strip_prefix("system:"));
-    // Administrators are told apart by what they call themselves, such as kwok/v0.8.0 (linux/amd64).
+    // Administrators are told apart by their user agents, such as kwok/v0.8.0 (linux/amd64).
     let program = user_agent.split('/').next().unwrap_or_default();
     match component.filter(|name| !name.contains(':')) {
         Some(name) => name.to_owned(),
@@ -262,7 +262,7 @@ mod tests {
         );
     }
 
-    /// Also lines of which only a part is there at first.
+    /// Lines may be there in part at first.
     #[test]
     fn requests_are_counted_across_a_rotation_by_agent_verb_and_resource() {
         let kubeconfig = kubeconfig("audit");

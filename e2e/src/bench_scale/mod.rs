@@ -11,6 +11,7 @@ pub mod ratios;
 pub mod results;
 mod run;
 mod summary;
+mod tables;
 mod window;
 
 use std::collections::BTreeMap;
@@ -38,7 +39,11 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', default_value = "1x1000,200x10")]
     pub size: Vec<Size>,
     /// Kinds of jobs. Ratios need `job`, and `job-pareto` for clones.
-    #[arg(long, value_delimiter = ',', default_value = "job,disabled")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "job,disabled,adopted,job-pareto,clones"
+    )]
     pub kind: Vec<Kind>,
     /// Repetitions of each size, interleaved: all kinds once, then all kinds again.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -189,6 +194,8 @@ impl Session {
             cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
             "this needs the local cluster with fake nodes: run e2e/bench-scale.sh, which starts one"
         );
+        // Before minutes are spent on a run without it.
+        drop(audit::AuditLog::at_end(cluster.kubeconfig())?);
         run::ensure_capacity(&cluster.client(), &options.size).await?;
         let session = Self {
             bench: Bench {

@@ -1,4 +1,4 @@
-//! What was measured, per controller and task, and as ratios to batch/v1 Job in the same repetition.
+//! Figures per controller and task, and their ratios to the baseline in the same repetition.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of values; absent if there is none.
+    /// Of values; absent without any.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);

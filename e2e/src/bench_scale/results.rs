@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load::{Kind, Size};
 
-/// What a run is, so that it is done once.
+/// Identity of a run, which is done once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// Jobs and tasks.
@@ -20,7 +20,7 @@ pub struct Key {
     pub kind: Kind,
 }
 
-/// What was measured, and where.
+/// The operator, cluster and machine of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Revision of the repository, with `-dirty` if files were changed.
@@ -40,7 +40,7 @@ pub struct Line {
     /// The run.
     #[serde(flatten)]
     pub key: Key,
-    /// Its operator, cluster and machine.
+    /// Its surroundings.
     #[serde(flatten)]
     pub origin: Origin,
     /// When it ended, in UTC.
@@ -48,7 +48,7 @@ pub struct Line {
     /// Why the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What was measured, if it did not fail.
+    /// The figures, if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
 }
@@ -108,7 +108,7 @@ impl Bytes {
     }
 }
 
-/// The runs of a file by what they are; of a run that was repeated because it failed, the last.
+/// The runs of a file. A run that was repeated because it failed is there with its last result.
 ///
 /// # Errors
 /// If a line can't be read.

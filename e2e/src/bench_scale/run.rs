@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ServiceAccount};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
@@ -35,10 +35,12 @@ const QUIET: Duration = Duration::from_secs(3);
 const IDLE: Duration = Duration::from_secs(60);
 /// Objects of a page.
 const PAGE: u32 = 500;
+/// Pods of a node, as e2e/bench-scale.sh sets it.
+const PODS_PER_NODE: u32 = 110;
 /// How long objects may take to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(900);
 
-/// What runs share.
+/// The common parts of runs.
 pub struct Bench {
     /// An administrator's.
     pub client: Client,
@@ -107,6 +109,7 @@ impl<'b> Load<'b> {
         let processes = window.used()?;
         let last = window.tally.last_write.as_deref();
         let last: Timestamp = last.context("no controller wrote anything")?.parse()?;
+        let (objects, clones) = self.objects().await?;
         Ok(Figures {
             tasks: self.size.tasks(),
             wall_seconds: wall.as_secs_f64(),
@@ -114,8 +117,8 @@ impl<'b> Load<'b> {
             window_seconds: window.elapsed().as_secs_f64(),
             requests: requests(&window.tally),
             processes,
-            objects: self.sizes().await?,
-            clones: 0,
+            objects,
+            clones,
         })
     }
 
@@ -144,7 +147,7 @@ impl<'b> Load<'b> {
             window_seconds: window.elapsed().as_secs_f64(),
             requests: requests(&window.tally),
             processes: window.used()?,
-            objects: self.sizes().await?,
+            objects: self.objects().await?.0,
             ..Figures::default()
         })
     }
@@ -251,24 +254,33 @@ impl<'b> Load<'b> {
         }
     }
 
-    /// Sizes of all jobs, and of a page of pods.
-    async fn sizes(&self) -> Result<BTreeMap<String, Bytes>> {
+    /// Sizes of all jobs and of a page of pods, and the clones that the jobs count.
+    async fn objects(&self) -> Result<(BTreeMap<String, Bytes>, u64)> {
         let mut sizes: BTreeMap<String, Bytes> = BTreeMap::new();
-        let client = &self.bench.client;
-        let resources = [
-            ApiResource::erase::<Job>(&()),
-            ApiResource::erase::<DeadlineJob>(&()),
-            ApiResource::erase::<Pod>(&()),
-        ];
-        for resource in resources {
-            let api: Api<DynamicObject> =
-                Api::namespaced_with(client.clone(), &self.namespace, &resource);
-            for object in api.list(&ListParams::default().limit(PAGE)).await? {
-                let bytes = u64::try_from(shed::size::bytes(&object))?;
-                sizes.entry(resource.plural.clone()).or_default().add(bytes);
+        let mut clones = 0;
+        for (resource, pages) in [
+            (ApiResource::erase::<Job>(&()), usize::MAX),
+            (ApiResource::erase::<DeadlineJob>(&()), usize::MAX),
+            (ApiResource::erase::<Pod>(&()), 1),
+        ] {
+            let client = self.bench.client.clone();
+            let api: Api<DynamicObject> = Api::namespaced_with(client, &self.namespace, &resource);
+            let mut page = ListParams::default().limit(PAGE);
+            for _ in 0..pages {
+                let list = api.list(&page).await?;
+                for object in &list.items {
+                    let bytes = u64::try_from(shed::size::bytes(object))?;
+                    sizes.entry(resource.plural.clone()).or_default().add(bytes);
+                    let own = &object.data["status"]["attempts"]["clones"];
+                    clones += own.as_u64().unwrap_or(0);
+                }
+                match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => page = page.continue_token(&token),
+                    None => break,
+                }
             }
         }
-        Ok(sizes)
+        Ok((sizes, clones))
     }
 
     /// Removes all of it, also after a run that broke off.
@@ -325,27 +337,58 @@ fn requests(tally: &Tally) -> BTreeMap<String, BTreeMap<String, u64>> {
     requests
 }
 
-/// Refuses a size that the nodes have no room for.
+/// Refuses sizes with more pods at once than the nodes take.
 ///
 /// # Errors
-/// If they have too little.
+/// If there is one.
 pub async fn ensure_capacity(client: &Client, sizes: &[Size]) -> Result<()> {
-    let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
+    let nodes: Api<Node> = Api::all(client.clone());
     let mut capacity = 0;
     for node in nodes.list(&ListParams::default()).await? {
         let allocatable = node.status.and_then(|status| status.allocatable);
         let pods = allocatable.and_then(|all| all.get("pods")?.0.parse::<u32>().ok());
         capacity += pods.unwrap_or(0);
     }
+    ensure_fit(capacity, sizes)
+}
+
+fn ensure_fit(capacity: u32, sizes: &[Size]) -> Result<()> {
     for size in sizes {
-        if size.live() > capacity {
-            bail!(
-                "the size {} has {} pods at once, and the cluster's nodes take {capacity}: set SHED_BENCH_NODES to more than {}, or choose another --size",
-                size.name(),
-                size.live(),
-                size.live() / 110
-            );
-        }
+        ensure!(
+            size.live() <= capacity,
+            "the size {} has {} pods at once, and the cluster's nodes take {capacity}: set SHED_BENCH_NODES to {} or more, or choose another --size",
+            size.name(),
+            size.live(),
+            size.live().div_ceil(PODS_PER_NODE)
+        );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_does_not_fit_is_refused_with_the_nodes_that_it_needs() {
+        let sizes = [Size::OneBy1000, Size::OneBy10000];
+        assert!(ensure_fit(11_000, &sizes).is_ok());
+        let said = ensure_fit(1100, &sizes).unwrap_err().to_string();
+        for part in ["1x10000", "take 1100", "SHED_BENCH_NODES to 91"] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_failed_job_ends_a_run() {
+        let job = |type_: &str| -> DynamicObject {
+            let conditions = json!([{"type": type_, "status": "True"}]);
+            let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
+                "status": {"conditions": conditions}});
+            serde_json::from_value(job).unwrap()
+        };
+        assert!(is_complete(&job("Complete")).unwrap());
+        assert!(!is_complete(&job("Suspended")).unwrap());
+        assert!(is_complete(&job("Failed")).is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! What a run's figures amount to: writes and CPU per task, and the table of all runs.
+//! Writes of the controller in a run, and the table of all runs on the terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

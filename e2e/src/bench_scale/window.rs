@@ -96,7 +96,7 @@ impl Window {
         self.began.elapsed()
     }
 
-    /// What each process used since it was opened.
+    /// Resource use of each process since it was opened.
     ///
     /// # Errors
     /// If a process is gone.
