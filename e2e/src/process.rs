@@ -41,6 +41,32 @@ pub fn reset_peak(pid: u32) -> Result<()> {
     std::fs::write(&file, "5").with_context(|| format!("writing {file}"))
 }
 
+/// CPU time of all processes since the machine's start, in seconds.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn machine_cpu() -> Result<f64> {
+    busy_seconds(&std::fs::read_to_string("/proc/stat")?)
+}
+
+/// All but idle and iowait, the fourth and fifth, of the first eight times (man 5 proc_stat).
+fn busy_seconds(stat: &str) -> Result<f64> {
+    let all = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("cpu "))
+        .context("no times of all processors")?;
+    let times: Vec<f64> = all
+        .split_whitespace()
+        .take(8)
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    let busy = times
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !matches!(at, 3 | 4));
+    Ok(busy.map(|(_, ticks)| ticks).sum::<f64>() / TICKS)
+}
+
 fn kibibytes(status: &str, field: &str) -> Result<u64> {
     let mut lines = status.lines();
     let line = lines.find_map(|line| line.strip_prefix(field));
@@ -72,6 +98,8 @@ mod tests {
         assert_eq!(kibibytes(status, "VmHWM:").unwrap(), 2048);
         let stat = "7 (a b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0";
         assert!((cpu_seconds(stat).unwrap() - 3.0).abs() < 1e-9);
+        let all = "cpu  100 20 30 5000 400 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
+        assert!((busy_seconds(all).unwrap() - 1.71).abs() < 1e-9);
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub struct Options {
     /// Folder for a page with tables, its figure and all runs as JSON.
     #[arg(long, value_name = "FOLDER")]
     pub report: Option<PathBuf>,
+    /// A sentence about the measurement, for the page.
+    #[arg(long, default_value = "")]
+    pub note: String,
     /// How long one run may take, in seconds.
     #[arg(long, default_value_t = 1800)]
     pub run_seconds: u64,
@@ -111,16 +114,16 @@ pub async fn bench_scale(options: &Options) -> Result<bool> {
     };
     println!("{}", summary::table(&lines));
     if let Some(folder) = &options.report {
-        report(folder, &lines)?;
+        report(folder, &lines, &options.note)?;
     }
     Ok(lines.values().all(|line| line.failure.is_none()))
 }
 
 /// Writes the page, its figure and its data.
-fn report(folder: &Path, lines: &BTreeMap<Key, Line>) -> Result<()> {
+fn report(folder: &Path, lines: &BTreeMap<Key, Line>, note: &str) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let page_file = folder.join("bench-scale.md");
-    std::fs::write(&page_file, page::page(lines))?;
+    std::fs::write(&page_file, page::page(lines, note))?;
     if let Some(figure) = chart::svg(&ratios::derived(lines))? {
         std::fs::write(folder.join(page::FIGURE), figure)?;
     }

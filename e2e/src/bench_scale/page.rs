@@ -19,7 +19,7 @@ pub const DATA: &str = "bench-scale.json";
 
 /// The whole page.
 #[must_use]
-pub fn page(lines: &BTreeMap<Key, Line>) -> String {
+pub fn page(lines: &BTreeMap<Key, Line>, note: &str) -> String {
     let (idle, loads): (BTreeMap<Key, Line>, BTreeMap<Key, Line>) = lines
         .clone()
         .into_iter()
@@ -27,7 +27,7 @@ pub fn page(lines: &BTreeMap<Key, Line>) -> String {
     let runs = derived(&loads);
     let figures = |(key, line): (&Key, &Line)| Some((*key, line.figures.clone()?));
     let measured: BTreeMap<Key, Figures> = loads.iter().filter_map(figures).collect();
-    let mut text = head(lines);
+    let mut text = head(lines, note);
     text.push_str(&ratio_table(&runs));
     let _ = writeln!(
         text,
@@ -44,7 +44,7 @@ pub fn page(lines: &BTreeMap<Key, Line>) -> String {
     text
 }
 
-fn head(lines: &BTreeMap<Key, Line>) -> String {
+fn head(lines: &BTreeMap<Key, Line>, note: &str) -> String {
     let listed = |of: fn(&Line) -> &String| {
         let all: BTreeSet<&str> = lines.values().map(|line| of(line).as_str()).collect();
         all.into_iter().collect::<Vec<_>>().join(", ")
@@ -54,10 +54,15 @@ fn head(lines: &BTreeMap<Key, Line>) -> String {
         .filter_map(|line| line.ended.split('T').next())
         .collect();
     let ended: Vec<&str> = ended.into_iter().collect();
+    let note = if note.is_empty() {
+        String::new()
+    } else {
+        format!("{note}\n")
+    };
     format!(
         "# shed compared with the built-in Job controller\n\n\
          `make bench-scale` writes this page. [{DATA}]({DATA}) has every run with all its figures.\n\n\
-         Measured on {} at revision {}, with Kubernetes {}, on {}.\n\n\
+         Measured on {} at revision {}, with Kubernetes {}, on {}.\n{note}\n\
          The control plane is real, and kwok simulates the nodes and pods.\n\
          Each task runs for 5 s. Durations marked Pareto are at least 5 s and at most 120 s, with tail index 1.5. They are the \
          same in every run of a size, but a clone's differs from its original's.\n\
@@ -105,7 +110,8 @@ fn ratio_table(runs: &BTreeMap<Key, Derived>) -> String {
 fn cost_table(runs: &BTreeMap<Key, Derived>, measured: &BTreeMap<Key, Figures>) -> String {
     let mut text = String::from(
         "## Time and CPU\n\n\
-         CPU is in seconds per run. \"Other work\" is what was subtracted from the controller-manager's CPU.\n\n",
+         CPU is in seconds per run. \"Other work\" was subtracted from the controller-manager's CPU. \
+         \"Rest\" is the CPU of processes that do not belong to the bench: times are only reliable where it is small.\n\n",
     );
     text.push_str(&table_head(&[
         "size",
@@ -117,6 +123,7 @@ fn cost_table(runs: &BTreeMap<Key, Derived>, measured: &BTreeMap<Key, Figures>) 
         "apiserver CPU",
         "etcd CPU",
         "scheduler CPU",
+        "rest",
     ]));
     for (size, kind) in rows(runs) {
         let of = |of: fn(&Derived) -> Option<f64>| spread(runs, size, kind, of);
@@ -126,7 +133,7 @@ fn cost_table(runs: &BTreeMap<Key, Derived>, measured: &BTreeMap<Key, Figures>) 
         });
         let _ = writeln!(
             text,
-            "{} | {} | {} | {} | {} | {} | {} | {} |",
+            "{} | {} | {} | {} | {} | {} | {} | {} | {} |",
             begin(size, kind),
             wall.map_or(0, |wall| wall.count),
             cell(wall, 1),
@@ -135,6 +142,10 @@ fn cost_table(runs: &BTreeMap<Key, Derived>, measured: &BTreeMap<Key, Figures>) 
             cell(of(|run| run.apiserver_cpu), 1),
             cell(of(|run| run.etcd_cpu), 2),
             cell(scheduler, 2),
+            cell(
+                spread(measured, size, kind, |figures| figures.rest_cpu_seconds),
+                1
+            ),
         );
     }
     text.push('\n');
@@ -209,9 +220,10 @@ mod tests {
 
     #[test]
     fn a_page_has_ratios_with_their_spread_and_what_is_missing() {
-        let page = page(&lines());
+        let page = page(&lines(), "Measured twice.");
         for part in [
             "at revision abc, with Kubernetes v1.37.2",
+            "Measured twice.",
             "| 1x1000 | DeadlineJob, no clones | 1.10 (1.00–1.20) | 1.00 (1.00–1.00) | 1.25 (0.50–2.00) |",
             "| job-controller | create pods | 10 | 0 |",
             "| shed | update deadlinejobs/status | 0 | 12 |",

@@ -66,6 +66,9 @@ pub struct Figures {
     /// The time over which requests and CPU are counted, in seconds: `wall_seconds` and what follows until
     /// nothing in the namespace was written for a while.
     pub window_seconds: f64,
+    /// CPU that all other processes of the machine used in the window, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_cpu_seconds: Option<f64>,
     /// Requests by agent, then `verb resource`; those that were refused have the HTTP status at the end.
     pub requests: BTreeMap<String, BTreeMap<String, u64>>,
     /// By process.
@@ -97,6 +100,12 @@ pub struct Bytes {
     pub mean: u64,
     /// Largest size in bytes.
     pub most: u64,
+}
+
+/// CPU of the machine that is not of these processes, in seconds.
+#[must_use]
+pub fn rest(machine: f64, processes: &BTreeMap<String, Use>) -> f64 {
+    machine - processes.values().map(|used| used.cpu_seconds).sum::<f64>()
 }
 
 impl Bytes {

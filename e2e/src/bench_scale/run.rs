@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::audit::Tally;
 use super::load::{Kind, Size, finished_deadline_job};
-use super::results::{Bytes, Figures};
+use super::results::{Bytes, Figures, rest};
 use super::window::{Pids, Window};
 use crate::scale::stage::free_pods;
 use crate::wait::{self, Seen};
@@ -107,6 +107,7 @@ impl<'b> Load<'b> {
         let went = timeout(self.bench.limit, self.released(&mut window)).await;
         went.with_context(|| self.too_slow("pods to be released"))??;
         let processes = window.used()?;
+        let rest_cpu_seconds = Some(rest(window.machine_used()?, &processes));
         let last = window.tally.last_write.as_deref();
         let last: Timestamp = last.context("no controller wrote anything")?.parse()?;
         let (objects, clones) = self.objects().await?;
@@ -116,6 +117,7 @@ impl<'b> Load<'b> {
             settled_seconds: last.duration_since(completed).as_secs_f64().max(0.0),
             window_seconds: window.elapsed().as_secs_f64(),
             requests: requests(&window.tally),
+            rest_cpu_seconds,
             processes,
             objects,
             clones,
@@ -143,10 +145,12 @@ impl<'b> Load<'b> {
             tokio::time::sleep(LOOK).await;
             window.look()?;
         }
+        let processes = window.used()?;
         Ok(Figures {
             window_seconds: window.elapsed().as_secs_f64(),
             requests: requests(&window.tally),
-            processes: window.used()?,
+            rest_cpu_seconds: Some(rest(window.machine_used()?, &processes)),
+            processes,
             objects: self.objects().await?.0,
             ..Figures::default()
         })

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::audit::{AuditLog, Tally};
 use super::results::Use;
-use crate::process::{Taken, reset_peak, taken};
+use crate::process::{Taken, machine_cpu, reset_peak, taken};
 
 /// Processes of the cluster that are measured, as its state folder calls them.
 const COMPONENTS: [&str; 5] = [
@@ -51,6 +51,7 @@ pub struct Window {
     pub tally: Tally,
     written: Instant,
     before: BTreeMap<String, (u32, Taken)>,
+    machine_before: f64,
 }
 
 impl Window {
@@ -73,6 +74,7 @@ impl Window {
             tally: Tally::default(),
             written: Instant::now(),
             before,
+            machine_before: machine_cpu()?,
         })
     }
 
@@ -111,5 +113,13 @@ impl Window {
             Ok((name.clone(), used))
         };
         self.before.iter().map(used).collect()
+    }
+
+    /// CPU that the machine used since then, measured processes included, in seconds.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn machine_used(&self) -> Result<f64> {
+        Ok(machine_cpu()? - self.machine_before)
     }
 }
