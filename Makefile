@@ -21,7 +21,7 @@ demo-quality: ## Run 200 tasks of a trace under three policies, on the cluster a
 	cargo run --locked --quiet --package shed-e2e --bin demo_quality -- $(QUALITY)
 
 .PHONY: up down
-up: ## Start the local cluster
+up: ## Start the local cluster (SHED_KUBERNETES=1.37.2: another minor; docs/kubernetes.md)
 	e2e/cluster/cluster up
 down: ## Stop the local cluster and delete everything of it
 	e2e/cluster/cluster down
@@ -35,16 +35,21 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
 	.ci/example-policy
+	go -C e2e/cluster/manager test .
 lint: ## Format, clippy, words, purity of the core, generated files
 	cargo fmt --all --check
+	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
+	go -C e2e/cluster/manager vet .
+	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
 	.ci/purity
 	.ci/layers
 	.ci/campaign-mutants --check
 	e2e/generate.sh --check
-generate: ## Write the CRD, its copy in the chart, and manifests/
+generate: ## Write the CRD, its copy in the chart, manifests/ and the local cluster's Go modules
 	e2e/generate.sh
+	e2e/cluster/cluster modules
 
 ##@ Before each merge
 

@@ -7,6 +7,8 @@
 # The local cluster is left as it was found: up if it was up, else down.
 #
 # Environment:
+#   SHED_KUBERNETES=1.37.2 the local cluster's Kubernetes version
+#                         (`e2e/cluster/cluster --help` lists them)
 #   SHED_E2E_DOWN=1       take the cluster down in any case
 #   SHED_E2E_THREADS=6    how many tests run at a time
 #   SHED_E2E_KEEP=1       keep the namespace of a test that fails

@@ -10,6 +10,7 @@
 # The specs of ContainerRestartRules are left out: their feature gate is off by default.
 #
 # Environment:
+#   SHED_KUBERNETES=1.37.2    the Kubernetes version of cluster and suite (`e2e/cluster/cluster --help` lists them)
 #   SHED_UPSTREAM_STATE=DIR   the cluster's state folder; a cluster that is up there stays up
 set -euo pipefail
 
@@ -29,16 +30,7 @@ build) ;;
 esac
 say() { echo "upstream: $*" >&2; }
 
-# The program is built once per version of its sources.
-version=$(sed -n 's/^\tk8s.io\/kubernetes \(v.*\)$/\1/p' e2e/cluster/jobs/go.mod)
-hash=$(cat e2e/cluster/jobs/* | sha256sum | cut -c1-12)
-suite=${XDG_CACHE_HOME:-$HOME/.cache}/shed/jobs-$version-$hash/jobs.test
-if [ ! -x "$suite" ]; then
-    say "building the suite of Kubernetes $version (about 2 min on 2 cores)"
-    mkdir -p "${suite%/*}"
-    (cd e2e/cluster/jobs && CGO_ENABLED=0 go test -c -trimpath -ldflags '-s -w' -o "$suite.$$" .)
-    mv -f "$suite.$$" "$suite"
-fi
+suite=$("$cluster" tool jobs | tail -n 1)
 [ "$controller" != build ] || exit 0
 if [ "$controller" = shed ]; then
     archive=$(e2e/image.sh | tail -n 1)

@@ -38,6 +38,14 @@ within() { # within SECONDS COMMAND...
 
 not() { ! "$@"; }
 
+refused_with() { # refused_with TEXT COMMAND...: it fails and prints the text
+    local text=$1 said
+    shift
+    if said=$("$@" 2>&1); then return 1; fi
+    echo "$said"
+    [[ $said == *"$text"* ]]
+}
+
 # --- what must look the same before `up` and after `down` -------------------
 
 machine() {
@@ -205,8 +213,13 @@ check "up" "$cluster" up --nodes real
 eval "$("$cluster" env)"
 check "three nodes are Ready" all_ready
 check "status says that all is well" "$cluster" status
-check "kubectl and the apiserver say v1.34.4" \
-    bash -c '[ "$(kubectl version | grep -c v1.34.4)" = 2 ]'
+version=$("$cluster" status | sed -n 's/.*Kubernetes \(v[0-9.]*\),.*/\1/p')
+check "kubectl and the apiserver say $version" \
+    bash -c '[ "$(kubectl version | grep -c "$1")" = 2 ]' - "${SHED_KUBERNETES:-$version}"
+check "another minor is refused on a cluster that is up" refused_with "made with SHED_KUBERNETES=${version#v}" \
+    env SHED_KUBERNETES="$([ "$version" = v1.33.13 ] && echo 1.34.4 || echo 1.33.13)" "$cluster" up
+check "a minor that is not listed is refused with the list" refused_with "1.33.13, 1.34.4" \
+    env SHED_KUBERNETES=1.31.0 "$cluster" up
 
 for n in 1 2 3; do
     check "a pod runs on n$n" pod "web$n" "n$n" sh -c 'echo started; mkdir /tmp/www; echo hello >/tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www'

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +10,6 @@ import (
 )
 
 const (
-	kubeVersion = "v1.34.4"
 	helmVersion = "v3.22.0"
 	kwokVersion = "v0.8.0"
 	valeVersion = "v3.21.0"
@@ -46,68 +43,45 @@ func cacheFolder() string {
 	return filepath.Join(base, "shed")
 }
 
-// kubeFolder is named after the version and the sources that decide what the
-// binary is: a changed go.mod or main.go makes another build.
-func kubeFolder() (string, error) {
-	source, err := sourceFolder()
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		text, err := os.ReadFile(filepath.Join(source, "kube", name))
-		if err != nil {
-			return "", err
-		}
-		hash.Write(text)
-	}
-	sum := hex.EncodeToString(hash.Sum(nil))[:12]
-	return filepath.Join(cacheFolder(), "kube-"+kubeVersion+"-"+sum), nil
-}
-
 func toolFolder(name string) string {
 	return filepath.Join(cacheFolder(), name+"-"+toolModules[name].version)
 }
 
 // ensureKube returns the path of the one binary that is all of Kubernetes.
-func ensureKube() (string, error) {
-	folder, err := kubeFolder()
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(folder, "kube")
-	err = ensureBuilt(binary, "kubernetes "+kubeVersion, "about 5 min on 2 cores the first time", func(part string) *exec.Cmd {
-		source, _ := sourceFolder()
-		const at = "-X k8s.io/component-base/version."
-		number := strings.Split(strings.TrimPrefix(kubeVersion, "v"), ".")
-		flags := "-s -w " + at + "gitVersion=" + kubeVersion + " " + at + "gitMajor=" + number[0] + " " +
-			at + "gitMinor=" + number[1] + " " + at + "gitTreeState=clean"
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", part, ".")
-		cmd.Dir = filepath.Join(source, "kube")
-		cmd.Env = append(os.Environ(), withoutC)
-		return cmd
-	})
+func ensureKube(m minor) (string, error) {
+	const at = "-X k8s.io/component-base/version."
+	number := strings.Split(m.version, ".")
+	flags := "-s -w " + at + "gitVersion=" + m.tag() + " " + at + "gitMajor=" + number[0] + " " +
+		at + "gitMinor=" + number[1] + " " + at + "gitTreeState=clean"
+	binary, err := kubeProgram.ensure(m, "kubernetes "+m.tag(), "about 6 min on 2 cores the first time",
+		"build", "-trimpath", "-ldflags", flags)
 	if err != nil {
 		return "", err
 	}
 	// kubectl is the same file under another name.
-	link := filepath.Join(folder, "bin", "kubectl")
+	link := filepath.Join(filepath.Dir(binary), "bin", "kubectl")
 	if _, err := os.Lstat(link); err == nil {
 		return binary, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		return "", err
 	}
-	if err := os.Symlink(filepath.Join("..", "kube"), link); err != nil && !os.IsExist(err) {
+	if err := os.Symlink(filepath.Join("..", filepath.Base(binary)), link); err != nil && !os.IsExist(err) {
 		return "", err
 	}
 	return binary, nil
 }
 
+// ensureJobs returns the path of this minor's own end-to-end suite of batch/v1 Job.
+func ensureJobs(m minor) (string, error) {
+	return jobsProgram.ensure(m, "the Job suite of "+m.tag(), "about 2 min on 2 cores the first time",
+		"test", "-c", "-trimpath", "-ldflags", "-s -w")
+}
+
 func ensureTool(name string) (string, error) {
 	tool, ok := toolModules[name]
 	if !ok {
-		return "", usagef("unknown tool %q: known tools are helm, kwok and vale", name)
+		return "", usagef("unknown tool %q: known tools are helm, kwok, vale, kube and jobs", name)
 	}
 	binary := filepath.Join(toolFolder(name), name)
 	return binary, ensureBuilt(binary, name+" "+tool.version, tool.guess, func(part string) *exec.Cmd {
@@ -190,11 +164,15 @@ func lastLines(text string, n int) string {
 
 func runTool(args []string) error {
 	if len(args) != 1 {
-		return usagef("usage: cluster tool helm|kwok|vale|kube")
+		return usagef("usage: cluster tool helm|kwok|vale|kube|jobs")
 	}
 	ensure := func() (string, error) { return ensureTool(args[0]) }
-	if args[0] == "kube" {
-		ensure = ensureKube
+	if ofMinor := map[string]func(minor) (string, error){"kube": ensureKube, "jobs": ensureJobs}[args[0]]; ofMinor != nil {
+		m, _, err := requestedMinor()
+		if err != nil {
+			return err
+		}
+		ensure = func() (string, error) { return ofMinor(m) }
 	}
 	path, err := ensure()
 	if err != nil {

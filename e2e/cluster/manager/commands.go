@@ -16,7 +16,7 @@ func runStatus(args []string) error {
 	if err != nil {
 		return err
 	}
-	kube, err := kubeFolder()
+	kube, err := kubeProgram.folder(c.minor)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func runEnv(args []string) error {
 	if err != nil {
 		return err
 	}
-	kube, err := kubeFolder()
+	kube, err := kubeProgram.folder(c.minor)
 	if err != nil {
 		return err
 	}

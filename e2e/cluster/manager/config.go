@@ -21,6 +21,7 @@ const (
 // It is written before anything is started, so that `down` can undo an `up`
 // that was killed at any moment.
 type config struct {
+	Version string         `json:"kubernetes"` // such as 1.37.2
 	Mode    string         `json:"mode"`
 	Count   int            `json:"count"`
 	MaxPods int            `json:"maxPods"`
@@ -28,6 +29,7 @@ type config struct {
 	Net     int            `json:"net"` // second byte of the cluster's 10.x.0.0/16
 	Ports   map[string]int `json:"ports"`
 
+	minor minor  // what Version names
 	id    string // short hash of the state folder: names everything outside it
 	state string
 }
@@ -79,6 +81,9 @@ func loadConfig(state string) (*config, error) {
 	}
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("%s is damaged (%v): run `cluster down`, then `up`", c.path("cluster.json"), err)
+	}
+	if c.minor, err = findMinor(c.Version); err != nil {
+		return nil, fmt.Errorf("the cluster in %s has Kubernetes %q, which this version of the program does not start: run `cluster down`, then `up`", state, c.Version)
 	}
 	return c, nil
 }

@@ -12,17 +12,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	pauseImage   = "registry.k8s.io/pause:3.10.1"
 	busyboxPath  = "/bin/busybox"
 	busyboxImage = "localhost/busybox:test"
-	// The name under which upstream's own end-to-end tests ask for busybox.
-	upstreamBusybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
 )
+
+func (m minor) pauseImage() string { return "registry.k8s.io/pause:" + m.pause }
+
+// upstreamBusybox is the name under which upstream's own end-to-end tests ask for busybox.
+func (m minor) upstreamBusybox() string {
+	return "registry.k8s.io/e2e-test-images/busybox:" + m.busybox
+}
 
 // layerFile is one entry of an image's only layer.
 type layerFile struct {
@@ -43,7 +48,7 @@ type imageSpec struct {
 
 // baseImages builds the two images every node starts with and returns the
 // paths of their archives.
-func baseImages() ([]string, error) {
+func baseImages(m minor) ([]string, error) {
 	source, err := sourceFolder()
 	if err != nil {
 		return nil, err
@@ -56,7 +61,8 @@ func baseImages() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(append(append([]byte("1\n"), code...), busybox...))
+	names := []byte(m.pauseImage() + "\n" + m.upstreamBusybox() + "\n")
+	sum := sha256.Sum256(slices.Concat(names, code, busybox))
 	folder := filepath.Join(cacheFolder(), "images-"+hex.EncodeToString(sum[:6]))
 	pauseTar, busyboxTar := filepath.Join(folder, "pause.tar"), filepath.Join(folder, "busybox.tar")
 	archives := []string{pauseTar, busyboxTar}
@@ -66,10 +72,10 @@ func baseImages() ([]string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	if err := writePauseImage(source, pauseTar); err != nil {
+	if err := writePauseImage(source, pauseTar, m.pauseImage()); err != nil {
 		return nil, err
 	}
-	return archives, writeBusyboxImage(busybox, busyboxTar)
+	return archives, writeBusyboxImage(busybox, busyboxTar, m.upstreamBusybox())
 }
 
 func fileExists(path string) bool {
@@ -77,7 +83,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-func writePauseImage(source, archive string) error {
+func writePauseImage(source, archive, tag string) error {
 	binary := fmt.Sprintf("%s.%d.bin", archive, os.Getpid())
 	defer os.Remove(binary)
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "pause.go")
@@ -91,13 +97,13 @@ func writePauseImage(source, archive string) error {
 		return err
 	}
 	return writeImage(archive, imageSpec{
-		tags:       []string{pauseImage},
+		tags:       []string{tag},
 		entrypoint: []string{"/pause"},
 		files:      []layerFile{{name: "pause", mode: 0o755, content: content}},
 	})
 }
 
-func writeBusyboxImage(busybox []byte, archive string) error {
+func writeBusyboxImage(busybox []byte, archive, upstreamTag string) error {
 	if !isStatic(busyboxPath) {
 		return fmt.Errorf("%s needs the C library, which the image has not: apt-get install -y busybox-static", busyboxPath)
 	}
@@ -120,7 +126,7 @@ func writeBusyboxImage(busybox []byte, archive string) error {
 		}
 	}
 	return writeImage(archive, imageSpec{
-		tags:    []string{busyboxImage, upstreamBusybox},
+		tags:    []string{busyboxImage, upstreamTag},
 		command: []string{"sh"},
 		files:   files,
 	})

@@ -21,17 +21,20 @@ usage: cluster COMMAND [ARGUMENTS]
   load ARCHIVE...     import OCI or docker image archives on every node
   kubeconfig          print the path of the administrator's kubeconfig
   env                 print lines for the shell to eval: KUBECONFIG and PATH
-  tool helm|kwok|vale|kube build the tool if it is not cached, and print its path; kube is
-                      all of Kubernetes in one program
+  tool helm|kwok|vale|kube|jobs build the tool if it is not cached, and print its path; kube is
+                      all of Kubernetes in one program, jobs its end-to-end suite of Jobs
   logs COMPONENT      print the path and the end of a component's log
+  modules [--check]   generate the Go modules of every Kubernetes minor, or compare them
 
 examples:
   e2e/cluster/cluster up && eval "$(e2e/cluster/cluster env)" && kubectl get nodes
   e2e/cluster/cluster slow n2 0.2        # n2 now gets a fifth of its share
   e2e/cluster/cluster load shed.tar      # then use the image with imagePullPolicy: IfNotPresent
   SHED_CLUSTER_STATE=/tmp/second e2e/cluster/cluster up --nodes kwok --count 50
+  SHED_KUBERNETES=1.37.2 SHED_CLUSTER_STATE=/tmp/newest e2e/cluster/cluster up
 
 environment:
+  SHED_KUBERNETES     the minor that up and tool use: %s
   SHED_CLUSTER_STATE  folder of this cluster's state; one folder is one cluster
                       (default: ${XDG_STATE_HOME:-~/.local/state}/shed/cluster)
   XDG_CACHE_HOME      builds are kept under its shed/ folder (default: ~/.cache)
@@ -56,17 +59,18 @@ var commands = map[string]func(args []string) error{
 	"env":        runEnv,
 	"tool":       runTool,
 	"logs":       runLogs,
+	"modules":    runModules,
 	execCommand:  runExec,
 }
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprint(os.Stderr, help)
+		fmt.Fprintf(os.Stderr, help, supportedVersions())
 		os.Exit(2)
 	}
 	name, args := os.Args[1], os.Args[2:]
 	if name != execCommand && asksForHelp(name, args) {
-		fmt.Print(help)
+		fmt.Printf(help, supportedVersions())
 		return
 	}
 	run, ok := commands[name]

@@ -43,7 +43,7 @@ func (c *config) writeNode(i int, node string) error {
 	}{
 		{c.nodePath(node, "containerd.toml"), containerdText, map[string]any{
 			"Root": c.nodePath(node, "containerd"), "State": c.runtime(node, "state"),
-			"Socket": c.socket(node), "Pause": pauseImage, "Runc": c.runtime(node, "runc"),
+			"Socket": c.socket(node), "Pause": c.minor.pauseImage(), "Runc": c.runtime(node, "runc"),
 			"CNIPlugins": cniPlugins(), "CNIConf": c.nodePath(node, "cni"),
 		}},
 		{c.nodePath(node, "cni", "10-bridge.conflist"), cniText, map[string]any{

@@ -23,10 +23,11 @@ const (
 )
 
 type upOptions struct {
+	minor          minor
 	nodes          string
 	count, maxPods int
 	noJobs         bool
-	given          map[string]bool
+	given          map[string]bool // by flag, or versionVariable
 }
 
 func parseUp(args []string) (upOptions, error) {
@@ -41,6 +42,10 @@ func parseUp(args []string) (upOptions, error) {
 		return options, usagef("up: %v; the options are --nodes real|kwok|auto, --count N, --max-pods N and --no-job-controller", err)
 	}
 	flags.Visit(func(f *flag.Flag) { options.given[f.Name] = true })
+	var err error
+	if options.minor, options.given[versionVariable], err = requestedMinor(); err != nil {
+		return options, err
+	}
 	if flags.NArg() > 0 {
 		return options, usagef("up: unexpected argument %q; the options are --nodes, --count, --max-pods and --no-job-controller", flags.Arg(0))
 	}
@@ -102,7 +107,7 @@ func runUp(args []string) error {
 // killHung ends components that run but do not answer, so that they are started
 // afresh. A busy machine is given time first.
 func (c *config) killHung() error {
-	kube, err := ensureKube()
+	kube, err := ensureKube(c.minor)
 	if err != nil {
 		return err
 	}
@@ -130,6 +135,7 @@ func (c *config) killHung() error {
 // planCluster decides what the cluster will be and records that.
 func planCluster(state string, options upOptions) (*config, error) {
 	c := newConfig(state)
+	c.minor, c.Version = options.minor, options.minor.version
 	c.MaxPods, c.NoJobs = options.maxPods, options.noJobs
 	var err error
 	if c.Mode, err = chooseMode(options.nodes); err != nil {
@@ -177,6 +183,8 @@ func chooseMode(wanted string) (string, error) {
 func (c *config) sameAs(options upOptions) error {
 	differs := ""
 	switch {
+	case options.given[versionVariable] && options.minor != c.minor:
+		differs = versionVariable + "=" + c.Version
 	case options.nodes != "auto" && options.nodes != c.Mode:
 		differs = "--nodes=" + c.Mode
 	case options.given["count"] && options.count != c.Count:
@@ -199,13 +207,13 @@ func (c *config) bringUp(lock *os.File) error {
 			return err
 		}
 	}
-	kube, err := ensureKube()
+	kube, err := ensureKube(c.minor)
 	if err != nil {
 		return err
 	}
 	var archives []string
 	if c.Mode == modeReal {
-		archives, err = baseImages()
+		archives, err = baseImages(c.minor)
 	} else {
 		_, err = ensureTool("kwok")
 	}
@@ -358,7 +366,7 @@ func (c *config) allHealthy() error {
 	if c.Mode == modeReal && !c.networkUp() {
 		return errors.New("the cluster's network is missing")
 	}
-	kube, err := ensureKube()
+	kube, err := ensureKube(c.minor)
 	if err != nil {
 		return err
 	}
@@ -425,5 +433,5 @@ func (c *config) summary() string {
 	if c.Mode == modeKwok {
 		kind = "fake (kwok)"
 	}
-	return fmt.Sprintf("%d %s nodes, Kubernetes %s, state in %s", c.Count, kind, kubeVersion, c.state)
+	return fmt.Sprintf("%d %s nodes, Kubernetes %s, state in %s", c.Count, kind, c.minor.tag(), c.state)
 }

@@ -101,8 +101,8 @@ async fn build_program(folder: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Whose sources make up the text. The local cluster is built from these modules, so that they are
-/// on the machine, and their versions are pinned with it.
+/// Whose sources make up the text. The local cluster's default minor is built from these modules, so
+/// that they are on the machine, and [`VERSIONS`] pins their versions.
 const MODULES: [&str; 4] = [
     "k8s.io/kubernetes",
     "k8s.io/api",
@@ -110,9 +110,13 @@ const MODULES: [&str; 4] = [
     "k8s.io/client-go",
 ];
 
+/// The Go module whose go.mod names the versions of [`MODULES`]. It does not follow `SHED_KUBERNETES`:
+/// the text is the same on every cluster.
+const VERSIONS: &str = "e2e/cluster/kube/1.34.4";
+
 /// The folders of [`MODULES`], and the version of the first.
 async fn kubernetes_sources() -> Result<(Vec<PathBuf>, String)> {
-    let module = repository().join("e2e/cluster/kube");
+    let module = repository().join(VERSIONS);
     let module = module
         .to_str()
         .context("the repository's path isn't UTF-8")?;
