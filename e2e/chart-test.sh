@@ -68,8 +68,8 @@ offline() {
     done
 
     # Older clusters lack what the chart rests on: refuse them, don't half work.
-    if out=$("$helm" template shed "$chart" --kube-version 1.31.9 2>&1); then
-        bad "Kubernetes 1.31 was not refused"
+    if out=$("$helm" template shed "$chart" --kube-version 1.32.13 2>&1); then
+        bad "Kubernetes 1.32 was not refused"
     else
         ok
     fi
