@@ -34,7 +34,7 @@ fn amount(name: &str, quantity: &Quantity) -> i64 {
 
 /// Requests of a pod. The first candidate is the sum over its containers and sidecars. The others
 /// are each init container together with the sidecars started before it. The result is the largest
-/// of them, plus the overhead, plus `pods: 1`.
+/// of them, or the pod's own request of a resource that it names, plus the overhead, plus `pods: 1`.
 #[must_use]
 pub fn of_pod(spec: &PodSpec) -> Resources {
     let mut sidecars = Resources::default();
@@ -55,6 +55,7 @@ pub fn of_pod(spec: &PodSpec) -> Resources {
         running.add(&of_container(container));
     }
     let mut total = max(&peak, &running);
+    apply_pod_level(spec, &mut total);
     if let Some(overhead) = &spec.overhead {
         total.add(&amounts(overhead));
     }
@@ -70,6 +71,37 @@ fn of_container(container: &Container) -> Resources {
     let mut all = resources.limits.clone().unwrap_or_default();
     all.extend(resources.requests.clone().unwrap_or_default());
     amounts(&all)
+}
+
+/// Applies the pod's own requests (`spec.resources`), which replace the sum over its containers. A
+/// limit without a request is the request, unless the containers request something (the
+/// apiserver's default).
+fn apply_pod_level(spec: &PodSpec, total: &mut Resources) {
+    let Some(resources) = &spec.resources else {
+        return;
+    };
+    let of = |list: Option<&BTreeMap<String, Quantity>>| list.map(amounts).unwrap_or_default();
+    for (name, amount) in of(resources.limits.as_ref()).iter() {
+        let is_requested = total.iter().any(|(requested, _)| requested == name);
+        if is_huge_pages(name) || (is_pod_level(name) && !is_requested) {
+            total.set(name, amount);
+        }
+    }
+    for (name, amount) in of(resources.requests.as_ref()).iter() {
+        if is_pod_level(name) {
+            total.set(name, amount);
+        }
+    }
+}
+
+/// Whether the scheduler counts requests of this resource that are the pod's own.
+fn is_pod_level(name: &str) -> bool {
+    name == "cpu" || name == "memory" || is_huge_pages(name)
+}
+
+/// Huge pages can't be overcommitted: their limit is always their request.
+fn is_huge_pages(name: &str) -> bool {
+    name.starts_with("hugepages-")
 }
 
 fn max(a: &Resources, b: &Resources) -> Resources {
@@ -111,5 +143,30 @@ mod tests {
             containers:
             - {name: a, resources: {requests: {cpu: 100m}}}");
         assert_eq!(of_pod(&spec).get("cpu"), 2005);
+    }
+
+    #[test]
+    fn requests_of_the_pod_itself_replace_those_of_its_containers() {
+        let spec = pod(r"
+            resources: {requests: {cpu: '1', example.com/gpu: '7'}, limits: {cpu: '4', memory: 2Gi, hugepages-2Mi: 8Mi}}
+            overhead: {cpu: 50m}
+            containers:
+            - {name: a, resources: {requests: {cpu: '3', example.com/gpu: '2'}}}");
+        let total = of_pod(&spec);
+        assert_eq!(total.get("cpu"), 1050);
+        assert_eq!(total.get("memory"), 2 * 1024 * 1024 * 1024);
+        assert_eq!(total.get("hugepages-2Mi"), 8 * 1024 * 1024);
+        assert_eq!(total.get("example.com/gpu"), 2);
+    }
+
+    #[test]
+    fn a_limit_of_the_pod_is_no_request_where_containers_request() {
+        let spec = pod(r"
+            resources: {limits: {cpu: '4', hugepages-2Mi: 8Mi}}
+            containers:
+            - {name: a, resources: {requests: {cpu: 100m, hugepages-2Mi: 4Mi}}}");
+        let total = of_pod(&spec);
+        assert_eq!(total.get("cpu"), 100);
+        assert_eq!(total.get("hugepages-2Mi"), 8 * 1024 * 1024);
     }
 }
