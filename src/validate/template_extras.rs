@@ -8,7 +8,9 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ObjectMeta};
 use serde_json::Value;
+use shed_core::snapshot::AttemptKind;
 
+use crate::api;
 use crate::api::unknown_fields::{self, Part};
 
 /// Fields that pods get as they are, with their places.
@@ -25,6 +27,10 @@ struct Field {
     name: String,
     value: Value,
 }
+
+/// The group of pods that the scheduler places together (Kubernetes 1.36). A clone is not in it: it
+/// would count as a member, and preempting the group would delete the clone with it.
+const SCHEDULING_GROUP: &str = "template.spec.schedulingGroup";
 
 /// One step from the whole to a part of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,13 +106,15 @@ impl TemplateExtras {
         self.0.is_empty()
     }
 
-    /// The pod with all of these fields.
+    /// The pod with all of these fields; a clone has no scheduling group.
     ///
     /// # Errors
     /// The first field that does not fit into the pod.
     pub fn on(&self, pod: &Pod) -> Result<DynamicObject, String> {
         let mut whole = serde_json::to_value(pod).map_err(|error| error.to_string())?;
-        for field in &self.0 {
+        let is_clone = is_clone(pod);
+        let of_this = |field: &&Field| !(is_clone && field.words == SCHEDULING_GROUP);
+        for field in self.0.iter().filter(of_this) {
             let mut steps = field.way.iter();
             let place = steps.try_fold(&mut whole, |here, step| match step {
                 Step::Field(name) => here.get_mut(name),
@@ -118,6 +126,12 @@ impl TemplateExtras {
         }
         serde_json::from_value(whole).map_err(|error| error.to_string())
     }
+}
+
+fn is_clone(pod: &Pod) -> bool {
+    let kind = pod.metadata.labels.as_ref();
+    let kind = kind.and_then(|labels| labels.get(api::LABEL_KIND));
+    kind.is_some_and(|kind| kind == AttemptKind::Clone.label())
 }
 
 fn entry_of<'v>(
@@ -177,7 +191,6 @@ impl TemplateExtrasTable {
 mod tests {
     use serde_json::json;
     use shed_core::plan::Move;
-    use shed_core::snapshot::AttemptKind;
     use shed_core::time::Instant;
 
     use super::*;
@@ -208,6 +221,20 @@ mod tests {
         }
     }
 
+    /// Pod of an attempt that has a sidecar in front, and a volume.
+    fn pod_of(job: &Job, kind: AttemptKind) -> Pod {
+        let mut companion = fixtures::companion(job);
+        companion.spec.progress = serde_json::from_value(json!({"file": {}})).unwrap();
+        let validated = crate::adopt::translate::validated(&companion, job).unwrap();
+        let mut ledger = Ledger::default();
+        let Move::Launch(launch) = launch(0, kind) else {
+            panic!("no launch");
+        };
+        ledger.launch(&launch, Instant(0));
+        let attempt = ledger.attempt(0, 0).unwrap();
+        attempt_pod::pod(&companion, &validated, 0, attempt, None, &agent(), None)
+    }
+
     #[test]
     fn a_job_is_read_as_it_is() {
         let job = fixtures::batch_job("completions: 3");
@@ -226,17 +253,7 @@ mod tests {
             spec["tolerations"] = json!([{"key": "a"}, {"key": "b", "novel": 7}]);
         });
         let (job, template_extras) = read(&object).unwrap();
-        let mut companion = fixtures::companion(&job);
-        // With a sidecar in front, and a volume.
-        companion.spec.progress = serde_json::from_value(json!({"file": {}})).unwrap();
-        let validated = crate::adopt::translate::validated(&companion, &job).unwrap();
-        let mut ledger = Ledger::default();
-        let Move::Launch(launch) = launch(0, AttemptKind::Original) else {
-            panic!("no launch");
-        };
-        ledger.launch(&launch, Instant(0));
-        let attempt = ledger.attempt(0, 0).unwrap();
-        let pod = attempt_pod::pod(&companion, &validated, 0, attempt, None, &agent(), None);
+        let pod = pod_of(&job, AttemptKind::Original);
         let pod = template_extras.on(&pod).unwrap();
         let spec = &pod.data["spec"];
         assert_eq!(spec["hardened"], json!({"level": 3}));
@@ -246,6 +263,26 @@ mod tests {
         assert_eq!(spec["tolerations"][1], json!({"key": "b", "novel": 7}));
         assert!(spec["initContainers"][0].get("sealed").is_none());
         assert!(pod.metadata.owner_references.is_some());
+    }
+
+    #[test]
+    fn the_scheduling_group_is_for_all_attempts_but_clones() {
+        let group = json!({"podGroupName": "together"});
+        let object = object(|spec| {
+            spec["schedulingGroup"] = group.clone();
+            spec["hardened"] = json!(true);
+        });
+        let (job, template_extras) = read(&object).unwrap();
+        for (kind, expected) in [
+            (AttemptKind::Original, Some(&group)),
+            (AttemptKind::Retry, Some(&group)),
+            (AttemptKind::Clone, None),
+        ] {
+            let pod = template_extras.on(&pod_of(&job, kind)).unwrap();
+            let spec = &pod.data["spec"];
+            assert_eq!(spec.get("schedulingGroup"), expected, "{kind:?}");
+            assert_eq!(spec["hardened"], json!(true));
+        }
     }
 
     #[test]
