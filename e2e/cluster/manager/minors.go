@@ -36,6 +36,12 @@ func (m minor) staging() string { return "v0" + strings.TrimPrefix(m.version, "1
 // tag is the version as Kubernetes writes it.
 func (m minor) tag() string { return "v" + m.version }
 
+// buildTag marks source files that only this minor needs, such as kubernetes_1_33.
+func (m minor) buildTag() string {
+	number := strings.Split(m.version, ".")
+	return "kubernetes_" + number[0] + "_" + number[1]
+}
+
 // findMinor accepts 1.37.2, v1.37.2 and 1.37.
 func findMinor(version string) (minor, error) {
 	wanted := strings.TrimPrefix(version, "v")

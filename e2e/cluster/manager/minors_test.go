@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,28 @@ func TestEveryMinorHasItsModules(t *testing.T) {
 	found, err := filepath.Glob("../*/1.*")
 	if err != nil || len(found) != 2*len(minors) {
 		t.Errorf("folders of minors: %q, %v", found, err)
+	}
+}
+
+func TestBuildConstraintsNameListedMinors(t *testing.T) {
+	tags := map[string]bool{}
+	for _, m := range minors {
+		tags[m.buildTag()] = true
+	}
+	sources, err := filepath.Glob("../kube/*.go")
+	if err != nil || len(sources) < 2 {
+		t.Fatal(sources, err)
+	}
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tag := range regexp.MustCompile(`kubernetes_\d+_\d+`).FindAllString(string(text), -1) {
+			if !tags[tag] {
+				t.Errorf("%s: no minor has the tag %s", source, tag)
+			}
+		}
 	}
 }
 

@@ -12,19 +12,20 @@ import (
 	"strings"
 )
 
-// program is a Go program that is built once per minor: one source file, and
-// for each minor a go.mod and go.sum in a folder named after the version.
+// program is a Go program that is built once per minor. The minors share its
+// sources; a file that only some of them need has a build constraint with
+// their tag. Each has a go.mod and go.sum in a folder named after the version.
 type program struct {
-	name, source string
-	direct       []string // the modules that the source imports
+	name   string
+	direct []string // the modules that the sources import
 }
 
 var (
-	kubeProgram = program{"kube", "main.go", []string{
+	kubeProgram = program{"kube", []string{
 		"github.com/spf13/cobra", "go.etcd.io/etcd/server/v3",
 		"k8s.io/component-base", "k8s.io/kubectl", kubernetesModule,
 	}}
-	jobsProgram = program{"jobs", "main_test.go", []string{
+	jobsProgram = program{"jobs", []string{
 		"github.com/onsi/ginkgo/v2", "github.com/onsi/gomega", kubernetesModule,
 	}}
 )
@@ -32,8 +33,10 @@ var (
 const kubernetesModule = "k8s.io/kubernetes"
 
 // hashed are the files that decide what the program is, below its folder.
-func (p program) hashed(m minor) []string {
-	return []string{filepath.Join(m.version, "go.mod"), filepath.Join(m.version, "go.sum"), p.source}
+func (p program) hashed(source string, m minor) ([]string, error) {
+	sources, err := filepath.Glob(filepath.Join(source, p.name, "*.go"))
+	folder := filepath.Join(source, p.name, m.version)
+	return append(sources, filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")), err
 }
 
 // folder of the cache is named after the version and the sources: a changed
@@ -43,9 +46,13 @@ func (p program) folder(m minor) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	paths, err := p.hashed(source, m)
+	if err != nil {
+		return "", err
+	}
 	hash := sha256.New()
-	for _, name := range p.hashed(m) {
-		text, err := os.ReadFile(filepath.Join(source, p.name, name))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", err
 		}
@@ -64,7 +71,7 @@ func (p program) ensure(m minor, what, guess string, arguments ...string) (strin
 	}
 	binary := filepath.Join(folder, p.name)
 	return binary, ensureBuilt(binary, what, guess, func(part string) *exec.Cmd {
-		arguments = append(arguments, "-modfile="+filepath.Join(m.version, "go.mod"), "-o", part, ".")
+		arguments = append(arguments, "-modfile="+filepath.Join(m.version, "go.mod"), "-tags="+m.buildTag(), "-o", part, ".")
 		return p.goCommand(arguments...)
 	})
 }
@@ -127,7 +134,7 @@ func (p program) draft(m minor, kubernetes goMod) (string, error) {
 	text.WriteString("\nrequire (\n")
 	for _, path := range p.direct {
 		if versions[path] == "" {
-			return "", fmt.Errorf("%s %s does not require %s, which %s/%s imports", kubernetesModule, m.tag(), path, p.name, p.source)
+			return "", fmt.Errorf("%s %s does not require %s, which %s imports", kubernetesModule, m.tag(), path, p.name)
 		}
 		fmt.Fprintf(&text, "\t%s %s\n", path, versions[path])
 	}
