@@ -33,6 +33,7 @@ use crate::validate::template_extras::TemplateExtrasTable;
 mod attempts;
 mod batch;
 mod binds;
+mod calm;
 mod changes;
 pub mod clone_stops;
 pub mod failure;
@@ -114,8 +115,22 @@ pub struct Stores {
 pub struct Touched {
     /// DeadlineJobs.
     pub jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    /// DeadlineJobs with a change that nothing must follow soon.
+    pub calm_jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     /// batch/v1 Jobs.
     pub batch: mpsc::UnboundedSender<ObjectRef<Job>>,
+}
+
+impl Touched {
+    /// Reports a change of a DeadlineJob, or of its pods.
+    fn touch(&self, job: ObjectRef<DeadlineJob>, is_calm: bool) {
+        let jobs = match is_calm {
+            true => &self.calm_jobs,
+            false => &self.jobs,
+        };
+        // A closed channel means that the process is ending.
+        let _ = jobs.send(job);
+    }
 }
 
 impl Stores {
@@ -138,7 +153,7 @@ impl Stores {
         });
         let stores = Arc::new(Self::new(jobs, batch, clock));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
-        let pods = watch_pods(Arc::clone(&stores), client.clone(), touched.jobs.clone());
+        let pods = watch_pods(Arc::clone(&stores), client.clone(), touched.clone());
         let nodes = watch_nodes(Arc::clone(&stores), client.clone());
         tasks.spawn(jobs.map(|()| "watch of jobs"));
         tasks.spawn(pods.map(|()| "watch of pods"));
@@ -347,7 +362,8 @@ impl Stores {
         self.nodes.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn apply_pod_event(&self, event: Event<Pod>) -> Vec<Arc<PodFacts>> {
+    /// Takes a notice of the watch in; returns the pods that it is about, and whether it is calm.
+    fn apply_pod_event(&self, event: Event<Pod>) -> (Vec<Arc<PodFacts>>, bool) {
         let now = self.clock.now();
         self.pods_heard.store(now.0, Ordering::Relaxed);
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
@@ -356,6 +372,7 @@ impl Stores {
         let is_list = matches!(event, Event::InitDone);
         let mut index = self.pods_mut();
         index.version += 1;
+        let mut is_calm = false;
         let changed = match event {
             Event::Init => {
                 index.incoming = Some(Vec::new());
@@ -380,6 +397,7 @@ impl Stores {
                 index.note_bind(&facts, now);
                 index.reached = index.reached.max(facts.version);
                 let (facts, before) = index.put(facts);
+                is_calm = calm::is_calm(&index, before.as_deref(), &facts);
                 // A job loses a pod that now belongs to another job.
                 let whose = |pod: &PodFacts| (pod.identity.owner.clone(), pod.identity.attempt);
                 let before = before.filter(|before| whose(before) != whose(&facts));
@@ -393,7 +411,7 @@ impl Stores {
             }
         };
         self.news.pods_changed(is_list, &changed);
-        changed
+        (changed, is_calm)
     }
 }
 
@@ -521,20 +539,17 @@ fn untrimmed<K>(event: Event<Trimmed<K>>) -> Event<K> {
     }
 }
 
-async fn watch_pods(
-    stores: Arc<Stores>,
-    client: Client,
-    touched: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
-) {
+async fn watch_pods(stores: Arc<Stores>, client: Client, touched: Touched) {
     let mut events = watcher(Api::<Trimmed<Pod>>::all(client), config())
         .default_backoff()
         .boxed();
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                for pod in stores.apply_pod_event(untrimmed(event)) {
+                let (pods, is_calm) = stores.apply_pod_event(untrimmed(event));
+                for pod in pods {
                     if let Some(job) = stores.job_of(&pod) {
-                        let _ = touched.send(job);
+                        touched.touch(job, is_calm);
                     }
                 }
                 stores.changed.notify_one();

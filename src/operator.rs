@@ -244,9 +244,11 @@ async fn act(
     let client = client(&setup.config, &clock, &term)?;
     let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
     let (touched, touched_jobs) = mpsc::unbounded_channel();
+    let (calm, calm_jobs) = mpsc::unbounded_channel();
     let (touched_batch, batch_jobs) = mpsc::unbounded_channel();
     let told = Touched {
         jobs: touched.clone(),
+        calm_jobs: calm,
         batch: touched_batch,
     };
     // Ends with this future.
@@ -271,7 +273,7 @@ async fn act(
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
     check_for_restores(&context, &mut tasks);
-    tasks.spawn(reconcile(context, touched_jobs).map(|()| "reconciler"));
+    tasks.spawn(reconcile(context, (touched_jobs, calm_jobs)).map(|()| "reconciler"));
     tasks
         .join_next()
         .await
@@ -429,11 +431,11 @@ fn identity() -> String {
 
 async fn reconcile(
     context: Arc<ReconcileContext>,
-    touched: mpsc::UnboundedReceiver<kube::runtime::reflector::ObjectRef<crate::api::DeadlineJob>>,
+    (touched, calm): (reconcile::TouchedJobs, reconcile::TouchedJobs),
 ) {
     // Decisions wait until every list is complete; changes until then are queued.
     context.shared.stores.ready().await;
-    reconcile::run(context, touched).await;
+    reconcile::run(context, touched, calm).await;
 }
 
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.

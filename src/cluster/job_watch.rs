@@ -15,6 +15,7 @@ use kube::{Api, Client, Resource};
 use crate::adopt;
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::essentials;
+use crate::cluster::calm::is_status_alone;
 use crate::cluster::jobs::key;
 use crate::cluster::watched_job::{JobObject, WatchedJob};
 use crate::cluster::{Stores, Touched, Versioned, pages, version};
@@ -50,12 +51,12 @@ impl Gap {
 }
 
 impl Stores {
-    /// Takes a notice of the watch in; returns the jobs that it is about.
+    /// Takes a notice of the watch in; returns the jobs that it is about, and whether it is calm.
     pub(super) fn apply_job_event(
         &self,
         writer: &mut Writer<WatchedJob>,
         event: Event<JobObject>,
-    ) -> Vec<WatchedJob> {
+    ) -> (Vec<WatchedJob>, bool) {
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
             self.note_version(Versioned::DeadlineJobs, job.meta());
         }
@@ -66,6 +67,7 @@ impl Stores {
             table.reached = table.reached.max(version);
         }
         let is_list = matches!(event, Event::InitDone);
+        let mut is_calm = false;
         let changed = match event {
             Event::Init => {
                 table.incoming.clear();
@@ -91,8 +93,10 @@ impl Stores {
             }
             Event::Apply(object) => {
                 let reference = reference(object.meta());
+                let before = self.jobs.get(&reference);
                 match table.put(object) {
                     Some(job) => {
+                        is_calm = is_status_alone(before.as_deref(), &job);
                         writer.apply_watcher_event(&Event::Apply(job.clone()));
                         vec![job]
                     }
@@ -105,7 +109,7 @@ impl Stores {
             }
         };
         self.news.jobs_changed(is_list, &changed);
-        changed
+        (changed, is_calm)
     }
 
     /// Takes a job out of the store of the queue, where it is gone or can't be read.
@@ -154,8 +158,9 @@ pub(super) async fn watch_jobs(
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                for job in stores.apply_job_event(&mut writer, event) {
-                    touch(&touched, &job);
+                let (jobs, is_calm) = stores.apply_job_event(&mut writer, event);
+                for job in jobs {
+                    touch(&touched, &job, is_calm);
                 }
                 stores.changed.notify_one();
             }
@@ -164,7 +169,7 @@ pub(super) async fn watch_jobs(
     }
 }
 
-fn touch(touched: &Touched, job: &WatchedJob) {
+fn touch(touched: &Touched, job: &WatchedJob, is_calm: bool) {
     let metadata = job.meta();
     if let Some(owner) = adopt::controller(metadata).filter(|_| job.is_companion()) {
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -172,8 +177,7 @@ fn touch(touched: &Touched, job: &WatchedJob) {
         let _ = touched.batch.send(owner);
     }
     let (namespace, name) = key(metadata);
-    // A closed channel means that the process is ending.
-    let _ = touched.jobs.send(ObjectRef::new(&name).within(&namespace));
+    touched.touch(ObjectRef::new(&name).within(&namespace), is_calm);
 }
 
 #[cfg(test)]

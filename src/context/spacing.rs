@@ -26,7 +26,8 @@ const URGENT_WAIT: Span = Span(250);
 /// Longest wait of any write for the job's own last one, and for the writes of all jobs.
 const WAIT_MAX: Span = Span::from_seconds(2);
 /// How long a write that nothing follows waits for more of its kind, from the first pass that found it.
-pub const MERGE_WAIT: Span = Span::from_seconds(1);
+/// The pass itself has waited as long after calm news.
+pub const MERGE_WAIT: Span = Span(500);
 
 /// A job's last write of its ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

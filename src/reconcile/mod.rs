@@ -37,10 +37,12 @@ mod wake;
 pub mod write_places;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream};
 use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use shed_core::time::Instant;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -53,22 +55,39 @@ use crate::reconcile::context::ReconcileContext;
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
 pub const PASSES_AT_ONCE: usize = 64;
 
-/// Reconciles every job that `touched` names, without end.
-pub async fn run(
-    context: Arc<ReconcileContext>,
-    touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>,
-) {
-    run_by(context, touched, driver::work).await;
+/// How long a job's reconcile waits after calm news of it, for more news.
+const CALM_WAIT: Duration = Duration::from_millis(500);
+
+/// Jobs that something happened to.
+pub type TouchedJobs = mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>;
+
+/// Reconciles every job that `touched` names, and soon every one that `calm` names, without end.
+pub async fn run(context: Arc<ReconcileContext>, touched: TouchedJobs, calm: TouchedJobs) {
+    run_by(context, touched, calm, driver::work).await;
+}
+
+/// The jobs to reconcile, each once and at its earliest time.
+fn due_jobs(touched: TouchedJobs, calm: TouchedJobs) -> impl Stream<Item = ObjectRef<DeadlineJob>> {
+    let after = |wait| {
+        move |message| ScheduleRequest {
+            message,
+            run_at: tokio::time::Instant::now() + wait,
+        }
+    };
+    let touched = UnboundedReceiverStream::new(touched).map(after(Duration::ZERO));
+    let calm = UnboundedReceiverStream::new(calm).map(after(CALM_WAIT));
+    scheduler(stream::select(touched, calm))
 }
 
 async fn run_by<F>(
     context: Arc<ReconcileContext>,
-    touched: mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>,
+    touched: TouchedJobs,
+    calm: TouchedJobs,
     work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F + Copy,
 ) where
     F: Future<Output = Result<Action, Error>> + Send + 'static,
 {
-    let queue = UnboundedReceiverStream::new(touched)
+    let queue = due_jobs(touched, calm)
         .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
     let jobs = context.shared.stores.jobs.clone();
     applier(

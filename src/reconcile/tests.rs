@@ -31,7 +31,8 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
     let process = Process::with_stores(&api, stores);
     let (touched, jobs) = mpsc::unbounded_channel();
     let context = Arc::clone(&process.context);
-    let running = tokio::spawn(run_by(context, jobs, work));
+    let (_calm, calm_jobs) = mpsc::unbounded_channel();
+    let running = tokio::spawn(run_by(context, jobs, calm_jobs, work));
     for round in 1..=3 {
         for job in [&broken, &other] {
             touched.send(ObjectRef::from_obj(job)).unwrap();
@@ -43,4 +44,32 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
     let noted = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
     assert_eq!(api.said(), noted, "it was tried once");
     assert!(timeout(A_WHILE, running).await.is_err(), "the term goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calm_news_of_a_job_are_one_reconcile_and_others_do_not_wait() {
+    let (touched, jobs) = mpsc::unbounded_channel();
+    let (calm, calm_jobs) = mpsc::unbounded_channel();
+    let mut due = Box::pin(due_jobs(jobs, calm_jobs));
+    let job: ObjectRef<DeadlineJob> = ObjectRef::from_obj(&fixtures::job(""));
+    let started = tokio::time::Instant::now();
+    for _ in 0..3 {
+        calm.send(job.clone()).unwrap();
+    }
+    assert_eq!(due.next().await.as_ref(), Some(&job));
+    // A timer rounds up to a millisecond.
+    assert_eq!(
+        started.elapsed().as_millis() / 10,
+        CALM_WAIT.as_millis() / 10
+    );
+    assert!(timeout(A_WHILE, due.next()).await.is_err(), "one is enough");
+    let started = tokio::time::Instant::now();
+    calm.send(job.clone()).unwrap();
+    touched.send(job.clone()).unwrap();
+    assert_eq!(due.next().await.as_ref(), Some(&job));
+    assert!(started.elapsed() < CALM_WAIT);
+    assert!(
+        timeout(A_WHILE, due.next()).await.is_err(),
+        "it covers both"
+    );
 }

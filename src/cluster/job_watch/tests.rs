@@ -56,14 +56,14 @@ fn a_job_that_can_not_be_read_keeps_no_other_from_being_read() {
 #[test]
 fn a_job_is_dropped_when_it_can_not_be_read_any_more_and_taken_in_again() {
     let (stores, mut writer) = Stores::of_objects(vec![readable("a"), readable("b")], vec![]);
-    let touched = stores.apply_job_event(&mut writer, Event::Apply(unreadable("a")));
+    let (touched, _) = stores.apply_job_event(&mut writer, Event::Apply(unreadable("a")));
     assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
     assert_eq!(
         touched[0].meta().uid.as_deref(),
         Some("a"),
         "who waits for it is told"
     );
-    let touched = stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
+    let (touched, _) = stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
     assert_eq!(seen(&stores), uids(["a b", "", "a b"]));
     assert_eq!(touched[0].meta().uid.as_deref(), Some("a"));
 }

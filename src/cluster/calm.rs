@@ -1,0 +1,65 @@
+//! Which news of pods and jobs are calm: nothing but the status that users read follows from them, so the job's next
+//! reconcile may wait for more. Most news are: a pod is created, is given a node, runs, or is let go.
+
+use crate::cluster::index::PodIndex;
+use crate::cluster::pod::{AttemptFacts, PodFacts, Stage};
+use crate::cluster::watched_job::WatchedJob;
+
+/// Whether a change of a pod is calm. `index` has the pod as it is now.
+pub(super) fn is_calm(index: &PodIndex, before: Option<&PodFacts>, pod: &PodFacts) -> bool {
+    let Some(attempt) = &pod.attempt else {
+        return false;
+    };
+    let before = before.and_then(|before| before.attempt.as_deref());
+    let was_deleting = before.is_some_and(|before| before.deleting);
+    if attempt.deleting && !was_deleting {
+        return false;
+    }
+    match &attempt.stage {
+        Stage::Pending | Stage::Running => true,
+        Stage::Stuck { .. } => before.is_some_and(|before| before.stage == attempt.stage),
+        Stage::Succeeded { .. } => has_ended(before) || others_run(index, pod, attempt),
+        Stage::Failed { .. } => has_ended(before),
+    }
+}
+
+fn has_ended(attempt: Option<&AttemptFacts>) -> bool {
+    attempt.is_some_and(|attempt| {
+        matches!(
+            attempt.stage,
+            Stage::Succeeded { .. } | Stage::Failed { .. }
+        )
+    })
+}
+
+/// Whether other tasks of the job run and none of the pod's siblings does: its end stops no attempt and ends no job.
+fn others_run(index: &PodIndex, pod: &PodFacts, attempt: &AttemptFacts) -> bool {
+    let Some(owner) = &pod.identity.owner else {
+        return false;
+    };
+    let siblings = index.by_owner.get(owner).into_iter().flat_map(|pods| {
+        let first = (attempt.task, 0);
+        pods.range(first..=(attempt.task, u32::MAX))
+    });
+    let mut siblings = siblings.filter(|(id, _)| id.1 != attempt.number);
+    let running = index.open.get(owner).map_or(0, |tally| tally.running);
+    running > 0 && siblings.all(|(_, sibling)| sibling.terminal)
+}
+
+/// Whether a change of a job is calm: only its status is another one. shed itself writes that, and remembers it.
+pub(super) fn is_status_alone(before: Option<&WatchedJob>, job: &WatchedJob) -> bool {
+    let (Some(WatchedJob::Live(before, _)), WatchedJob::Live(job, _)) = (before, job) else {
+        return false;
+    };
+    let (before, now) = (&before.metadata, &job.metadata);
+    before.uid == now.uid
+        && before.generation == now.generation
+        && before.deletion_timestamp == now.deletion_timestamp
+        && before.labels == now.labels
+        && before.annotations == now.annotations
+        && before.finalizers == now.finalizers
+        && before.owner_references == now.owner_references
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::watcher::Event;
+
+use crate::api::DeadlineJob;
+use crate::clock;
+use crate::cluster::{JobObject, Stores};
+use crate::fixtures;
+
+/// A job of two tasks whose first attempts run.
+fn two_running() -> (DeadlineJob, [Pod; 2], std::sync::Arc<Stores>) {
+    let job = fixtures::job("completions: 2");
+    let pods = [0, 1].map(|task| fixtures::attempt_pod(&job, (task, 0), "node-1", "Running"));
+    let stores = Stores::for_tests(vec![job.clone()], pods.to_vec(), &[]);
+    (job, pods, stores)
+}
+
+fn is_calm(stores: &Stores, pod: Pod) -> bool {
+    stores.apply_pod_event(Event::Apply(pod)).1
+}
+
+#[test]
+fn a_pod_that_starts_or_is_let_go_is_calm_news() {
+    let (job, _, stores) = two_running();
+    for phase in ["Pending", "Running"] {
+        let clone = fixtures::attempt_pod(&job, (0, 1), "node-2", phase);
+        assert!(is_calm(&stores, clone), "{phase}");
+    }
+    let mut ended = fixtures::attempt_pod(&job, (0, 0), "node-1", "Failed");
+    assert!(!is_calm(&stores, ended.clone()), "it may be retried");
+    ended.metadata.finalizers = None;
+    assert!(is_calm(&stores, ended), "it was released");
+}
+
+#[test]
+fn the_end_of_a_pod_is_calm_news_unless_something_must_stop() {
+    let (job, [mut first, second], stores) = two_running();
+    first.metadata.deletion_timestamp = Some(clock::time(clock::now()));
+    assert!(!is_calm(&stores, first.clone()), "its deletion");
+    assert!(is_calm(&stores, first), "and what follows from it");
+    let won = |id| fixtures::attempt_pod(&job, id, "node-1", "Succeeded");
+    assert!(is_calm(&stores, won((0, 0))), "another task runs");
+    stores.apply_pod_event(Event::Apply(second));
+    let clone = fixtures::attempt_pod(&job, (1, 1), "node-2", "Running");
+    stores.apply_pod_event(Event::Apply(clone));
+    assert!(!is_calm(&stores, won((1, 1))), "its sibling must stop");
+    assert!(!is_calm(&stores, won((1, 0))), "none is left");
+}
+
+#[test]
+fn a_job_whose_status_alone_has_changed_is_calm_news() {
+    let job = fixtures::job("completions: 2");
+    let (stores, mut writer) = Stores::of_objects(vec![fixtures::object(&job, &[])], vec![]);
+    let mut is_calm = |job: &DeadlineJob| {
+        let event: Event<JobObject> = Event::Apply(fixtures::object(job, &[]));
+        stores.apply_job_event(&mut writer, event).1
+    };
+    let mut written = job.clone();
+    written.status = Some(crate::api::DeadlineJobStatus::default());
+    assert!(is_calm(&written));
+    let mut edited = written.clone();
+    edited.metadata.generation = Some(2);
+    assert!(!is_calm(&edited));
+    assert!(is_calm(&edited));
+    let mut annotated = edited.clone();
+    annotated.metadata.annotations = Some([("a".to_owned(), "b".to_owned())].into());
+    assert!(!is_calm(&annotated));
+    let mut leaving = annotated.clone();
+    leaving.metadata.deletion_timestamp = Some(clock::time(clock::now()));
+    assert!(!is_calm(&leaving));
+}
