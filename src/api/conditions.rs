@@ -145,6 +145,8 @@ pub mod reason {
     pub const PROGRESS_REACHABLE: &str = "ProgressReachable";
     /// `AdoptionRefused`: an annotation is invalid or contradicts another.
     pub const INVALID_ANNOTATION: &str = "InvalidAnnotation";
+    /// `AdoptionRefused`: the Job's pods should start together or not at all.
+    pub const GANG_SCHEDULING: &str = "GangScheduling";
     /// `AdoptionRefused`: the ledger of a started Job was deleted.
     pub const LEDGER_LOST: &str = "LedgerLost";
     /// `AdoptionRefused`: shed cannot create the `DeadlineJob` that holds the Job's ledger.

@@ -444,6 +444,12 @@ pub const TABLE: &[Row] = &[
         "{}",
         NAMED,
     ),
+    verdict(
+        &[api::ADOPTION_REFUSED],
+        reason::GANG_SCHEDULING,
+        "{}",
+        NAMED,
+    ),
     verdict(&[api::ADOPTION_REFUSED], reason::LEDGER_LOST, "{}", NAMED),
     verdict(
         &[api::ADOPTION_REFUSED],

@@ -32,6 +32,8 @@ const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
 const FAILURES_TOLD: u32 = 2;
 /// Jobs that are looked at at once.
 const CONCURRENCY: u16 = 8;
+const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \
+                            gang; create the Job with the policy `basic`, or without spec.managedBy";
 
 /// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
@@ -89,6 +91,9 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, k
     if is_leaving || job_status::is_finished(&job) {
         return Ok(Action::await_change());
     }
+    if is_gang(&context, &job) {
+        return refuse(&context, &job, reason::GANG_SCHEDULING, GANG_REFUSED).await;
+    }
     let wanted = match translate::companion(&job) {
         Ok(wanted) => wanted,
         Err(bad) => {
@@ -110,6 +115,13 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, k
         },
         None => create(&context, &job, &wanted).await,
     }
+}
+
+/// Whether the Job's pods should start together or not at all.
+fn is_gang(context: &ReconcileContext, job: &Job) -> bool {
+    let uid = job.metadata.uid.as_deref().unwrap_or_default();
+    let jobs = context.shared.stores.batch();
+    jobs.is_some_and(|jobs| jobs.template_extras.of(uid).is_gang)
 }
 
 /// Annotations that changed change the companion, as far as a `DeadlineJob` can be changed.

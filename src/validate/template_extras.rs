@@ -13,9 +13,16 @@ use shed_core::snapshot::AttemptKind;
 use crate::api;
 use crate::api::unknown_fields::{self, Part};
 
+/// The Job's field by which its pods start together or not at all (Kubernetes 1.37).
+const GANG: &str = "/scheduling/schedulingPolicy/gang";
+
 /// Fields that pods get as they are, with their places.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TemplateExtras(Vec<Field>);
+pub struct TemplateExtras {
+    fields: Vec<Field>,
+    /// Whether the Job's pods start together or not at all.
+    pub is_gang: bool,
+}
 
 /// One field.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +64,10 @@ pub fn read(
     let fields = passed_over
         .iter()
         .filter_map(|parts| Field::of(spec, parts));
-    let template_extras = TemplateExtras(fields.collect());
+    let template_extras = TemplateExtras {
+        fields: fields.collect(),
+        is_gang: spec.pointer(GANG).is_some_and(|gang| !gang.is_null()),
+    };
     let job = Job {
         metadata,
         spec: read,
@@ -103,7 +113,7 @@ impl TemplateExtras {
     /// Whether all of the template is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields.is_empty() && !self.is_gang
     }
 
     /// The pod with all of these fields; a clone has no scheduling group.
@@ -114,7 +124,7 @@ impl TemplateExtras {
         let mut whole = serde_json::to_value(pod).map_err(|error| error.to_string())?;
         let is_clone = is_clone(pod);
         let of_this = |field: &&Field| !(is_clone && field.words == SCHEDULING_GROUP);
-        for field in self.0.iter().filter(of_this) {
+        for field in self.fields.iter().filter(of_this) {
             let mut steps = field.way.iter();
             let place = steps.try_fold(&mut whole, |here, step| match step {
                 Step::Field(name) => here.get_mut(name),
@@ -233,6 +243,20 @@ mod tests {
         ledger.launch(&launch, Instant(0));
         let attempt = ledger.attempt(0, 0).unwrap();
         attempt_pod::pod(&companion, &validated, 0, attempt, None, &agent(), None)
+    }
+
+    #[test]
+    fn a_gang_is_noticed_and_other_policies_are_not() {
+        let is_gang = |scheduling: Value| {
+            let mut object = object(|_| {});
+            object["spec"]["scheduling"] = scheduling;
+            read(&object).unwrap().1.is_gang
+        };
+        assert!(is_gang(
+            json!({"schedulingPolicy": {"gang": {"minCount": 3}}})
+        ));
+        assert!(!is_gang(json!({"schedulingPolicy": {"basic": {}}})));
+        assert!(!is_gang(Value::Null));
     }
 
     #[test]

@@ -3,10 +3,13 @@ use kube::Client;
 use kube::client::Body;
 
 use super::*;
+use crate::adopt::AdoptJobs;
 use crate::api::OnMiss;
+use crate::cluster::Stores;
 use crate::fixtures;
 use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::mock::{Apiserver, Process};
+use crate::validate::template_extras::TemplateExtras;
 use std::sync::Mutex;
 
 /// An apiserver that holds one Job and refuses companions with this answer. It keeps the status
@@ -113,4 +116,25 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
     let wanted = translate::companion(&job).unwrap();
     let changed = change(&process.context, &job, &found, wanted).await;
     assert!(changed.is_err(), "the patch was sent");
+}
+
+#[tokio::test]
+async fn a_gang_is_refused_and_gets_no_companion() {
+    let api = Apiserver::new(fixtures::job(""));
+    let (client, job) = refusing(500, "no companion is wanted");
+    let held = job.lock().unwrap().clone();
+    let stores = Stores::for_tests(vec![], vec![], &[]);
+    let stores = stores.adopting(AdoptJobs::All, vec![held.clone()]);
+    let mut extras = TemplateExtras::default();
+    extras.is_gang = true;
+    let jobs = stores.batch().expect("Jobs");
+    jobs.template_extras.note(&held.metadata, extras);
+    let mut process = Process::with_stores(&api, stores);
+    let context = Arc::get_mut(&mut process.context).expect("nobody else has it");
+    context.client = client;
+    let looked = look(Arc::new(held), Arc::clone(&process.context)).await;
+    assert_eq!(looked.unwrap(), Action::await_change());
+    let (reason, words) = said(&job).expect("it is told");
+    assert_eq!(reason, "GangScheduling");
+    assert!(words.contains("spec.scheduling"), "{words}");
 }
