@@ -82,6 +82,10 @@ func loadConfig(state string) (*config, error) {
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("%s is damaged (%v): run `cluster down`, then `up`", c.path("cluster.json"), err)
 	}
+	if c.Version == "" {
+		// Clusters of earlier versions of this program had no choice.
+		c.Version = "1.34.4"
+	}
 	if c.minor, err = findMinor(c.Version); err != nil {
 		return nil, fmt.Errorf("the cluster in %s has Kubernetes %q, which this version of the program does not start: run `cluster down`, then `up`", state, c.Version)
 	}
