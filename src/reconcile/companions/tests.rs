@@ -130,7 +130,7 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     let jobs = stores.batch().expect("Jobs");
     jobs.template_extras.note(&held.metadata, extras);
     let mut process = Process::with_stores(&api, stores);
-    let context = Arc::get_mut(&mut process.context).expect("nobody else has it");
+    let context = Arc::get_mut(&mut process.context).expect("the only owner");
     context.client = client;
     let looked = look(Arc::new(held), Arc::clone(&process.context)).await;
     assert_eq!(looked.unwrap(), Action::await_change());
