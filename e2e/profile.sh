@@ -52,7 +52,7 @@ draw() {
         exit 1
     }
     "$tools/bin/inferno-flamegraph" --title "$2" "$out/$1.folded" >"$out/$1.svg"
-    echo "$out/$1.svg: $(awk '{n += $NF} END {print n}' "$out/$1.folded") samples"
+    echo "$out/$1.svg: $(wc -l <"$out/$1.folded") different stacks"
 }
 
 simulator() {
