@@ -11,7 +11,6 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
 use crate::clock;
-use crate::job::notice::Notice;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::Case;
 use crate::reconcile::driver::{Pass, creations_wait};
@@ -40,11 +39,6 @@ pub(super) fn after(
     step: &Step,
     recorded: &DeadlineJob,
 ) -> Action {
-    let is_fate = |notice: &Notice| matches!(notice, Notice::Ending(_));
-    if step.notices.iter().any(is_fate) {
-        // The next reconcile makes it final.
-        return Action::requeue(WAIT_MIN);
-    }
     let (job, ledger, now) = (&pass.view.job, &step.ledger, pass.view.now);
     let next = if ledger.finished {
         validate::expiry(job, ledger)

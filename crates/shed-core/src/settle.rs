@@ -26,11 +26,17 @@ pub const DEADLINE_GRACE: Span = Span::from_seconds(1);
 pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 
 /// The actions that the job's facts require now: wins, counts and failed tasks first, then the end of the job, then
-/// kills. The executor makes every record durable in one write before any delete.
+/// kills. A job that ends without attempts left is finished at once. The executor makes every record durable in one
+/// write before any delete.
 #[must_use]
 pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
     let mut actions = Vec::new();
-    settle_tasks(now, job, job.tasks.iter(), &mut actions);
+    let found = settle_found(now, job, job.tasks.iter(), &mut actions);
+    if let Some(&Settled::End(conclusion)) = actions.last()
+        && found.remaining == 0
+    {
+        actions.push(Settled::Finish(conclusion));
+    }
     kill_beyond_parallelism(now, job, &mut actions);
     actions
 }
@@ -44,6 +50,15 @@ pub fn settle_tasks<'a>(
     tasks: impl Iterator<Item = &'a TaskSnapshot> + Clone,
     actions: &mut Vec<Settled>,
 ) {
+    settle_found(now, job, tasks, actions);
+}
+
+fn settle_found<'a>(
+    now: Instant,
+    job: &JobSnapshot,
+    tasks: impl Iterator<Item = &'a TaskSnapshot> + Clone,
+    actions: &mut Vec<Settled>,
+) -> Found {
     let mut found = Found::default();
     for task in tasks.clone() {
         settle_task(job, task, &mut found, actions);
@@ -52,6 +67,7 @@ pub fn settle_tasks<'a>(
     for task in tasks {
         kill_in_task(now, job, task, ending, actions);
     }
+    found
 }
 
 /// When `settle` must be called again although nothing happens: at the deadline (executors record a miss there too),

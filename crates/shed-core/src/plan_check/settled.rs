@@ -234,7 +234,8 @@ impl<'a> SettleCheck<'a> {
                 .map(|a| (task.index, a.number))
         });
         let left = attempts.filter(|id| !self.accounted.contains(id)).count();
-        if left > 0 || self.job.phase == JobPhase::Active {
+        let has_ended = self.end.is_some() || self.job.phase != JobPhase::Active;
+        if left > 0 || !has_ended {
             self.report(Rule::JobEnd, format!("finishes with {left} attempts left"));
         }
     }

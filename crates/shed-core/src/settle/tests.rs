@@ -18,6 +18,11 @@ fn check(now: f64, builder: JobBuilder, expected: &[Settled]) {
     assert_eq!(actions, expected);
 }
 
+/// The end of a job without attempts.
+fn ended(conclusion: Conclusion) -> [Settled; 2] {
+    [Settled::End(conclusion), Settled::Finish(conclusion)]
+}
+
 fn win(task: u32, number: u32, finished: f64) -> Settled {
     Settled::Win {
         task: TaskIndex(task),
@@ -319,11 +324,8 @@ fn the_last_win_completes_the_job() {
             kill(1, 1, KillKind::Settle, Some(0)),
         ],
     );
-    check(
-        0.0,
-        job("empty").tasks(0),
-        &[Settled::End(Conclusion::Complete)],
-    );
+    // Nothing remains, so the end is final at once.
+    check(0.0, job("empty").tasks(0), &ended(Conclusion::Complete));
 }
 
 #[test]
@@ -340,6 +342,7 @@ fn a_job_whose_tasks_all_ended_with_one_failed_has_failed_indexes() {
             count(2, 0, Outcome::Failed),
             fail_task(2),
             Settled::End(Conclusion::FailedIndexes),
+            Settled::Finish(Conclusion::FailedIndexes),
         ],
     );
 }
@@ -424,10 +427,10 @@ fn a_deadline_before_the_submission_ends_the_job_at_once() {
     check(
         100.0,
         past().never_launched(),
-        &[Settled::End(Conclusion::DeadlineInPast)],
+        &ended(Conclusion::DeadlineInPast),
     );
     // Facts of the job that extend to its submission also extend beyond such a deadline.
-    check(100.0, past(), &[Settled::End(Conclusion::DeadlineExceeded)]);
+    check(100.0, past(), &ended(Conclusion::DeadlineExceeded));
     let soft = past()
         .never_launched()
         .with(|job| job.rules.on_miss = OnMiss::Continue);

@@ -70,7 +70,9 @@ impl Engine<'_> {
             let tasks = positions.iter().map(|&at| &facts.tasks[at]);
             settle_tasks(now, facts, tasks, &mut actions);
             if self.settings.check {
-                let whole = settle(now, facts);
+                let mut whole = settle(now, facts);
+                // Only the whole job can be finished, which happens next.
+                whole.retain(|action| !matches!(action, Settled::Finish(_)));
                 self.check_settled(id, &whole, &actions)?;
             }
             self.apply_all(id, &actions);

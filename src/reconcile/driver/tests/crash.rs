@@ -186,7 +186,7 @@ async fn a_publisher_that_fails_is_followed_whoever_crashes_when() {
         api.said();
         (api, process)
     };
-    survives(begin, &[], 6).await;
+    survives(begin, &[], 5).await;
 }
 
 #[tokio::test]

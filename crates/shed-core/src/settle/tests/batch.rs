@@ -41,7 +41,8 @@ fn a_job_whose_every_task_won_is_complete_whatever_the_rules_say() {
     let builder = succeeds_with(job("a").done(0..3), None, Some(4))
         .task(3, [attempt(0).succeeded(29.0)])
         .with(|job| job.time_limit = Some(at(10.0)));
-    check(30.0, builder, &[win(3, 0, 29.0), end(Conclusion::Complete)]);
+    let [end, finish] = ended(Conclusion::Complete);
+    check(30.0, builder, &[win(3, 0, 29.0), end, finish]);
 }
 
 #[test]
@@ -76,11 +77,8 @@ fn tasks_that_fail_for_good_have_a_limit() {
     let counted = [count(0, 0, Outcome::Failed), fail_task(0)];
     check(30.0, failing(2), &counted);
     let [one, two] = counted;
-    check(
-        30.0,
-        failing(1),
-        &[one, two, end(Conclusion::MaxFailedIndexes)],
-    );
+    let [end, finish] = ended(Conclusion::MaxFailedIndexes);
+    check(30.0, failing(1), &[one, two, end, finish]);
 }
 
 #[test]

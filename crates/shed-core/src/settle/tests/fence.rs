@@ -81,7 +81,11 @@ fn a_grant_in_time_meets_the_deadline_though_the_attempt_ends_after_it() {
         job()
             .facts_as_of(70.0)
             .task_with(0, [attempt(0).succeeded(69.0)], granted(0, 59.0)),
-        &[win(0, 0, 59.0), Settled::End(Conclusion::Complete)],
+        &[
+            win(0, 0, 59.0),
+            Settled::End(Conclusion::Complete),
+            Settled::Finish(Conclusion::Complete),
+        ],
     );
     // The wait for the attempt is limited.
     check(
