@@ -132,11 +132,11 @@ pub fn render(input: Input<'_>) -> JobStatus {
     let start_time = start_time(input, &old);
     let complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
     JobStatus {
-        active: Some(pods.active),
+        active: counted(pods.active),
         ready: Some(pods.ready),
         terminating: Some(pods.terminating),
-        succeeded: Some(i32::try_from(done.len()).unwrap_or(i32::MAX)),
-        failed: Some(i32::try_from(ledger.counts.failed).unwrap_or(i32::MAX)),
+        succeeded: counted(i32::try_from(done.len()).unwrap_or(i32::MAX)),
+        failed: counted(i32::try_from(ledger.counts.failed).unwrap_or(i32::MAX)),
         completed_indexes: (adopted.indexed && !done.is_empty()).then(|| written(&done)),
         failed_indexes: (adopted.indexed && adopted.per_index)
             .then(|| written(&ledger.failed_tasks(input.completions))),
@@ -147,6 +147,12 @@ pub fn render(input: Input<'_>) -> JobStatus {
         conditions: Some(conditions(input, old.conditions.unwrap_or_default())),
         start_time,
     }
+}
+
+/// A count as the apiserver returns it: without one that is 0, so that a status that was written equals the one that is
+/// read.
+fn counted(count: i32) -> Option<i32> {
+    (count != 0).then_some(count)
 }
 
 /// A suspension resets it; the first start stays in the ledger. A Job that has ended must have one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::api::Api;
@@ -29,7 +29,7 @@ pub(super) async fn mirror(
     let recorded = recorded.status.clone().unwrap_or_default();
     for _ in 0..pod_writer::TRIES_MAX {
         let status = render(pass, ledger, adopted, &recorded, &job);
-        if job.status.as_ref() == Some(&status) {
+        if is_shown(&job, &status, &recorded) {
             return Ok(());
         }
         match companions::write(context, &job, status).await {
@@ -48,13 +48,26 @@ pub(super) async fn mirror(
     Err(Error::Conflict)
 }
 
+/// Whether the Job needs no write. Readiness alone is written when it is written for the companion.
+fn is_shown(job: &Job, status: &JobStatus, recorded: &DeadlineJobStatus) -> bool {
+    let Some(shown) = &job.status else {
+        return false;
+    };
+    let waits = status.ready != Some(recorded.ready);
+    let alike = JobStatus {
+        ready: shown.ready.filter(|_| waits).or(status.ready),
+        ..status.clone()
+    };
+    *shown == alike
+}
+
 fn render(
     pass: &Pass,
     ledger: &Ledger,
     adopted: &Adopted,
     recorded: &DeadlineJobStatus,
     job: &Job,
-) -> k8s_openapi::api::batch::v1::JobStatus {
+) -> JobStatus {
     job_status::render(job_status::Input {
         job,
         adopted,
@@ -124,5 +137,35 @@ pub(super) async fn show(
     };
     if let Err(error) = shown.await {
         tracing::warn!(%error, namespace, job = name, "condition of a Job");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(ready: i32, succeeded: i32) -> JobStatus {
+        JobStatus {
+            ready: Some(ready),
+            succeeded: Some(succeeded),
+            ..JobStatus::default()
+        }
+    }
+
+    #[test]
+    fn readiness_alone_is_written_with_that_of_the_companion() {
+        let job = Job {
+            status: Some(shown(1, 4)),
+            ..Job::default()
+        };
+        let recorded = |ready| DeadlineJobStatus {
+            ready,
+            ..DeadlineJobStatus::default()
+        };
+        let is_shown = |status, ready| is_shown(&job, &status, &recorded(ready));
+        assert!(is_shown(shown(1, 4), 1));
+        assert!(is_shown(shown(2, 4), 1), "the companion's is not written");
+        assert!(!is_shown(shown(2, 4), 2));
+        assert!(!is_shown(shown(2, 5), 1), "another figure changed too");
     }
 }
