@@ -144,6 +144,7 @@ fn render(
         clone_stop: clone_stops.of(&pass.view.job.namespace),
         told: memo.told.as_ref(),
         pocd_written: memo.pocd_written.map(|at| clock.at(at)),
+        last_write: memo.last_write.map(|at| clock.at(at)),
         now: pass.view.now,
     };
     let (mut status, verdict) = (status::render(input), input.verdict());
@@ -172,6 +173,7 @@ struct Remembered {
     blocked: Option<Blocked>,
     placeable: bool,
     pocd_written: Option<Instant>,
+    last_write: Option<Instant>,
     told: Option<Told>,
 }
 
@@ -181,6 +183,7 @@ impl Remembered {
             blocked: memo.blocked(),
             placeable: memo.placement.is_clear(),
             pocd_written: memo.reconcile.pocd_written,
+            last_write: memo.reconcile.last_write.map(|write| write.at),
             told: memo.told.clone(),
         }
     }

@@ -24,6 +24,8 @@ const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
 const POCD_STEP: f64 = 0.05;
 /// … and the last such write is this long ago.
 const POCD_PERIOD: Span = Span::from_seconds(10);
+/// That a job runs, or how many of its attempts are ready, is written this long after its last write at the earliest.
+pub const FIGURES_WAIT: Span = Span::from_seconds(2);
 
 /// Phases of a job that has not ended: no attempt was given a node yet, or one was.
 const PENDING: &str = "Pending";
@@ -73,6 +75,8 @@ pub struct Input<'a> {
     pub told: Option<&'a Told>,
     /// When PoCD alone was last worth a write.
     pub pocd_written: Option<Instant>,
+    /// When the status was last written by this process.
+    pub last_write: Option<Instant>,
     /// When.
     pub now: Instant,
 }
@@ -180,6 +184,11 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
 }
 
 impl DeadlineJobStatus {
+    /// Whether users read that no attempt was given a node yet.
+    pub(super) fn is_pending(&self) -> bool {
+        self.phase.as_deref() == Some(PENDING)
+    }
+
     /// PoCD, the estimate and readiness change all the time. A change of these alone is written
     /// only if PoCD or readiness moved far enough, and if the last such write is long enough ago.
     /// The first assignment of a node to an attempt waits with them.
@@ -187,8 +196,7 @@ impl DeadlineJobStatus {
         let mut alike = self.clone();
         alike.pocd = old.pocd;
         alike.ready = old.ready;
-        let begins =
-            old.phase.as_deref() == Some(PENDING) && self.phase.as_deref() == Some(RUNNING);
+        let begins = old.is_pending() && self.phase.as_deref() == Some(RUNNING);
         if begins {
             alike.phase.clone_from(&old.phase);
         }
@@ -202,9 +210,13 @@ impl DeadlineJobStatus {
             (Some(new), Some(before)) => new.distance(before) >= Pocd::nearest(POCD_STEP),
             (new, before) => new.is_some() != before.is_some(),
         };
-        let due = input
-            .pocd_written
-            .is_none_or(|written| input.now.since(written) >= POCD_PERIOD);
+        let waits = [
+            (input.pocd_written, POCD_PERIOD),
+            (input.last_write, FIGURES_WAIT),
+        ];
+        let due = waits
+            .iter()
+            .all(|(at, wait)| at.is_none_or(|at| input.now.since(at) >= *wait));
         if !((moved || self.ready != old.ready || begins) && due) {
             self.phase = alike.phase;
             self.ready = alike.ready;

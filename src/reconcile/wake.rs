@@ -9,11 +9,12 @@ use kube::runtime::controller::Action;
 use shed_core::settle::settle_wake;
 use shed_core::time::{Instant, Span};
 
-use crate::api::DeadlineJob;
+use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
 use crate::clock;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::Case;
 use crate::reconcile::driver::{Pass, creations_wait};
+use crate::reconcile::status::FIGURES_WAIT;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, count_error};
 use crate::validate;
@@ -43,10 +44,7 @@ pub(super) fn after(
     let next = if ledger.finished {
         validate::expiry(job, ledger)
     } else {
-        let period = match ledger.segments.is_empty() {
-            true => STATUS_PERIOD,
-            false => PARTS_PERIOD,
-        };
+        let period = status_period(pass, ledger, recorded);
         let status = (!ledger.tasks.is_empty()).then(|| now.plus(period));
         let (clock, shown) = (&context.shared.clock, recorded.status.as_ref());
         let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
@@ -64,6 +62,21 @@ pub(super) fn after(
     next.map_or_else(Action::await_change, |next| {
         Action::requeue(clock::duration(next.since(now)).max(WAIT_MIN))
     })
+}
+
+/// How soon the status is looked at again though nothing happens.
+fn status_period(pass: &Pass, ledger: &Ledger, recorded: &DeadlineJob) -> Span {
+    let status = recorded.status.as_ref();
+    let is_pending = status.is_some_and(DeadlineJobStatus::is_pending);
+    let is_placed = pass.view.pods.values().any(|pod| pod.node.is_some());
+    if !ledger.segments.is_empty() {
+        PARTS_PERIOD
+    } else if is_pending && is_placed {
+        // That it runs is not written yet.
+        FIGURES_WAIT
+    } else {
+        STATUS_PERIOD
+    }
 }
 
 /// At an instant of the process's own clock.

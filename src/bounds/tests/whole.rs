@@ -106,6 +106,7 @@ impl Driven {
             clone_stop: None,
             told: None,
             pocd_written: None,
+            last_write: None,
             now: self.now,
         });
         if let Some(ledger) = &mut status.ledger {

@@ -23,6 +23,7 @@ struct Case {
     now: Instant,
     told: Option<Told>,
     pocd_written: Option<Instant>,
+    last_write: Option<Instant>,
     ready: i32,
     facts_as_of: Instant,
     held_back: bool,
@@ -44,6 +45,7 @@ impl Case {
             now: Instant(10_000),
             told: None,
             pocd_written: None,
+            last_write: None,
             ready: 0,
             facts_as_of: Instant(0),
             held_back: false,
@@ -77,6 +79,7 @@ impl Case {
             clone_stop: self.clone_stop,
             told: self.told.as_ref(),
             pocd_written: self.pocd_written,
+            last_write: self.last_write,
             now: self.now,
         });
         self.old = status.clone();
@@ -336,6 +339,25 @@ fn readiness_alone_is_written_every_ten_seconds_at_most() {
     assert_eq!(case.render().ready, 2);
     case.ledger.ending = Some(Conclusion::Complete);
     assert_eq!(case.render().ready, 0, "nobody may win any more");
+}
+
+#[test]
+fn that_a_job_runs_and_its_readiness_share_a_write() {
+    let mut case = Case::new("");
+    case.last_write = Some(case.now);
+    (case.placed, case.running) = (false, false);
+    case.render();
+    (case.placed, case.running) = (true, true);
+    case.now = case.now.plus(Span::from_seconds(1));
+    assert_eq!(
+        case.render().phase.as_deref(),
+        Some(PENDING),
+        "more follows"
+    );
+    case.ready = 2;
+    case.now = case.now.plus(Span::from_seconds(1));
+    let shown = case.render();
+    assert_eq!((shown.phase.as_deref(), shown.ready), (Some(RUNNING), 2));
 }
 
 #[test]
