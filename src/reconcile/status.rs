@@ -24,8 +24,10 @@ const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
 const POCD_STEP: f64 = 0.05;
 /// … and the last such write is this long ago.
 const POCD_PERIOD: Span = Span::from_seconds(10);
-/// That a job runs, or how many of its attempts are ready, is written this long after its last write at the earliest.
-pub const FIGURES_WAIT: Span = Span::from_seconds(2);
+/// How many attempts are ready is written this long after the job's last write at the earliest, …
+pub const READY_WAIT: Span = Span::from_seconds(2);
+/// … and that it runs this long, if none is ready yet: most are soon, and the two share a write.
+const BEGIN_WAIT: Span = Span::from_seconds(5);
 
 /// Phases of a job that has not ended: no attempt was given a node yet, or one was.
 const PENDING: &str = "Pending";
@@ -210,10 +212,11 @@ impl DeadlineJobStatus {
             (Some(new), Some(before)) => new.distance(before) >= Pocd::nearest(POCD_STEP),
             (new, before) => new.is_some() != before.is_some(),
         };
-        let waits = [
-            (input.pocd_written, POCD_PERIOD),
-            (input.last_write, FIGURES_WAIT),
-        ];
+        let wait = match self.ready == old.ready && begins {
+            true => BEGIN_WAIT,
+            false => READY_WAIT,
+        };
+        let waits = [(input.pocd_written, POCD_PERIOD), (input.last_write, wait)];
         let due = waits
             .iter()
             .all(|(at, wait)| at.is_none_or(|at| input.now.since(at) >= *wait));

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::Case;
 use crate::reconcile::driver::{Pass, creations_wait};
-use crate::reconcile::status::FIGURES_WAIT;
+use crate::reconcile::status::READY_WAIT;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, count_error};
 use crate::validate;
@@ -73,7 +73,7 @@ fn status_period(pass: &Pass, ledger: &Ledger, recorded: &DeadlineJob) -> Span {
         PARTS_PERIOD
     } else if is_pending && is_placed {
         // That it runs is not written yet.
-        FIGURES_WAIT
+        READY_WAIT
     } else {
         STATUS_PERIOD
     }

@@ -14,6 +14,7 @@ fn report(pocd: f64) -> JobReport {
     }
 }
 
+#[derive(Clone)]
 struct Case {
     job: ValidatedJob,
     ledger: Ledger,
