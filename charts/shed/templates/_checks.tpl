@@ -1,0 +1,129 @@
+{{/*
+Values that contradict each other. The schema refuses what is wrong by itself;
+each line here names the value and the fix.
+*/}}
+{{- define "shed.checks" -}}
+{{- include "shed.checkLabels" . }}
+{{- include "shed.checkContexts" . }}
+{{- include "shed.checkRollOut" . }}
+{{- include "shed.checkEnvironment" . }}
+{{- include "shed.checkArguments" . }}
+{{- include "shed.checkVolumes" . }}
+{{- end }}
+
+{{/* Selectors and Helm rest on the chart's own labels. */}}
+{{- define "shed.checkLabels" -}}
+{{- $given := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "metrics.service.labels" .Values.metrics.service.labels }}
+{{- range $name, $labels := $given }}
+{{- range $key, $_ := $labels }}
+{{- if or (hasPrefix "app.kubernetes.io/" $key) (hasPrefix "helm.sh/" $key) }}
+{{- fail (printf "%s: the chart sets labels such as %s itself; use a key of your own, e.g. example.com/%s" $name $key (last (splitList "/" $key))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.checkContexts" -}}
+{{- range $name := list "podSecurityContext" "securityContext" }}
+{{- $context := index $.Values $name | default dict }}
+{{- if and $context.runAsNonRoot (eq (toString $context.runAsUser) "0") }}
+{{- fail (printf "%s.runAsUser: 0 is root, but %s.runAsNonRoot is true; remove runAsUser" $name $name) }}
+{{- end }}
+{{- if and $context.privileged (eq (toString $context.allowPrivilegeEscalation) "false") }}
+{{- fail (printf "%s.privileged: true contradicts allowPrivilegeEscalation: false; remove privileged, which shed does not need" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.checkRollOut" -}}
+{{- $rolling := .Values.updateStrategy.rollingUpdate | default dict }}
+{{- $none := list "0" "0%" }}
+{{- if and (has (toString $rolling.maxSurge) $none) (has (toString $rolling.maxUnavailable) $none) }}
+{{- fail "updateStrategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so no pod could be replaced; set maxSurge to 1" }}
+{{- end }}
+{{- end }}
+
+{{/* The value that sets a variable of the operator. */}}
+{{- define "shed.variables" -}}
+SHED_POLICY: policy
+SHED_CLONE_PRICE_PER_ATTEMPT: clonePrice.perAttempt
+SHED_CLONE_PRICE_PER_SLOT_SECOND: clonePrice.perSlotSecond
+SHED_POLICY_FILES: policyFiles.configMap
+SHED_ORDER: order
+SHED_CAPACITY_SHARE: capacityShare
+SHED_SURGE_MAX: surgeMax
+SHED_PROGRESS_POLLS_PER_SECOND: progressPollsPerSecond
+SHED_ADOPT_JOBS: adoptJobs
+SHED_AGENT_IMAGE: agent.image
+SHED_AGENT_PULL_POLICY: agent.pullPolicy
+SHED_AGENT_PULL_SECRET: agent.pullSecret
+SHED_CLONE_PRIORITY_CLASS: clonePriorityClass.name
+SHED_LEASE_DURATION: lease.duration
+SHED_LEASE_RENEW_DEADLINE: lease.renewDeadline
+SHED_LEASE_RETRY_PERIOD: lease.retryPeriod
+SHED_LOG_JSON: log.json
+SHED_RECORD: record.enabled
+SHED_RECORD_MAX_MIB: record.maxMiB
+{{- end }}
+
+{{/* Settings that follow from names and ports of other objects of the chart. */}}
+{{- define "shed.fixedSettings" -}}
+- HTTP_ADDRESS
+- PROBE_ADDRESS
+- LEASE_NAME
+- LEASE_NAMESPACE
+- SIGNING_SECRET
+- STATE_CONFIG_MAP
+{{- end }}
+
+{{- define "shed.checkEnvironment" -}}
+{{- $variables := include "shed.variables" . | fromYaml }}
+{{- $fixed := include "shed.fixedSettings" . | fromYamlArray }}
+{{- range .Values.extraEnv }}
+{{- $value := index $variables .name }}
+{{- if $value }}
+{{- fail (printf "extraEnv: the chart sets %s; use the value %s" .name $value) }}
+{{- end }}
+{{- if has (trimPrefix "SHED_" .name) $fixed }}
+{{- fail (printf "extraEnv: %s must fit the chart's roles and probes; remove it" .name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.checkArguments" -}}
+{{- $fixed := include "shed.fixedSettings" . | fromYamlArray }}
+{{- range .Values.extraArgs }}
+{{- $flag := first (splitList "=" .) }}
+{{- if has (trimPrefix "--" $flag | replace "-" "_" | upper) $fixed }}
+{{- fail (printf "extraArgs: %s must fit the chart's roles and probes; remove it" $flag) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.checkVolumes" -}}
+{{- $names := list }}
+{{- $paths := list }}
+{{- if .Values.record.enabled }}
+{{- $names = append $names "recording" }}
+{{- $paths = append $paths "/recording" }}
+{{- end }}
+{{- if .Values.policyFiles.configMap }}
+{{- $names = append $names "policy-files" }}
+{{- $paths = append $paths "/policy" }}
+{{- end }}
+{{- range .Values.extraVolumes }}
+{{- if has .name $names }}
+{{- fail (printf "extraVolumes: there are two volumes %q; rename one of them" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- range .Values.extraVolumeMounts }}
+{{- if not (has .name $names) }}
+{{- fail (printf "extraVolumeMounts: there is no volume %q; add it to extraVolumes" .name) }}
+{{- end }}
+{{- if has .mountPath $paths }}
+{{- fail (printf "extraVolumeMounts: two volumes have the mountPath %q; change one of them" .mountPath) }}
+{{- end }}
+{{- $paths = append $paths .mountPath }}
+{{- end }}
+{{- end }}
