@@ -74,6 +74,11 @@ offline() {
         ok
     fi
 
+    # The Prometheus Operator is found by the API that the cluster serves.
+    out=$("$helm" template shed "$chart" --kube-version 1.34.0 --api-versions monitoring.coreos.com/v1 \
+        --set metrics.serviceMonitor.enabled=true 2>&1) || true
+    if grep -q '^kind: ServiceMonitor$' <<<"$out"; then ok; else bad "a ServiceMonitor where its API is served" "$out"; fi
+
     # A property that has no type or no description explains nothing.
     if out=$(python3 - "$chart/values.schema.json" <<'PYTHON'
 import json, sys

@@ -9,6 +9,8 @@ each line here names the value and the fix.
 {{- include "shed.checkEnvironment" . }}
 {{- include "shed.checkArguments" . }}
 {{- include "shed.checkVolumes" . }}
+{{- include "shed.checkNetworkPolicy" . }}
+{{- include "shed.checkMonitors" . }}
 {{- end }}
 
 {{/* Selectors and Helm rest on the chart's own labels. */}}
@@ -125,5 +127,27 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- fail (printf "extraVolumeMounts: two volumes have the mountPath %q; change one of them" .mountPath) }}
 {{- end }}
 {{- $paths = append $paths .mountPath }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.checkNetworkPolicy" -}}
+{{- if and .Values.networkPolicy.attemptNamespaces (not .Values.networkPolicy.enabled) }}
+{{- fail "networkPolicy.attemptNamespaces: has no effect while networkPolicy.enabled is false; set networkPolicy.enabled to true" }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.checkMonitors" -}}
+{{- $metrics := .Values.metrics }}
+{{- if and $metrics.serviceMonitor.enabled $metrics.podMonitor.enabled }}
+{{- fail "metrics.podMonitor.enabled: metrics.serviceMonitor is enabled too, so each metric would be scraped twice; disable one of them" }}
+{{- end }}
+{{- if and $metrics.serviceMonitor.enabled (not $metrics.service.enabled) }}
+{{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled: true; enable it, or use metrics.podMonitor" }}
+{{- end }}
+{{- $seen := or $metrics.assumePrometheusOperator (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}
+{{- range $name := list "serviceMonitor" "podMonitor" }}
+{{- if and (index $metrics $name).enabled (not $seen) }}
+{{- fail (printf "metrics.%s.enabled: the cluster does not serve monitoring.coreos.com/v1; install the Prometheus Operator first, or, where Helm has no cluster, set metrics.assumePrometheusOperator to true" $name) }}
+{{- end }}
 {{- end }}
 {{- end }}
