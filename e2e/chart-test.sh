@@ -2,6 +2,7 @@
 # Tests the chart: without a cluster, or against one.
 #
 #   e2e/chart-test.sh             lint, rendering, schema
+#   e2e/chart-test.sh --write     the same, and writes docs/chart-refusals.md
 #   e2e/chart-test.sh --cluster   against the cluster of KUBECONFIG, where the
 #                                 chart is installed: rights, admission policy,
 #                                 the CRD's messages, examples
@@ -35,7 +36,7 @@ find_helm() {
 }
 
 offline() {
-    local helm file out expected version
+    local helm file out expected version refusals=
     helm=$(find_helm)
 
     if out=$("$helm" lint --strict "$chart" 2>&1); then ok; else bad "lint" "$out"; fi
@@ -62,10 +63,20 @@ offline() {
             bad "$file was not refused"
         elif grep -Fq -- "$(marks expect "$file")" <<<"$out" && grep -Eq "don't meet the specifications of the schema|execution error at" <<<"$out"; then
             ok
+            refusals+=$file$'\t'$(sed -nE -e 's/^Error: execution error at \([^)]*\): //p' -e '/^- at /p' <<<"$out" | head -n 1)$'\n'
         else
             bad "$file was refused for another reason" "$out"
         fi
     done
+
+    # The page that lists these lines.
+    out=$(printf %s "$refusals" | e2e/chart-docs.py refusals "$chart" "$chart"/ci/bad/*.yaml; echo .)
+    if [ "${1-}" = --write ]; then printf %s "${out%.}" >docs/chart-refusals.md; fi
+    if out=$(diff -u docs/chart-refusals.md <(printf %s "${out%.}")); then
+        ok
+    else
+        bad "docs/chart-refusals.md: run e2e/chart-test.sh --write and commit the result" "$(head -n 30 <<<"$out")"
+    fi
 
     # Older clusters lack what the chart rests on: refuse them, don't half work.
     if out=$("$helm" template shed "$chart" --kube-version 1.32.13 2>&1); then
@@ -79,7 +90,8 @@ offline() {
         --set metrics.serviceMonitor.enabled=true 2>&1) || true
     if grep -q '^kind: ServiceMonitor$' <<<"$out"; then ok; else bad "a ServiceMonitor where its API is served" "$out"; fi
 
-    # A property that has no type or no description explains nothing.
+    # A property that has no type or no description explains nothing. The line that refuses a
+    # value shows a pattern, so the description has an example.
     if out=$(python3 - "$chart/values.schema.json" <<'PYTHON'
 import json, sys
 
@@ -88,6 +100,8 @@ def walk(node, path):
         here = f"{path}.{name}"
         if not child.get("description") or "type" not in child:
             print(f"{here}: no type or no description")
+        if "pattern" in child and "e.g." not in child.get("description", ""):
+            print(f"{here}: a pattern without an example")
         # A parent chart has other global values.
         if here != ".global" and child.get("type") == "object" and "properties" in child and child.get("additionalProperties") is not False:
             print(f"{here}: open")
@@ -104,13 +118,13 @@ PYTHON
 }
 
 case ${1-} in
-"") offline ;;
+"" | --write) offline "$@" ;;
 --cluster)
     # shellcheck source=/dev/null
     . "$here/chart-cluster.sh"
     ;;
 *)
-    echo "usage: ${0##*/} [--cluster]" >&2
+    echo "usage: ${0##*/} [--write | --cluster]" >&2
     exit 2
     ;;
 esac

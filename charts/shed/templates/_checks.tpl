@@ -6,6 +6,7 @@ each line here names the value and the fix.
 {{- include "shed.checkLabels" . }}
 {{- include "shed.checkContexts" . }}
 {{- include "shed.checkRollOut" . }}
+{{- include "shed.checkLease" . }}
 {{- include "shed.checkEnvironment" . }}
 {{- include "shed.checkArguments" . }}
 {{- include "shed.checkVolumes" . }}
@@ -45,6 +46,32 @@ each line here names the value and the fix.
 {{- end }}
 {{- end }}
 
+{{/* A duration of one unit, such as 8s, in milliseconds. */}}
+{{- define "shed.milliseconds" -}}
+{{- $factor := 1 }}
+{{- if not (hasSuffix "ms" .) }}
+{{- $factor = get (dict "s" 1000 "m" 60000) (trimAll "0123456789" .) }}
+{{- end }}
+{{- mul $factor (regexFind "^[0-9]+" . | int64) }}
+{{- end }}
+
+{{/* The operator would refuse them at its start. */}}
+{{- define "shed.checkLease" -}}
+{{- $lease := .Values.lease }}
+{{- $duration := include "shed.milliseconds" $lease.duration | int64 }}
+{{- $deadline := include "shed.milliseconds" $lease.renewDeadline | int64 }}
+{{- $retry := include "shed.milliseconds" $lease.retryPeriod | int64 }}
+{{- if gt $duration 3600000 }}
+{{- fail (printf "lease.duration: %s is above 60m, the maximum; use e.g. 12s" $lease.duration) }}
+{{- end }}
+{{- if gt (add $deadline 1000) $duration }}
+{{- fail (printf "lease.renewDeadline: %s is not at least 1s less than lease.duration (%s); lower it or raise lease.duration" $lease.renewDeadline $lease.duration) }}
+{{- end }}
+{{- if or (gt (mul 2 $retry) $deadline) (lt $retry 100) }}
+{{- fail (printf "lease.retryPeriod: %s is not between 100ms and half of lease.renewDeadline (%s); use e.g. 2s" $lease.retryPeriod $lease.renewDeadline) }}
+{{- end }}
+{{- end }}
+
 {{/* The value that sets a variable of the operator. */}}
 {{- define "shed.variables" -}}
 SHED_POLICY: policy
@@ -81,7 +108,15 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- define "shed.checkEnvironment" -}}
 {{- $variables := include "shed.variables" . | fromYaml }}
 {{- $fixed := include "shed.fixedSettings" . | fromYamlArray }}
+{{- $names := list }}
 {{- range .Values.extraEnv }}
+{{- if has .name $names }}
+{{- fail (printf "extraEnv: %s is set twice; remove one of them" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- if and (hasKey . "value") (hasKey . "valueFrom") }}
+{{- fail (printf "extraEnv: %s has value and valueFrom; remove one of them" .name) }}
+{{- end }}
 {{- $value := index $variables .name }}
 {{- if $value }}
 {{- fail (printf "extraEnv: the chart sets %s; use the value %s" .name $value) }}
