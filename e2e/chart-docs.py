@@ -51,29 +51,26 @@ def comments(text):
     return found
 
 
-def is_section(schema, path):
-    """Whether a key has documented values of its own."""
-    part = property_at(schema, path)
-    return bool(part and part.get("properties")) and part.get("additionalProperties") is False or path == ("global",)
-
-
 def cell(text):
-    return text.replace("|", "\\|")
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def readme(chart, defaults):
     chart = pathlib.Path(chart)
     schema = json.loads((chart / "values.schema.json").read_text())
+    found = comments((chart / "values.yaml").read_text())
+    sections = {path[:length] for path, _, _ in found for length in range(1, len(path))}
     rows, whole = [], set()
-    for path, words, about in comments((chart / "values.yaml").read_text()):
-        if any(path[: len(parent)] == parent for parent in whole):
+    for path, words, about in found:
+        if any(path[:length] in whole for length in range(1, len(path))):
             continue
-        if is_section(schema, path) and not words:
+        if path in sections and words:
+            # A section that is described as a whole, such as the resources.
+            whole.add(path)
+        elif path in sections:
             if about:
                 rows.append(f"| **`{'.'.join(path)}`** | | {cell(about)} |")
             continue
-        if words and is_section(schema, path):
-            whole.add(path)
         value = defaults
         for step in path:
             value = value.get(step) if isinstance(value, dict) else None

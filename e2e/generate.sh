@@ -4,6 +4,7 @@
 #   crds/deadlinejobs.yaml                   from the types in src/api
 #   charts/shed/files/deadlinejobs.yaml      a copy of it
 #   manifests/install.yaml                   from the chart
+#   charts/shed/README.md                    from its values and README.md.in
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
@@ -60,6 +61,14 @@ HEAD
         sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
 } >"$work/install.yaml"
 
+# The defaults as Helm reads them.
+mkdir -p "$work/values/templates"
+cp charts/shed/values.yaml "$work/values"
+printf 'apiVersion: v2\nname: values\nversion: 0.0.0\n' >"$work/values/Chart.yaml"
+echo '{{ toJson .Values }}' >"$work/values/templates/values.yaml"
+"$helm" template values "$work/values" | sed -n 's/^{/{/p' >"$work/values.json"
+e2e/chart-docs.py readme charts/shed "$work/values.json" >"$work/README.md"
+
 drift=0
 put() {
     if cmp -s "$1" "$2"; then
@@ -79,6 +88,7 @@ put() {
 put "$work/crd.yaml" crds/deadlinejobs.yaml
 put "$work/crd.yaml" charts/shed/files/deadlinejobs.yaml
 put "$work/install.yaml" manifests/install.yaml
+put "$work/README.md" charts/shed/README.md
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2
