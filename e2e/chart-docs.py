@@ -23,8 +23,8 @@ def property_at(schema, path):
             schema = schema["items"]
         elif step in schema.get("properties", {}):
             schema = schema["properties"][step]
-        elif isinstance(schema.get("additionalProperties"), dict):
-            schema = schema["additionalProperties"]
+        elif named := [part for pattern, part in schema.get("patternProperties", {}).items() if re.search(pattern, step)]:
+            schema = named[0]
         else:
             return None
     return schema

@@ -90,6 +90,18 @@ offline() {
         --set metrics.serviceMonitor.enabled=true 2>&1) || true
     if grep -q '^kind: ServiceMonitor$' <<<"$out"; then ok; else bad "a ServiceMonitor where its API is served" "$out"; fi
 
+    # Each alert has a runbook and a line in the list, and a value may leave it out.
+    out=$(sed -n 's/^ *- alert: //p' "$chart/files/alerts.yaml" | sort)
+    if [ "$(wc -l <<<"$out")" -le 12 ]; then ok; else bad "more than 12 alerts" "$out"; fi
+    for file in docs/runbooks docs/alerts.md "$chart/values.schema.json"; do
+        expected=$(case $file in
+            */runbooks) basename -s .md -a docs/runbooks/*.md ;;
+            *.md) sed -nE 's/^\| \[(Shed[A-Za-z]+)\].*/\1/p' "$file" ;;
+            *) grep -oE '"Shed[A-Z][A-Za-z]+"' "$file" | tr -d '"' ;;
+            esac | sort)
+        if [ "$out" = "$expected" ]; then ok; else bad "the alerts of $file" "$(diff <(echo "$out") <(echo "$expected"))"; fi
+    done
+
     # A property that has no type or no description explains nothing. The line that refuses a
     # value shows a pattern, so the description has an example.
     if out=$(python3 - "$chart/values.schema.json" <<'PYTHON'

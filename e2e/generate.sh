@@ -4,6 +4,7 @@
 #   crds/deadlinejobs.yaml                   from the types in src/api
 #   charts/shed/files/deadlinejobs.yaml      a copy of it
 #   manifests/install.yaml                   from the chart
+#   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
 #
 #   e2e/generate.sh             writes them
@@ -88,6 +89,7 @@ put() {
 put "$work/crd.yaml" crds/deadlinejobs.yaml
 put "$work/crd.yaml" charts/shed/files/deadlinejobs.yaml
 put "$work/install.yaml" manifests/install.yaml
+put charts/shed/files/alerts.yaml manifests/alerts.yaml
 put "$work/README.md" charts/shed/README.md
 
 if [ "$drift" != 0 ]; then

@@ -180,7 +180,7 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled: true; enable it, or use metrics.podMonitor" }}
 {{- end }}
 {{- $seen := or $metrics.assumePrometheusOperator (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}
-{{- range $name := list "serviceMonitor" "podMonitor" }}
+{{- range $name := list "serviceMonitor" "podMonitor" "prometheusRule" }}
 {{- if and (index $metrics $name).enabled (not $seen) }}
 {{- fail (printf "metrics.%s.enabled: the cluster does not serve monitoring.coreos.com/v1; install the Prometheus Operator first, or, where Helm has no cluster, set metrics.assumePrometheusOperator to true" $name) }}
 {{- end }}
