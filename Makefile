@@ -36,10 +36,12 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
 	.ci/example-policy
 	go -C e2e/cluster/manager test .
+	go -C e2e/health test -count=1 .
 lint: ## Format, clippy, words, purity of the core, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
+	go -C e2e/health vet .
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
