@@ -125,6 +125,13 @@ walk(json.load(open(sys.argv[1])), "")
 PYTHON
     ) && [ -z "$out" ]; then ok; else bad "values.schema.json" "$out"; fi
 
+    # Artifact Hub reads lists from the text of annotations.
+    for expected in 'kind: (added|changed|deprecated|removed|fixed|security)' 'kind: DeadlineJob'; do
+        if "$helm" show chart "$chart" | grep -Eq -- "- $expected$"; then ok; else bad "Chart.yaml: no $expected for Artifact Hub"; fi
+    done
+    out=$("$helm" show chart "$chart" | sed -nE 's/^ +- kind: ([a-z]+)$/\1/p' | grep -vxE 'added|changed|deprecated|removed|fixed|security') || true
+    if [ -z "$out" ]; then ok; else bad "Chart.yaml: Artifact Hub knows no change of the kind" "$out"; fi
+
     version=$(sed -n 's/^appVersion: "\(.*\)"/\1/p' "$chart/Chart.yaml")
     if grep -q "^version = \"$version\"" Cargo.toml; then ok; else bad "appVersion $version isn't the version of Cargo.toml"; fi
 }
