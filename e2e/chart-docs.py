@@ -3,6 +3,8 @@
 
   e2e/chart-docs.py readme CHART VALUES.json   the chart's README: README.md.in with a table of the values
   e2e/chart-docs.py refusals CHART FILE...     wrong values, and the line that refuses each
+  e2e/chart-docs.py unused CHART VALUES.json OTHER.json...
+                                               the values that no OTHER changes, one per line
 
 VALUES.json has the chart's default values. FILE is of charts/shed/ci/bad, and on standard input is one line
 FILE<tab>LINE for each, with what Helm wrote. e2e/generate.sh and e2e/chart-test.sh call this.
@@ -109,11 +111,36 @@ def refusals(chart, files):
     return "\n".join(out + ["```", ""])
 
 
+def leaves(values, schema, path=()):
+    """The values that a user sets one by one: what is inside a list or an open map belongs to it."""
+    if isinstance(values, dict) and values and (schema or {}).get("properties"):
+        for key, value in values.items():
+            yield from leaves(value, property_at(schema, [key]), (*path, key))
+    else:
+        yield ".".join(path), values
+
+
+def unused(schema, default, others):
+    remaining = dict(leaves(default, schema))
+    for other in others:
+        found = dict(leaves(other, schema))
+        # An empty map that is filled has leaves of its own.
+        remaining = {path: value for path, value in remaining.items() if path in found and found[path] == value}
+    return "".join(f"{path}\n" for path in remaining)
+
+
+def load(path):
+    return json.loads(pathlib.Path(path).read_text())
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["readme", chart, values]:
-            sys.stdout.write(readme(chart, json.loads(pathlib.Path(values).read_text())))
+            sys.stdout.write(readme(chart, load(values)))
         case ["refusals", chart, *files]:
             sys.stdout.write(refusals(chart, files))
+        case ["unused", chart, default, *others]:
+            schema = load(pathlib.Path(chart) / "values.schema.json")
+            sys.stdout.write(unused(schema, load(default), map(load, others)))
         case _:
             sys.exit(__doc__)

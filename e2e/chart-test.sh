@@ -82,6 +82,16 @@ offline() {
         fi
     fi
 
+    # Each value is changed by some file of ci.
+    work=$(mktemp -d "${TMPDIR:-/tmp}/shed-chart.XXXXXX")
+    trap 'rm -rf -- "$work"' EXIT
+    e2e/chart-values.sh "$helm" "$work" "$chart"/ci/*.yaml
+    if out=$(e2e/chart-docs.py unused "$chart" "$work"/*.json) && [ -z "$out" ]; then
+        ok
+    else
+        bad "values that no file of $chart/ci changes" "$out"
+    fi
+
     # Older clusters lack what the chart rests on: refuse them, don't half work.
     if out=$("$helm" template shed "$chart" --kube-version 1.32.13 2>&1); then
         bad "Kubernetes 1.32 was not refused"

@@ -62,13 +62,8 @@ HEAD
         sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
 } >"$work/install.yaml"
 
-# The defaults as Helm reads them.
-mkdir -p "$work/values/templates"
-cp charts/shed/values.yaml "$work/values"
-printf 'apiVersion: v2\nname: values\nversion: 0.0.0\n' >"$work/values/Chart.yaml"
-echo '{{ toJson .Values }}' >"$work/values/templates/values.yaml"
-"$helm" template values "$work/values" | sed -n 's/^{/{/p' >"$work/values.json"
-e2e/chart-docs.py readme charts/shed "$work/values.json" >"$work/README.md"
+e2e/chart-values.sh "$helm" "$work/values"
+e2e/chart-docs.py readme charts/shed "$work/values/0.json" >"$work/README.md"
 
 drift=0
 put() {
