@@ -28,7 +28,7 @@ down: ## Stop the local cluster and delete everything of it
 
 ##@ Before each commit
 
-.PHONY: check unit lint generate
+.PHONY: check unit alerts lint generate
 check: ## Format, clippy, unit tests and words of what changed (under a minute)
 	.ci/check $(BASE)
 unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
@@ -36,10 +36,15 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
 	.ci/example-policy
 	go -C e2e/cluster/manager test .
+	go -C e2e/health test -count=1 .
+alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
+	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
+	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
 lint: ## Format, clippy, words, purity of the core, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
+	go -C e2e/health vet .
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
@@ -56,11 +61,12 @@ generate: ## Write the CRD, its copy in the chart, manifests/ and the local clus
 .PHONY: test
 test: ## Everything that CI checks, with end-to-end tests on a local cluster (an hour)
 	@e2e/step.sh --begin
-	e2e/step.sh "cluster and tools" --budget 10 $(MAKE) --no-print-directory tools
+	e2e/step.sh "cluster and tools" --budget 14 $(MAKE) --no-print-directory tools
 	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
 	e2e/step.sh "format, lints, purity, generated files" --budget 3 $(MAKE) --no-print-directory lint
 	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
+	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
 	e2e/step.sh "end to end" --budget 16 e2e/run.sh
 	e2e/step.sh "upstream Job suite" --budget 6 $(MAKE) --no-print-directory upstream-jobs-if-containers
 	e2e/step.sh "faults, a sample" --budget 4 $(MAKE) --no-print-directory campaign-sample
@@ -73,6 +79,7 @@ tools: # Kubernetes and the other programs that the tests start; no containers a
 	e2e/cluster/cluster tool helm
 	e2e/cluster/cluster tool kwok
 	e2e/cluster/cluster tool vale
+	e2e/cluster/cluster tool promtool
 	e2e/upstream-jobs.sh build
 builds: # Everything that cargo compiles for the tests, and, where containers can run, the operator's image.
 	cargo clippy --locked --quiet --workspace --all-targets

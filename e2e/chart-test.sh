@@ -2,6 +2,7 @@
 # Tests the chart: without a cluster, or against one.
 #
 #   e2e/chart-test.sh             lint, rendering, schema
+#   e2e/chart-test.sh --write     the same, and writes docs/chart-refusals.md
 #   e2e/chart-test.sh --cluster   against the cluster of KUBECONFIG, where the
 #                                 chart is installed: rights, admission policy,
 #                                 the CRD's messages, examples
@@ -35,7 +36,7 @@ find_helm() {
 }
 
 offline() {
-    local helm file out expected version
+    local helm file out page expected version refusals=
     helm=$(find_helm)
 
     if out=$("$helm" lint --strict "$chart" 2>&1); then ok; else bad "lint" "$out"; fi
@@ -62,10 +63,34 @@ offline() {
             bad "$file was not refused"
         elif grep -Fq -- "$(marks expect "$file")" <<<"$out" && grep -Eq "don't meet the specifications of the schema|execution error at" <<<"$out"; then
             ok
+            refusals+=$file$'\t'$(sed -nE -e 's/^Error: execution error at \([^)]*\): //p' -e '/^- at /p' <<<"$out" | head -n 1)$'\n'
         else
             bad "$file was refused for another reason" "$out"
         fi
     done
+
+    # The page that lists these lines.
+    # A point ends it, because $(…) drops the last newline.
+    if ! page=$(printf %s "$refusals" | e2e/chart-docs.py refusals "$chart" "$chart"/ci/bad/*.yaml && echo .); then
+        bad "docs/chart-refusals.md: some value of $chart/ci/bad was not refused as expected"
+    else
+        if [ "${1-}" = --write ]; then printf %s "${page%.}" >docs/chart-refusals.md; fi
+        if out=$(diff -u docs/chart-refusals.md <(printf %s "${page%.}")); then
+            ok
+        else
+            bad "docs/chart-refusals.md: run e2e/chart-test.sh --write and commit the result" "$(head -n 30 <<<"$out")"
+        fi
+    fi
+
+    # Each value is changed by some file of ci.
+    work=$(mktemp -d "${TMPDIR:-/tmp}/shed-chart.XXXXXX")
+    trap 'rm -rf -- "$work"' EXIT
+    e2e/chart-values.sh "$helm" "$work" "$chart"/ci/*.yaml
+    if out=$(e2e/chart-docs.py unused "$chart" "$work"/*.json) && [ -z "$out" ]; then
+        ok
+    else
+        bad "values that no file of $chart/ci changes" "$out"
+    fi
 
     # Older clusters lack what the chart rests on: refuse them, don't half work.
     if out=$("$helm" template shed "$chart" --kube-version 1.32.13 2>&1); then
@@ -74,7 +99,25 @@ offline() {
         ok
     fi
 
-    # A property that has no type or no description explains nothing.
+    # The Prometheus Operator is found by the API that the cluster serves.
+    out=$("$helm" template shed "$chart" --kube-version 1.34.0 --api-versions monitoring.coreos.com/v1 \
+        --set metrics.serviceMonitor.enabled=true 2>&1) || true
+    if grep -q '^kind: ServiceMonitor$' <<<"$out"; then ok; else bad "a ServiceMonitor where its API is served" "$out"; fi
+
+    # Each alert has a runbook and a line in the list, and a value may leave it out.
+    out=$(sed -n 's/^ *- alert: //p' "$chart/files/alerts.yaml" | sort)
+    if [ "$(wc -l <<<"$out")" -le 12 ]; then ok; else bad "more than 12 alerts" "$out"; fi
+    for file in docs/runbooks docs/alerts.md "$chart/values.schema.json"; do
+        expected=$(case $file in
+            */runbooks) basename -s .md -a docs/runbooks/*.md ;;
+            *.md) sed -nE 's/^\| \[(Shed[A-Za-z]+)\].*/\1/p' "$file" ;;
+            *) grep -oE '"Shed[A-Z][A-Za-z]+"' "$file" | tr -d '"' ;;
+            esac | sort)
+        if [ "$out" = "$expected" ]; then ok; else bad "the alerts of $file" "$(diff <(echo "$out") <(echo "$expected"))"; fi
+    done
+
+    # A property that has no type or no description explains nothing. The line that refuses a
+    # value shows a pattern, so the description has an example.
     if out=$(python3 - "$chart/values.schema.json" <<'PYTHON'
 import json, sys
 
@@ -83,7 +126,10 @@ def walk(node, path):
         here = f"{path}.{name}"
         if not child.get("description") or "type" not in child:
             print(f"{here}: no type or no description")
-        if child.get("type") == "object" and "properties" in child and child.get("additionalProperties") is not False:
+        if "pattern" in child and "e.g." not in child.get("description", ""):
+            print(f"{here}: a pattern without an example")
+        # A parent chart has other global values.
+        if here != ".global" and child.get("type") == "object" and "properties" in child and child.get("additionalProperties") is not False:
             print(f"{here}: open")
         walk(child, here)
         if isinstance(child.get("items"), dict):
@@ -93,18 +139,25 @@ walk(json.load(open(sys.argv[1])), "")
 PYTHON
     ) && [ -z "$out" ]; then ok; else bad "values.schema.json" "$out"; fi
 
+    # Artifact Hub reads lists from the text of annotations.
+    for expected in 'kind: (added|changed|deprecated|removed|fixed|security)' 'kind: DeadlineJob'; do
+        if "$helm" show chart "$chart" | grep -Eq -- "- $expected$"; then ok; else bad "Chart.yaml: no $expected for Artifact Hub"; fi
+    done
+    out=$("$helm" show chart "$chart" | sed -nE 's/^ +- kind: ([a-z]+)$/\1/p' | grep -vxE 'added|changed|deprecated|removed|fixed|security') || true
+    if [ -z "$out" ]; then ok; else bad "Chart.yaml: Artifact Hub knows no change of the kind" "$out"; fi
+
     version=$(sed -n 's/^appVersion: "\(.*\)"/\1/p' "$chart/Chart.yaml")
     if grep -q "^version = \"$version\"" Cargo.toml; then ok; else bad "appVersion $version isn't the version of Cargo.toml"; fi
 }
 
 case ${1-} in
-"") offline ;;
+"" | --write) offline "$@" ;;
 --cluster)
     # shellcheck source=/dev/null
     . "$here/chart-cluster.sh"
     ;;
 *)
-    echo "usage: ${0##*/} [--cluster]" >&2
+    echo "usage: ${0##*/} [--write | --cluster]" >&2
     exit 2
     ;;
 esac

@@ -4,6 +4,8 @@
 #   crds/deadlinejobs.yaml                   from the types in src/api
 #   charts/shed/files/deadlinejobs.yaml      a copy of it
 #   manifests/install.yaml                   from the chart
+#   manifests/alerts.yaml                    a copy of the chart's
+#   charts/shed/README.md                    from its values and README.md.in
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
@@ -56,9 +58,12 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 HEAD
     # Labels that would say Helm manages these objects: here no release does.
-    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 |
+    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --skip-tests |
         sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
 } >"$work/install.yaml"
+
+e2e/chart-values.sh "$helm" "$work/values"
+e2e/chart-docs.py readme charts/shed "$work/values/0.json" >"$work/README.md"
 
 drift=0
 put() {
@@ -79,6 +84,8 @@ put() {
 put "$work/crd.yaml" crds/deadlinejobs.yaml
 put "$work/crd.yaml" charts/shed/files/deadlinejobs.yaml
 put "$work/install.yaml" manifests/install.yaml
+put charts/shed/files/alerts.yaml manifests/alerts.yaml
+put "$work/README.md" charts/shed/README.md
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2

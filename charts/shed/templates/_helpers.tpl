@@ -33,6 +33,14 @@ app.kubernetes.io/version: {{ . | quote }}
 {{- end }}
 app.kubernetes.io/part-of: shed
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The labels of every object with further labels, which take precedence over `commonLabels`. */}}
+{{- define "shed.labelsAnd" -}}
+{{- toYaml (merge (dict) (.labels | default dict) (include "shed.labels" .root | fromYaml)) }}
 {{- end }}
 
 {{- define "shed.selectorLabels" -}}
@@ -48,13 +56,41 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 
+{{/*
+An image reference from `global.imageRegistry` if it is set. As in a Docker
+reference, the first part is a registry if it has a dot or a port, or is localhost.
+*/}}
+{{- define "shed.fromRegistry" -}}
+{{- $registry := .root.Values.global.imageRegistry }}
+{{- if $registry }}
+{{- $parts := regexSplit "/" .image 2 }}
+{{- $first := first $parts }}
+{{- if and (eq (len $parts) 2) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) }}
+{{- printf "%s/%s" $registry (last $parts) }}
+{{- else }}
+{{- printf "%s/%s" $registry .image }}
+{{- end }}
+{{- else }}
+{{- .image }}
+{{- end }}
+{{- end }}
+
 {{- define "shed.image" -}}
+{{- $repository := include "shed.fromRegistry" (dict "root" . "image" .Values.image.repository) }}
 {{- with .Values.image }}
 {{- if .digest }}
-{{- printf "%s@%s" .repository .digest }}
+{{- printf "%s@%s" $repository .digest }}
 {{- else }}
-{{- printf "%s:%s" .repository (default $.Chart.AppVersion .tag) }}
+{{- printf "%s:%s" $repository (default $.Chart.AppVersion .tag) }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "shed.agentImage" -}}
+{{- if .Values.agent.image }}
+{{- include "shed.fromRegistry" (dict "root" . "image" .Values.agent.image) }}
+{{- else }}
+{{- include "shed.image" . }}
 {{- end }}
 {{- end }}
 

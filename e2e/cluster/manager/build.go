@@ -13,17 +13,21 @@ const (
 	helmVersion = "v3.22.0"
 	kwokVersion = "v0.8.0"
 	valeVersion = "v3.21.0"
+	// The module of Prometheus 3.16.0.
+	prometheusVersion = "v0.316.0"
 )
 
 // Without C a binary is static and needs no C compiler.
 const withoutC, withC = "CGO_ENABLED=0", "CGO_ENABLED=1"
 
 // toolModules are the programs that their own modules can install.
-var toolModules = map[string]struct{ module, version, cgo, guess string }{
-	"helm": {"helm.sh/helm/v3/cmd/helm", helmVersion, withoutC, "about 3 min"},
-	"kwok": {"sigs.k8s.io/kwok/cmd/kwok", kwokVersion, withoutC, "about 2 min"},
+var toolModules = map[string]struct{ module, version, cgo, tags, guess string }{
+	"helm": {"helm.sh/helm/v3/cmd/helm", helmVersion, withoutC, "", "about 3 min"},
+	"kwok": {"sigs.k8s.io/kwok/cmd/kwok", kwokVersion, withoutC, "", "about 2 min"},
 	// Its parsers of source files are written in C.
-	"vale": {"github.com/vale-cli/vale/v3/cmd/vale", valeVersion, withC, "about 3 min"},
+	"vale": {"github.com/vale-cli/vale/v3/cmd/vale", valeVersion, withC, "", "about 3 min"},
+	// Rules need no service discovery, which would build the SDKs of all clouds.
+	"promtool": {"github.com/prometheus/prometheus/cmd/promtool", prometheusVersion, withoutC, "remove_all_sd", "about 4 min"},
 }
 
 // sourceFolder is e2e/cluster of the checkout; the wrapper script names it.
@@ -81,14 +85,14 @@ func ensureJobs(m minor) (string, error) {
 func ensureTool(name string) (string, error) {
 	tool, ok := toolModules[name]
 	if !ok {
-		return "", usagef("unknown tool %q: known tools are helm, kwok, vale, kube and jobs", name)
+		return "", usagef("unknown tool %q: known tools are helm, kwok, vale, promtool, kube and jobs", name)
 	}
 	binary := filepath.Join(toolFolder(name), name)
 	return binary, ensureBuilt(binary, name+" "+tool.version, tool.guess, func(part string) *exec.Cmd {
 		// `go install` names the file itself, so it gets a folder of its own,
 		// and the shell moves the file to where the caller expects it.
-		cmd := exec.Command("sh", "-c", `go install -trimpath -ldflags "-s -w" "$1" && mv "$GOBIN/$2" "$3" && rmdir "$GOBIN"`,
-			"sh", tool.module+"@"+tool.version, name, part)
+		cmd := exec.Command("sh", "-c", `go install -trimpath -tags "$4" -ldflags "-s -w" "$1" && mv "$GOBIN/$2" "$3" && rmdir "$GOBIN"`,
+			"sh", tool.module+"@"+tool.version, name, part, tool.tags)
 		cmd.Env = append(os.Environ(), tool.cgo, "GOBIN="+part+".d")
 		cmd.Dir = "/"
 		return cmd
@@ -164,7 +168,7 @@ func lastLines(text string, n int) string {
 
 func runTool(args []string) error {
 	if len(args) != 1 {
-		return usagef("usage: cluster tool helm|kwok|vale|kube|jobs")
+		return usagef("usage: cluster tool helm|kwok|vale|promtool|kube|jobs")
 	}
 	ensure := func() (string, error) { return ensureTool(args[0]) }
 	if ofMinor := map[string]func(minor) (string, error){"kube": ensureKube, "jobs": ensureJobs}[args[0]]; ofMinor != nil {
