@@ -40,7 +40,10 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
-    ("process", &["restore_check", "operator", "cli"]),
+    (
+        "process",
+        &["restore_check", "operator", "span_export", "cli"],
+    ),
 ];
 
 /// A place in the layers, for comparison, and its words.

@@ -34,5 +34,7 @@ pub mod restore_check;
 pub mod restore_guard;
 pub mod server;
 pub mod size;
+#[cfg(feature = "otel")]
+pub mod span_export;
 pub mod validate;
 pub mod watchdog;

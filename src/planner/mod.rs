@@ -27,6 +27,7 @@ use shed_core::time::Instant;
 use shed_record::Basis;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
+use tracing::debug_span;
 
 use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
@@ -96,13 +97,16 @@ impl Passes {
 
     /// One pass. Returns how long to wait for the next one, if nothing happens.
     fn pass(&mut self) -> Duration {
+        let _pass = debug_span!("planning_pass").entered();
         let context = Arc::clone(&self.context);
         // observe (no client required)
-        let view = observation::view_after(&context, &mut self.known);
+        let observe = debug_span!("observe");
+        let view = observe.in_scope(|| observation::view_after(&context, &mut self.known));
         let poll = context.watch.begin(None);
         // decide (no client required)
-        let (passed, decision) = self.decide(&view);
+        let (passed, decision) = debug_span!("decide").in_scope(|| self.decide(&view));
         // check (no client required)
+        let check = debug_span!("check").entered();
         let mut plan = keep_sound_slices(
             &context.metrics,
             &passed.snapshot,
@@ -111,7 +115,9 @@ impl Passes {
         );
         plan.actions
             .retain(|planned| !view.held.contains(&planned.job.0));
+        drop(check);
         // publish (no client required)
+        let _publish = debug_span!("publish").entered();
         let wake = next_pass(&plan.report, view.due, &context.clock);
         let looked = self.planner.planner().looked(view.snapshot.now);
         let looked: Vec<bool> = looked.collect();

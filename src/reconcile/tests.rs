@@ -1,3 +1,5 @@
+mod spans;
+
 use std::time::Duration;
 
 use kube::runtime::controller::Action as Wake;
