@@ -14,6 +14,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "size",
             "fair_places",
             "forecast",
+            "registrar",
             "restore_guard",
             "api",
             "quarantine",

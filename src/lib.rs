@@ -30,6 +30,7 @@ pub mod progress;
 pub mod quarantine;
 pub mod reconcile;
 pub mod recording;
+pub mod registrar;
 pub mod restore_check;
 pub mod restore_guard;
 pub mod server;

@@ -33,7 +33,7 @@ use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::context::feasibility::Told;
-use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
+use crate::metrics::{JobLabels, Metrics};
 use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
@@ -241,11 +241,7 @@ fn keep_sound_slices(
     for violation in &violations {
         let reason = violation.rule.label();
         tracing::error!(job = %violation.job, rule = reason, violation.message, "slice refused");
-        metrics
-            .planning
-            .refused
-            .get_or_create(&Why { reason })
-            .inc();
+        metrics.planning.refused.with([reason]).inc();
     }
     let refused = |plan: &Plan| -> Vec<_> {
         plan_check(snapshot, policy, plan)
@@ -368,7 +364,7 @@ fn export(
         }
         for refusal in job.refusals.iter().filter(|_| job.optimized) {
             let reason = refusal.why.label();
-            metrics.clones_refused.get_or_create(&Why { reason }).inc();
+            metrics.attempts.clones_refused.with([reason]).inc();
         }
         let reference = view.addresses.references.get(&job.key.0);
         // Of two jobs with one key only the first is planned for.
@@ -383,8 +379,8 @@ fn export_capacity(metrics: &Metrics, capacity: &CapacityReport) {
         (&metrics.capacity_used, &capacity.used_after),
         (&metrics.capacity_usable, &capacity.usable),
     ] {
-        for (resource, amount) in in_base_units(amounts) {
-            gauge.get_or_create(&ResourceLabel { resource }).set(amount);
+        for (resource, unit, amount) in in_base_units(amounts) {
+            gauge.with([resource, unit]).set(amount);
         }
     }
 }
@@ -397,10 +393,11 @@ fn export_job(
     labels: &JobLabels,
 ) {
     let jobs = &context.metrics.jobs;
+    let job = [&*labels.job_namespace, &*labels.job_name];
     if let Some(pocd) = report.pocd_after {
-        jobs.pocd.get_or_create(labels).set(pocd);
+        jobs.pocd.with(job).set(pocd);
         if let Some(forecast) = context.forecasts.say(facts, now, pocd) {
-            jobs.forecast.get_or_create(labels).set(forecast);
+            jobs.forecast.with(job).set(forecast);
         }
     }
     let earliest = report.feasibility.and_then(|figures| figures.earliest);
@@ -410,16 +407,18 @@ fn export_job(
         (&jobs.deadline, facts.deadline),
     ] {
         if let Some(at) = at {
-            gauge.get_or_create(labels).set(at.0 as f64 / 1000.0);
+            gauge.with(job).set(at.0 as f64 / 1000.0);
         }
     }
 }
 
-/// Prometheus wants base units: cores, not milli-cores.
-fn in_base_units(amounts: &Resources) -> impl Iterator<Item = (String, f64)> {
-    amounts.iter().map(|(name, amount)| {
-        let scale = if name == "cpu" { 1e-3 } else { 1.0 };
-        (name.to_owned(), amount as f64 * scale)
+/// Resource, unit and amount; Prometheus wants base units: cores, not milli-cores.
+fn in_base_units(amounts: &Resources) -> impl Iterator<Item = (&str, &'static str, f64)> {
+    amounts.iter().map(|(name, amount)| match name {
+        "cpu" => (name, "core", amount as f64 * 1e-3),
+        "memory" | "ephemeral-storage" => (name, "byte", amount as f64),
+        _ if name.starts_with("hugepages-") => (name, "byte", amount as f64),
+        _ => (name, "integer", amount as f64),
     })
 }
 
