@@ -12,6 +12,8 @@
 ARG BUILDER_IMAGE=docker.io/library/rust:1.95-bookworm
 
 FROM ${BUILDER_IMAGE} AS build
+# More features of the operator, such as otel (docs/tracing.md).
+ARG FEATURES=
 WORKDIR /src
 COPY . .
 # --target keeps build scripts and procedural macros apart from the program:
@@ -24,7 +26,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     set -eu; \
     target=$(rustc -vV | sed -n 's/^host: //p'); \
     RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-/usr/local/cargo}=/cargo" \
-        cargo build --release --locked --bin shed --target "$target"; \
+        cargo build --release --locked --bin shed --features "$FEATURES" --target "$target"; \
     mkdir -p dist; \
     cp "target/$target/release/shed" dist/shed
 

@@ -34,6 +34,7 @@ check: ## Format, clippy, unit tests and words of what changed (under a minute)
 unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
+	cargo test --locked --package shed --features otel --lib -- span
 	.ci/example-policy
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
@@ -47,6 +48,7 @@ lint: ## Format, clippy, words, purity of the core, generated files
 	go -C e2e/health vet .
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	.ci/prose
 	.ci/purity
 	.ci/layers

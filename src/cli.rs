@@ -5,6 +5,9 @@ use std::num::NonZero;
 use clap::{Parser, Subcommand};
 use kube::CustomResourceExt;
 use tokio::runtime::Runtime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
@@ -55,18 +58,9 @@ impl Args {
     /// Any error that prevents the start or stops the command.
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
-            Command::Operator(args) => {
-                start_logging(args.log_json);
-                let lead = runtime(1)?;
-                let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-                let work = runtime(cores)?;
-                let ended = lead.block_on(crate::operator::run(*args, work.handle().clone()));
-                // A poll that does not end must not keep the process from ending.
-                work.shutdown_background();
-                ended
-            }
+            Command::Operator(args) => run_operator(*args),
             Command::Agent(args) => {
-                start_logging(false);
+                start_logging(false, vec![]);
                 match args.command {
                     Some(AgentCommand::Commit { command }) => {
                         shed_agent::commit::commit(&command).map(|never| match never {})
@@ -82,6 +76,27 @@ impl Args {
     }
 }
 
+fn run_operator(args: OperatorArgs) -> anyhow::Result<()> {
+    let lead = runtime(1)?;
+    #[cfg(feature = "otel")]
+    let export = crate::span_export::Export::from_env(lead.handle())?;
+    #[cfg(feature = "otel")]
+    let more: Vec<LogLayer> = export.iter().map(|export| export.layer()).collect();
+    #[cfg(not(feature = "otel"))]
+    let more = vec![];
+    start_logging(args.log_json, more);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let work = runtime(cores)?;
+    let ended = lead.block_on(crate::operator::run(args, work.handle().clone()));
+    // A poll that does not end must not keep the process from ending.
+    work.shutdown_background();
+    #[cfg(feature = "otel")]
+    if let Some(export) = export {
+        export.finish();
+    }
+    ended
+}
+
 fn runtime(threads: usize) -> std::io::Result<Runtime> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(threads).enable_all().build()
@@ -89,18 +104,18 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
 
 /// Log filter unless `RUST_LOG` is set. kube's client logs the whole answer that it cannot decode,
 /// and such an answer may contain checkpoints.
-const LOGGED: &str = "info,kube_runtime=warn,kube_client::client=error";
+pub const LOGGED: &str = "info,kube_runtime=warn,kube_client::client=error";
 
-/// Logs go to standard error; RUST_LOG filters them.
-fn start_logging(json: bool) {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(LOGGED));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    if json {
-        builder.json().init();
-    } else {
-        builder.init();
-    }
+/// A layer of the process's subscriber.
+pub type LogLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Logs go to standard error; RUST_LOG filters them. The other layers filter by themselves.
+fn start_logging(json: bool, mut layers: Vec<LogLayer>) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
+    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    layers.push(match json {
+        true => logs.json().with_filter(filter).boxed(),
+        false => logs.with_filter(filter).boxed(),
+    });
+    tracing_subscriber::registry().with(layers).init();
 }

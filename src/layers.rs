@@ -14,6 +14,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "size",
             "fair_places",
             "forecast",
+            "registrar",
             "restore_guard",
             "api",
             "quarantine",
@@ -40,7 +41,10 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
-    ("process", &["restore_check", "operator", "cli"]),
+    (
+        "process",
+        &["restore_check", "operator", "span_export", "cli"],
+    ),
 ];
 
 /// A place in the layers, for comparison, and its words.

@@ -30,9 +30,12 @@ pub mod progress;
 pub mod quarantine;
 pub mod reconcile;
 pub mod recording;
+pub mod registrar;
 pub mod restore_check;
 pub mod restore_guard;
 pub mod server;
 pub mod size;
+#[cfg(feature = "otel")]
+pub mod span_export;
 pub mod validate;
 pub mod watchdog;

@@ -111,9 +111,11 @@ fn health(served: Served) -> Router {
 
 async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     served.show_clock();
-    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     match served.metrics.page() {
-        Ok(page) => (StatusCode::OK, [(header::CONTENT_TYPE, OPEN_METRICS)], page),
+        Ok(page) => {
+            let content_type = [(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)];
+            (StatusCode::OK, content_type, page)
+        }
         Err(error) => {
             let plain = "text/plain; charset=utf-8";
             let status = StatusCode::INTERNAL_SERVER_ERROR;

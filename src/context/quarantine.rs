@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::Context;
 use crate::api::DeadlineJob;
-use crate::metrics::Why;
 use crate::quarantine::{self, Crash, Failure, Memo, Subject};
 
 impl Context {
@@ -43,6 +42,6 @@ impl Context {
     pub fn count_crash(&self, failure: Failure) {
         let reason = failure.label();
         let crashes = &self.metrics.reconciles.crashes;
-        crashes.get_or_create(&Why { reason }).inc();
+        crashes.with([reason]).inc();
     }
 }

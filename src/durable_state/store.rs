@@ -10,7 +10,7 @@ use shed_core::memory::Invalid;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::format::{Fault, Sections, State, decode, encode};
-use super::metrics::{BROKEN, NEWER, StateMetrics, UNREADABLE, Unusable};
+use super::metrics::{BROKEN, NEWER, StateMetrics, UNREADABLE};
 
 /// The entry of the ConfigMap that is shed's. shed does not touch others.
 pub const ENTRY: &str = "state.json";
@@ -216,10 +216,7 @@ impl Store {
     }
 
     fn count(&self, reason: &'static str) {
-        self.metrics
-            .unusable
-            .get_or_create(&Unusable { reason })
-            .inc();
+        self.metrics.unusable.with([reason]).inc();
     }
 
     fn warn_newer(&self, version: u64) {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
-use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::memory::{Memory, PastJob};
@@ -15,9 +14,10 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::format::{Fault, Sections, TEXT_MAX, VERSION, decode, encode};
-use super::metrics::{BROKEN, NEWER, StateMetrics, UNREADABLE, Unusable};
+use super::metrics::{BROKEN, NEWER, StateMetrics, UNREADABLE};
 use super::store::ENTRY;
 use super::*;
+use crate::metrics::{Metrics, loose_counter};
 
 #[derive(Default)]
 struct World {
@@ -149,7 +149,7 @@ struct Term {
 
 impl Term {
     async fn begin(api: &Apiserver) -> Self {
-        let metrics = StateMetrics::default();
+        let metrics = Metrics::new().unwrap().state;
         let store = Store::open(&api.client, "shed-state", metrics.clone()).await;
         let begun_with = store.stored();
         let latest = Arc::new(LatestExperience::new(begun_with.planner.clone()));
@@ -178,10 +178,7 @@ impl Term {
     }
 
     fn unusable(&self, reason: &'static str) -> u64 {
-        self.metrics
-            .unusable
-            .get_or_create(&Unusable { reason })
-            .get()
+        self.metrics.unusable.with([reason]).get()
     }
 }
 
@@ -409,7 +406,7 @@ async fn an_unavailable_apiserver_is_waited_for_within_limits() {
 async fn a_closed_write_gate_stops_the_state_too() {
     use crate::lease::write_gate::{Fence, FenceLayer};
     let api = Apiserver::new();
-    let gate = Fence::new(None, Counter::default());
+    let gate = Fence::new(None, loose_counter());
     let (service, mut requests) = tower_test::mock::pair::<Request<Body>, Response<Body>>();
     let service = tower::Layer::layer(&FenceLayer(Arc::clone(&gate)), service);
     let behind = Apiserver {

@@ -302,7 +302,7 @@ async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
             }
         }
         None => {
-            fence.metrics.fence_unanswered.inc();
+            fence.metrics.attempts.fence_unanswered.inc();
             return table.is_silent(attempt, fence.clock.ticks());
         }
     }
@@ -318,7 +318,7 @@ async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
     match fence.doubt.unless_arisen(leaving).await {
         Some(true) => table.is_answered(attempt),
         Some(false) => {
-            fence.metrics.fence_unanswered.inc();
+            fence.metrics.attempts.fence_unanswered.inc();
             table.is_silent(attempt, fence.clock.ticks());
         }
         None => table.is_silent(attempt, fence.clock.ticks()),

@@ -1,57 +1,48 @@
 //! Metrics of the election.
 
-use std::sync::atomic::AtomicI64;
+use prometheus::{IntCounter, IntGauge, Result};
 
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
+use crate::registrar::Registrar;
 
 /// Metrics of the election; clones count the same.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct LeaseMetrics {
     /// 1 on the replica that leads, 0 on those that wait.
-    pub leader: Gauge<i64, AtomicI64>,
+    pub leader: IntGauge,
     /// How often this replica began to lead.
-    pub terms: Counter,
+    pub terms: IntCounter,
     /// How often it had to stop because the Lease was not renewed in time, or is another's.
-    pub lost: Counter,
+    pub lost: IntCounter,
     /// Reads and writes of the Lease that failed.
-    pub errors: Counter,
+    pub errors: IntCounter,
     /// Writes that were refused because the replica no longer led.
-    pub writes_refused: Counter,
+    pub writes_refused: IntCounter,
 }
 
 impl LeaseMetrics {
     /// Registers everything.
-    #[must_use]
-    pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        let leader = metrics.leader.clone();
-        registry.register("leader", "1 on the leader, 0 on other replicas", leader);
-        for (name, help, counter) in [
-            (
-                "lease_terms",
+    ///
+    /// # Errors
+    /// See [`Registrar::counter`].
+    pub fn register(registrar: &mut Registrar) -> Result<Self> {
+        Ok(Self {
+            leader: registrar.count("shed_leader", "1 on the leader, 0 on other replicas")?,
+            terms: registrar.counter(
+                "shed_lease_terms_total",
                 "Times that this replica became leader",
-                &metrics.terms,
-            ),
-            (
-                "lease_lost",
+            )?,
+            lost: registrar.counter(
+                "shed_lease_lost_total",
                 "Times that this replica lost the lease",
-                &metrics.lost,
-            ),
-            (
-                "lease_errors",
+            )?,
+            errors: registrar.counter(
+                "shed_lease_errors_total",
                 "Reads and writes of the Lease that failed",
-                &metrics.errors,
-            ),
-            (
-                "write_gate_refusals",
+            )?,
+            writes_refused: registrar.counter(
+                "shed_write_gate_refusals_total",
                 "Writes that the write gate refused because the replica was no longer leader",
-                &metrics.writes_refused,
-            ),
-        ] {
-            registry.register(name, help, counter.clone());
-        }
-        metrics
+            )?,
+        })
     }
 }

@@ -14,6 +14,7 @@ use tower::{BoxError, Layer, Service};
 use super::elector::Timing;
 use super::write_gate::FenceLayer;
 use super::*;
+use crate::metrics::Metrics;
 
 const TIMING: Timing = Timing {
     duration: Duration::from_secs(12),
@@ -164,7 +165,7 @@ impl Replica {
             Client::new(api.clone(), "team"),
             place,
             Elector::new(identity.to_owned(), TIMING),
-            LeaseMetrics::default(),
+            Metrics::new().unwrap().lease,
             Arc::clone(&standing),
         );
         election.wall = Box::new(move || {

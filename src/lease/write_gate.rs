@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, poll_fn};
 use http::{Method, Request};
-use prometheus_client::metrics::counter::Counter;
+use prometheus::IntCounter;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Layer, Service};
@@ -28,7 +28,7 @@ pub struct Fence {
     state: Mutex<State>,
     /// Raised when no write is under way.
     idle: Notify,
-    refused: Counter,
+    refused: IntCounter,
 }
 
 struct State {
@@ -60,7 +60,7 @@ impl State {
 impl Fence {
     /// The fence of a new term; `refused` counts the writes that it keeps back.
     #[must_use]
-    pub fn new(until: Option<Instant>, refused: Counter) -> Arc<Self> {
+    pub fn new(until: Option<Instant>, refused: IntCounter) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 stage: Stage::Open,

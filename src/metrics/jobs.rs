@@ -1,79 +1,75 @@
 //! Series of each unfinished job.
 
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
+use prometheus::Result;
 
-use super::{GaugeF64, JobLabels};
+use super::JobLabels;
+use crate::registrar::{Gauges, Registrar};
 
-/// Series of each unfinished job; clones share them.
-#[derive(Clone, Default)]
+/// Series of each unfinished job, by namespace and name.
 pub struct JobSeries {
     /// Its PoCD.
-    pub pocd: Family<JobLabels, GaugeF64>,
+    pub pocd: Gauges<2>,
     /// Its calibrated PoCD.
-    pub forecast: Family<JobLabels, GaugeF64>,
+    pub forecast: Gauges<2>,
     /// Its deadline.
-    pub deadline: Family<JobLabels, GaugeF64>,
+    pub deadline: Gauges<2>,
     /// The earliest deadline that reaches its target PoCD, from the last estimate.
-    pub earliest: Family<JobLabels, GaugeF64>,
+    pub earliest: Gauges<2>,
     /// Its expected completion.
-    pub expected: Family<JobLabels, GaugeF64>,
+    pub expected: Gauges<2>,
 }
-
-/// Name, help, and the series.
-type Named<'s> = (&'static str, &'static str, &'s Family<JobLabels, GaugeF64>);
 
 impl JobSeries {
     /// Registers everything.
-    #[must_use]
-    pub fn register(registry: &mut Registry) -> Self {
-        let series = Self::default();
-        for (name, help, family) in series.all() {
-            registry.register(name, help, family.clone());
-        }
-        series
+    ///
+    /// # Errors
+    /// See [`Registrar::counter`].
+    pub fn register(registrar: &mut Registrar) -> Result<Self> {
+        let mut gauges = |name, help| registrar.gauges(name, help, ["job_namespace", "job_name"]);
+        Ok(Self {
+            pocd: gauges(
+                "shed_job_pocd",
+                "Probability of completion before the deadline, from 0 to 1",
+            )?,
+            forecast: gauges(
+                "shed_job_pocd_calibrated",
+                "Calibrated PoCD: share of past jobs with a similar prediction that met their deadline",
+            )?,
+            deadline: gauges(
+                "shed_job_deadline_timestamp_seconds",
+                "Deadline of the job as a Unix time",
+            )?,
+            earliest: gauges(
+                "shed_job_earliest_feasible_deadline_timestamp_seconds",
+                "Earliest deadline that reaches the job's target PoCD, from the last estimate",
+            )?,
+            expected: gauges(
+                "shed_job_expected_completion_timestamp_seconds",
+                "Expected finish of the job's last task",
+            )?,
+        })
     }
 
-    fn all(&self) -> [Named<'_>; 5] {
+    fn all(&self) -> [&Gauges<2>; 5] {
         [
-            (
-                "job_pocd",
-                "Probability of completion before the deadline, from 0 to 1",
-                &self.pocd,
-            ),
-            (
-                "job_pocd_calibrated",
-                "Calibrated PoCD: share of past jobs with a similar prediction that met their deadline",
-                &self.forecast,
-            ),
-            (
-                "job_deadline_timestamp_seconds",
-                "Deadline of the job as a Unix time",
-                &self.deadline,
-            ),
-            (
-                "job_earliest_feasible_deadline_timestamp_seconds",
-                "Earliest deadline that reaches the job's target PoCD, from the last estimate",
-                &self.earliest,
-            ),
-            (
-                "job_expected_completion_timestamp_seconds",
-                "Expected finish of the job's last task",
-                &self.expected,
-            ),
+            &self.pocd,
+            &self.forecast,
+            &self.deadline,
+            &self.earliest,
+            &self.expected,
         ]
     }
 
     /// Drops the series of a job that has ended or is gone.
     pub fn forget(&self, job: &JobLabels) {
-        for (_, _, family) in self.all() {
-            family.remove(job);
+        for family in self.all() {
+            family.remove([&job.job_namespace, &job.job_name]);
         }
     }
 
     /// Drops all: another replica shows them now.
     pub fn clear(&self) {
-        for (_, _, family) in self.all() {
+        for family in self.all() {
             family.clear();
         }
     }

@@ -1,45 +1,60 @@
 //! Metrics of progress polls.
 
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
+use prometheus::{Gauge, IntCounter, Result};
+use shed_agent::ReportError;
 
-use super::{GaugeF64, Why};
+use crate::registrar::{Counters, Registrar};
+
+const REPORT_FAULTS: [ReportError; 10] = [
+    ReportError::TooLarge,
+    ReportError::NotUtf8,
+    ReportError::NotANumber,
+    ReportError::NotFinite,
+    ReportError::OutOfRange,
+    ReportError::ZeroTotal,
+    ReportError::CheckpointTooLong,
+    ReportError::BadJson,
+    ReportError::Ambiguous,
+    ReportError::Unreadable,
+];
 
 /// Metrics of progress polls.
-#[derive(Default)]
 pub struct ProgressMetrics {
-    /// Progress reports that were refused.
-    pub refused: Family<Why, Counter>,
+    /// Progress reports that were refused, by reason.
+    pub refused: Counters<1>,
     /// Progress polls.
-    pub polls: Counter,
+    pub polls: IntCounter,
     /// Longest delay of a due progress poll.
-    pub delay: GaugeF64,
+    pub delay: Gauge,
     /// Progress polls without a valid response.
-    pub failures: Counter,
+    pub failures: IntCounter,
 }
 
 impl ProgressMetrics {
-    /// Registers everything.
-    #[must_use]
-    pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        registry.register(
-            "progress_reports_refused",
-            "Invalid progress reports, by reason",
-            metrics.refused.clone(),
-        );
-        registry.register("progress_polls", "Progress polls", metrics.polls.clone());
-        registry.register(
-            "progress_poll_delay_seconds",
-            "Longest delay of a due progress poll that waits for the poll budget",
-            metrics.delay.clone(),
-        );
-        registry.register(
-            "progress_poll_failures",
-            "Progress polls without a valid response",
-            metrics.failures.clone(),
-        );
-        metrics
+    /// Registers everything; the series of known reasons start at 0.
+    ///
+    /// # Errors
+    /// See [`Registrar::counter`].
+    pub fn register(registrar: &mut Registrar) -> Result<Self> {
+        let metrics = Self {
+            refused: registrar.counters(
+                "shed_progress_reports_refused_total",
+                "Invalid progress reports, by reason",
+                ["reason"],
+            )?,
+            polls: registrar.counter("shed_progress_polls_total", "Progress polls")?,
+            delay: registrar.gauge(
+                "shed_progress_poll_delay_seconds",
+                "Longest delay of a due progress poll that waits for the poll budget",
+            )?,
+            failures: registrar.counter(
+                "shed_progress_poll_failures_total",
+                "Progress polls without a valid response",
+            )?,
+        };
+        for fault in REPORT_FAULTS {
+            let _ = metrics.refused.with([fault.label()]);
+        }
+        Ok(metrics)
     }
 }

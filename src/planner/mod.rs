@@ -27,12 +27,13 @@ use shed_core::time::Instant;
 use shed_record::Basis;
 use shed_record::schema::Decided;
 use tokio::sync::mpsc;
+use tracing::debug_span;
 
 use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::context::feasibility::Told;
-use crate::metrics::{JobLabels, Metrics, ResourceLabel, Why};
+use crate::metrics::{JobLabels, Metrics};
 use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
@@ -96,13 +97,16 @@ impl Passes {
 
     /// One pass. Returns how long to wait for the next one, if nothing happens.
     fn pass(&mut self) -> Duration {
+        let _pass = debug_span!("planning_pass").entered();
         let context = Arc::clone(&self.context);
         // observe (no client required)
-        let view = observation::view_after(&context, &mut self.known);
+        let observe = debug_span!("observe");
+        let view = observe.in_scope(|| observation::view_after(&context, &mut self.known));
         let poll = context.watch.begin(None);
         // decide (no client required)
-        let (passed, decision) = self.decide(&view);
+        let (passed, decision) = debug_span!("decide").in_scope(|| self.decide(&view));
         // check (no client required)
+        let check = debug_span!("check").entered();
         let mut plan = keep_sound_slices(
             &context.metrics,
             &passed.snapshot,
@@ -111,7 +115,9 @@ impl Passes {
         );
         plan.actions
             .retain(|planned| !view.held.contains(&planned.job.0));
+        drop(check);
         // publish (no client required)
+        let _publish = debug_span!("publish").entered();
         let wake = next_pass(&plan.report, view.due, &context.clock);
         let looked = self.planner.planner().looked(view.snapshot.now);
         let looked: Vec<bool> = looked.collect();
@@ -235,11 +241,7 @@ fn keep_sound_slices(
     for violation in &violations {
         let reason = violation.rule.label();
         tracing::error!(job = %violation.job, rule = reason, violation.message, "slice refused");
-        metrics
-            .planning
-            .refused
-            .get_or_create(&Why { reason })
-            .inc();
+        metrics.planning.refused.with([reason]).inc();
     }
     let refused = |plan: &Plan| -> Vec<_> {
         plan_check(snapshot, policy, plan)
@@ -362,7 +364,7 @@ fn export(
         }
         for refusal in job.refusals.iter().filter(|_| job.optimized) {
             let reason = refusal.why.label();
-            metrics.clones_refused.get_or_create(&Why { reason }).inc();
+            metrics.attempts.clones_refused.with([reason]).inc();
         }
         let reference = view.addresses.references.get(&job.key.0);
         // Of two jobs with one key only the first is planned for.
@@ -377,8 +379,8 @@ fn export_capacity(metrics: &Metrics, capacity: &CapacityReport) {
         (&metrics.capacity_used, &capacity.used_after),
         (&metrics.capacity_usable, &capacity.usable),
     ] {
-        for (resource, amount) in in_base_units(amounts) {
-            gauge.get_or_create(&ResourceLabel { resource }).set(amount);
+        for (resource, unit, amount) in in_base_units(amounts) {
+            gauge.with([resource, unit]).set(amount);
         }
     }
 }
@@ -391,10 +393,11 @@ fn export_job(
     labels: &JobLabels,
 ) {
     let jobs = &context.metrics.jobs;
+    let job = [&*labels.job_namespace, &*labels.job_name];
     if let Some(pocd) = report.pocd_after {
-        jobs.pocd.get_or_create(labels).set(pocd);
+        jobs.pocd.with(job).set(pocd);
         if let Some(forecast) = context.forecasts.say(facts, now, pocd) {
-            jobs.forecast.get_or_create(labels).set(forecast);
+            jobs.forecast.with(job).set(forecast);
         }
     }
     let earliest = report.feasibility.and_then(|figures| figures.earliest);
@@ -404,16 +407,18 @@ fn export_job(
         (&jobs.deadline, facts.deadline),
     ] {
         if let Some(at) = at {
-            gauge.get_or_create(labels).set(at.0 as f64 / 1000.0);
+            gauge.with(job).set(at.0 as f64 / 1000.0);
         }
     }
 }
 
-/// Prometheus wants base units: cores, not milli-cores.
-fn in_base_units(amounts: &Resources) -> impl Iterator<Item = (String, f64)> {
-    amounts.iter().map(|(name, amount)| {
-        let scale = if name == "cpu" { 1e-3 } else { 1.0 };
-        (name.to_owned(), amount as f64 * scale)
+/// Resource, unit and amount; Prometheus wants base units: cores, not milli-cores.
+fn in_base_units(amounts: &Resources) -> impl Iterator<Item = (&str, &'static str, f64)> {
+    amounts.iter().map(|(name, amount)| match name {
+        "cpu" => (name, "core", amount as f64 * 1e-3),
+        "memory" | "ephemeral-storage" => (name, "byte", amount as f64),
+        _ if name.starts_with("hugepages-") => (name, "byte", amount as f64),
+        _ => (name, "integer", amount as f64),
     })
 }
 

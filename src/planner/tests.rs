@@ -251,14 +251,10 @@ fn kept(actions: Vec<PlannedMove>) -> (Vec<PlannedMove>, u64) {
         actions,
         ..Plan::default()
     };
-    let metrics = Metrics::new();
+    let metrics = Metrics::new().unwrap();
     let plan = keep_sound_slices(&metrics, &snapshot, &policy(), plan);
     let reason = "launch_kind";
-    let counted = metrics
-        .planning
-        .refused
-        .get_or_create(&Why { reason })
-        .get();
+    let counted = metrics.planning.refused.with([reason]).get();
     (plan.actions, counted)
 }
 
@@ -330,7 +326,7 @@ fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
         panics: 1,
         ..guarded(&snapshot, plain)
     };
-    let metrics = Metrics::new();
+    let metrics = Metrics::new().unwrap();
     tell(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.panics.get(), 1);
     let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
@@ -344,7 +340,7 @@ fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
         .job(wrong)
         .job(straggling("b"))
         .build();
-    let (metrics, mut refused) = (Metrics::new(), RefusedJobs::default());
+    let (metrics, mut refused) = (Metrics::new().unwrap(), RefusedJobs::default());
     for _ in 0..2 {
         let decided = guarded(&snapshot, &policy());
         tell(&metrics, &decided, &mut refused);
@@ -363,7 +359,7 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
         ..policy()
     };
     let decided = guarded(&snapshot, &short);
-    let metrics = Metrics::new();
+    let metrics = Metrics::new().unwrap();
     tell(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.jobs_cut_short.get(), 1);
     assert_eq!(launched(&decided.plan), ["a: original 3"]);

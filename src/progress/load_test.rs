@@ -137,7 +137,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
         let asked = run(
             table,
             Reach::new(stores, true),
-            Arc::new(Metrics::new()),
+            Arc::new(Metrics::new().unwrap()),
             Arc::new(key),
             Doubt::new(),
             clock::Clock::for_tests(),

@@ -18,7 +18,7 @@ use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::{Instant, Span};
 
 use crate::job::facts::Reported;
-use crate::metrics::{Metrics, Why};
+use crate::metrics::Metrics;
 use crate::polling::{self, Key, Table};
 use launches::Launches;
 pub(crate) use period::jittered;
@@ -153,8 +153,7 @@ impl ProgressTable {
             entry.units = units;
         }
         if let Observed::Refused(reason) = &observed {
-            let why = Why { reason };
-            metrics.progress.refused.get_or_create(&why).inc();
+            metrics.progress.refused.with([reason]).inc();
         }
         if was_silent && let Some(progress) = entry.progress() {
             self.measure(entry, progress.first_at, now);
@@ -281,7 +280,7 @@ mod tests {
 
     #[test]
     fn hostile_reports_are_counted_and_the_last_good_value_stays() {
-        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new().unwrap());
         table.take(&pod, said("0.4"), Instant(4000), &metrics);
         for content in ["NaN", "-1", "7", "text", "0.1"] {
             table.take(&pod, said(content), Instant(5000), &metrics);
@@ -298,7 +297,7 @@ mod tests {
 
     #[test]
     fn silence_is_unknown_and_only_silence_of_all_is_unreachable() {
-        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new().unwrap());
         for _ in 0..UNANSWERED_MAX {
             table.take(&pod, Answer::Nothing, Instant(2000), &metrics);
         }
@@ -310,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_launch_overhead_is_measured_to_the_first_report() {
-        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new().unwrap());
         assert!(table.launch_overheads().is_empty());
         table.take(&pod, said("0.1"), Instant(3500), &metrics);
         table.take(&pod, said("0.2"), Instant(9500), &metrics);
@@ -319,7 +318,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_was_launched_before_says_nothing_about_launches() {
-        let ((table, pod), metrics) = (table("j", "p"), Metrics::new());
+        let ((table, pod), metrics) = (table("j", "p"), Metrics::new().unwrap());
         let after_restart = ProgressTable {
             begun: Instant(1001),
             ..table

@@ -17,7 +17,6 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::adopt::{WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
-use crate::metrics::Why;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::{job_status, pod_writer};
 use crate::watchdog::isolation;
@@ -240,7 +239,7 @@ async fn not_created(
 fn count_error(context: &ReconcileContext, error: &kube::Error) {
     let reason = "companion";
     let errors = &context.shared.metrics.reconciles.errors;
-    errors.get_or_create(&Why { reason }).inc();
+    errors.with([reason]).inc();
     tracing::warn!(%error, "companion of a Job, trying again");
 }
 

@@ -16,7 +16,6 @@ use crate::api;
 use crate::cluster::WatchedJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
-use crate::metrics::Why;
 use crate::metrics::disowned_reasons::{NAME, NAMESPACE, NO_JOB, OWNER};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
@@ -77,12 +76,8 @@ fn look(
         let uid = pod.identity.labelled.as_deref().unwrap_or_default();
         let job = context.shared.stores.job(uid);
         let reason = reason(pod, job.as_ref().map(Resource::meta));
-        context
-            .shared
-            .metrics
-            .pods_disowned
-            .get_or_create(&Why { reason })
-            .inc();
+        let attempts = &context.shared.metrics.attempts;
+        attempts.pods_disowned.with([reason]).inc();
         // A client that can't write in the job's namespace must not cause events there.
         let told = job.filter(|_| reason == OWNER || reason == NAME);
         if let Some(job) = told.filter(|_| !strangers.told.contains_key(uid)) {

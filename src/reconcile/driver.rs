@@ -12,6 +12,7 @@ use kube::runtime::controller::Action as Wake;
 use shed_core::plan::{JobReport, Move};
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
+use tracing::{Instrument, debug_span};
 
 use crate::adopt;
 use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
@@ -99,7 +100,8 @@ pub async fn work(
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
     let is_on_trial = crate::quarantine::entry(&context.shared.memos.newest(&watched)).is_some();
     let slice = context.shared.board.take(&uid);
-    let result = pass(Arc::clone(&watched), &context, &slice).await;
+    let reconcile = pass(Arc::clone(&watched), &context, &slice);
+    let result = reconcile.instrument(debug_span!("reconcile", %uid)).await;
     context.shared.board.finish(&uid);
     if is_on_trial {
         // The planner reads the job too: that must go well before the quarantine ends.
@@ -121,12 +123,14 @@ async fn pass(
     };
     unanswered_writes::announce(context, &owner, &job, &ledger);
     // observe (client required at the deadline and for claims only)
-    let pass = observe(context, owner, job, ledger).await?;
+    let observed = observe(context, owner, job, ledger).instrument(debug_span!("observe"));
+    let pass = observed.await?;
     // step (no client required)
-    let step = decide(context, &pass, slice);
+    let step = debug_span!("step").in_scope(|| decide(context, &pass, slice));
     backoff::note(context, &pass, &step);
     // record (client required)
-    let recorded = match record(context, &pass, &step).await {
+    let recorded = record(context, &pass, &step).instrument(debug_span!("record"));
+    let recorded = match recorded.await {
         Err(Error::Deferred(until)) => {
             context.shared.board.put_back(&pass.view.job.uid);
             return Ok(wake::at(context, until));
@@ -139,7 +143,8 @@ async fn pass(
     let mirrored = mirror::mirror(context, &pass, &step.ledger, &recorded).await;
     announce(context, &pass, &step, &recorded);
     // carry out (client required)
-    let is_cut_short = carry_out(context, &pass, &recorded, &step, mirrored).await?;
+    let apply = carry_out(context, &pass, &recorded, &step, mirrored);
+    let is_cut_short = apply.instrument(debug_span!("apply")).await?;
     // wake (no client required)
     expire(context, &pass, &step.ledger).await?;
     if is_cut_short {

@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, Recorder};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::fair_places::FairPlaces;
-use crate::metrics::Why;
 use crate::metrics::dropped_reasons::{QUEUE_FULL, REFUSED, TIMEOUT};
+use crate::registrar::Counters;
 
 /// Events that may wait or be sent, of all namespaces and of one.
 const WAITING_MAX: usize = 1024;
@@ -46,12 +44,12 @@ pub struct EventSender {
 struct Shared {
     /// Events by namespace that wait or are being sent.
     waiting: Mutex<HashMap<String, usize>>,
-    dropped: Family<Why, Counter>,
+    dropped: Counters<1>,
 }
 
 /// A queue and its other end.
 #[must_use]
-pub fn queue(dropped: Family<Why, Counter>) -> (EventQueue, EventSender) {
+pub fn queue(dropped: Counters<1>) -> (EventQueue, EventSender) {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let shared = Arc::new(Shared {
         waiting: Mutex::default(),
@@ -145,7 +143,7 @@ impl Shared {
     }
 
     fn drop_one(&self, reason: &'static str) {
-        self.dropped.get_or_create(&Why { reason }).inc();
+        self.dropped.with([reason]).inc();
     }
 
     // A panic while the lock was held leaves counts that end with the term.
@@ -164,6 +162,7 @@ mod tests {
     use kube::runtime::events::{EventType, Reporter};
 
     use super::*;
+    use crate::metrics::Metrics;
 
     fn event(number: usize) -> Event {
         Event {
@@ -184,13 +183,13 @@ mod tests {
         }
     }
 
-    fn dropped(family: &Family<Why, Counter>, reason: &'static str) -> u64 {
-        family.get_or_create(&Why { reason }).get()
+    fn dropped(family: &Counters<1>, reason: &'static str) -> u64 {
+        family.with([reason]).get()
     }
 
     #[test]
     fn a_full_queue_drops_the_events_of_its_namespace_alone() {
-        let family = Family::default();
+        let family = Metrics::new().unwrap().events_dropped;
         let (queue, _other_end) = queue(family.clone());
         for number in 0..WAITING_MAX_OF_NAMESPACE + 3 {
             queue.push(event(number), about("many"));
@@ -220,7 +219,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_namespace_whose_events_are_not_taken_delays_no_other() {
-        let (family, sent) = (Family::default(), Arc::new(AtomicUsize::new(0)));
+        let (family, sent) = (
+            Metrics::new().unwrap().events_dropped,
+            Arc::new(AtomicUsize::new(0)),
+        );
         let (queue, other_end) = queue(family.clone());
         let reporter = Reporter::from("shed");
         let recorder = Recorder::new(client(Arc::clone(&sent)), reporter);

@@ -10,7 +10,7 @@ use crate::adopt;
 use crate::api::{DeadlineJob, Ledger};
 use crate::cluster::pod::AttemptId;
 use crate::job::notice::Notice;
-use crate::metrics::{Ended, Kind, WON, Why};
+use crate::metrics::WON;
 use crate::pod_names;
 use crate::reconcile::context::ReconcileContext;
 use crate::validate::ValidatedJob;
@@ -129,32 +129,22 @@ fn subject(owner: &DeadlineJob) -> ObjectReference {
 }
 
 fn measure(context: &ReconcileContext, notice: &Notice) {
-    let metrics = &context.shared.metrics;
+    let metrics = &context.shared.metrics.attempts;
     match notice {
         Notice::Launched { launch, .. } => {
-            let kind = launch.kind.label();
-            metrics.launched.get_or_create(&Kind { kind }).inc();
+            metrics.launched.with([launch.kind.label()]).inc();
         }
         Notice::Killed { kind, .. } => {
-            let reason = kind.label();
-            metrics.kills.get_or_create(&Why { reason }).inc();
+            metrics.kills.with([kind.label()]).inc();
         }
         Notice::Won { kind, .. } => {
-            let ended = Ended {
-                kind: kind.label(),
-                outcome: WON,
-            };
-            metrics.ended.get_or_create(&ended).inc();
+            metrics.ended.with([kind.label(), WON]).inc();
             if *kind == AttemptKind::Clone {
                 metrics.clone_wins.inc();
             }
         }
         Notice::Counted { outcome, kind, .. } => {
-            let ended = Ended {
-                kind: kind.label(),
-                outcome: outcome.label(),
-            };
-            metrics.ended.get_or_create(&ended).inc();
+            metrics.ended.with([kind.label(), outcome.label()]).inc();
         }
         Notice::Granted { .. } => {
             metrics.grants.inc();

@@ -49,7 +49,6 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::api::DeadlineJob;
 use crate::cluster::WatchedJob;
-use crate::metrics::Why;
 use crate::reconcile::context::ReconcileContext;
 
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
@@ -178,16 +177,8 @@ impl Error {
 }
 
 fn count_error(context: &ReconcileContext, error: &Error) {
-    let why = Why {
-        reason: error.label(),
-    };
-    context
-        .shared
-        .metrics
-        .reconciles
-        .errors
-        .get_or_create(&why)
-        .inc();
+    let errors = &context.shared.metrics.reconciles.errors;
+    errors.with([error.label()]).inc();
 }
 
 #[cfg(test)]

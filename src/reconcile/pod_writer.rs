@@ -21,7 +21,7 @@ use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodRef;
 use crate::context::backoff::Blocked;
-use crate::metrics::{Metrics, Operation};
+use crate::metrics::Metrics;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
 use crate::reconcile::write_places::WritePlaces;
@@ -315,7 +315,7 @@ async fn insist(
 
 /// Counts a write to the apiserver.
 pub fn count(metrics: &Metrics, operation: &'static str) {
-    metrics.writes.get_or_create(&Operation { operation }).inc();
+    metrics.writes.with([operation]).inc();
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::context::pending_tasks::PendingTasks;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Memo, spacing};
 use crate::job::verdict::DeadlineVerdict;
-use crate::metrics::{JobLabels, Why};
+use crate::metrics::JobLabels;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
@@ -418,7 +418,7 @@ pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form:
     if !said {
         let reason = "ledger_too_new";
         let errors = &context.shared.metrics.reconciles.errors;
-        errors.get_or_create(&Why { reason }).inc();
+        errors.with([reason]).inc();
         let note = format!(
             "status.ledger.form is {form}, but version {} of the operator supports forms up to \
              {LEDGER_FORM} and does not run the job; run the operator that wrote it, or a newer one",

@@ -1,3 +1,5 @@
+mod spans;
+
 use std::time::Duration;
 
 use kube::runtime::controller::Action as Wake;
@@ -16,7 +18,7 @@ const A_WHILE: Duration = Duration::from_secs(5);
 /// Panics over one job, and counts the others.
 async fn work(job: Arc<DeadlineJob>, context: Arc<ReconcileContext>) -> Result<Wake, Error> {
     assert_ne!(job.metadata.name.as_deref(), Some("count"), "on purpose");
-    context.shared.metrics.grants.inc();
+    context.shared.metrics.attempts.grants.inc();
     Ok(Wake::await_change())
 }
 
@@ -38,7 +40,7 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
             touched.send(ObjectRef::from_obj(job)).unwrap();
         }
         tokio::time::sleep(A_WHILE).await;
-        assert_eq!(process.context.shared.metrics.grants.get(), round);
+        assert_eq!(process.context.shared.metrics.attempts.grants.get(), round);
     }
     process.send_events().await;
     let noted = ["GET job", "PUT job status", "POST event ReconcilePanicked"];

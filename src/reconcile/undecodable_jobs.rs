@@ -11,7 +11,6 @@ use kube::runtime::events::EventType;
 
 use crate::api::DeadlineJob;
 use crate::cluster::Gap;
-use crate::metrics::Why;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 
@@ -95,7 +94,7 @@ async fn tell(context: &ReconcileContext, gap: &Gap, (reason, note): &Words) {
     if gap.problem.is_some() {
         let errors = &context.shared.metrics.reconciles.errors;
         let reason = "undecodable";
-        errors.get_or_create(&Why { reason }).inc();
+        errors.with([reason]).inc();
     }
     let about = reference(gap);
     events::publish_about(context, &about, EventType::Warning, reason, note.clone());

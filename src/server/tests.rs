@@ -10,7 +10,7 @@ async fn served() -> (SocketAddr, SocketAddr) {
     let addresses = (doors.pages.local_addr().unwrap(), probes.unwrap().unwrap());
     let standing = Arc::new(Standing::default());
     standing.waiting("shed-0");
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(Metrics::new().unwrap());
     let clock = Clock::for_tests();
     let served = Served {
         metrics,
@@ -81,7 +81,7 @@ async fn half_requests_are_closed_for_those_that_come() {
 #[tokio::test]
 async fn a_replica_that_cannot_tell_the_time_says_so_and_is_ready() {
     let served = Served {
-        metrics: Arc::new(Metrics::new()),
+        metrics: Arc::new(Metrics::new().unwrap()),
         standing: Arc::default(),
         clock: Clock::new(),
     };

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::sleep;
 
-use prometheus_client::metrics::counter::Counter;
-
 use super::*;
 use crate::fixtures;
+use crate::metrics::loose_counter;
 
 fn watch(polls: &Arc<Polls>) -> Watch {
     let term = Term {
-        writes: WriteFence::new(None, Counter::default()),
+        writes: WriteFence::new(None, loose_counter()),
         doubt: Doubt::new(),
     };
     Watch::new(Arc::clone(polls), term)

@@ -17,17 +17,17 @@ use shed_e2e::wait::{self, Seen};
 /// The families that dashboards and alerts are made of, those of single jobs apart. A counter
 /// must be there before it counts: Prometheus sees no increase in a series that begins at 1.
 const FAMILIES: [(&str, &str); 12] = [
-    ("shed_deadlines_met", "counter"),
-    ("shed_deadlines_missed", "counter"),
-    ("shed_attempts_launched", "counter"),
-    ("shed_attempts_finished", "counter"),
-    ("shed_attempts_stopped", "counter"),
-    ("shed_clone_wins", "counter"),
-    ("shed_clones_refused", "counter"),
+    ("shed_deadlines_met_total", "counter"),
+    ("shed_deadlines_missed_total", "counter"),
+    ("shed_attempts_launched_total", "counter"),
+    ("shed_attempts_finished_total", "counter"),
+    ("shed_attempts_stopped_total", "counter"),
+    ("shed_clone_wins_total", "counter"),
+    ("shed_clones_refused_total", "counter"),
     ("shed_capacity_used", "gauge"),
     ("shed_capacity_usable", "gauge"),
-    ("shed_progress_reports_refused", "counter"),
-    ("shed_apiserver_writes", "counter"),
+    ("shed_progress_reports_refused_total", "counter"),
+    ("shed_apiserver_writes_total", "counter"),
     ("shed_planning_decision_duration_seconds", "histogram"),
 ];
 

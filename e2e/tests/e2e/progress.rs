@@ -173,10 +173,9 @@ async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
         let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
         let pocd = status(&told).pocd.map_or(0.0, |pocd| pocd.value());
         ensure!((0.0..=1.0).contains(&pocd), "PoCD {pocd}");
-        let series = format!("shed_job_pocd{{job_namespace=\"{}\"", world.namespace);
-        wait_series(world, &series, true).await?;
+        wait_pocd_series(world, true).await?;
         job.wait_complete().await?;
-        wait_series(world, &series, false).await
+        wait_pocd_series(world, false).await
     })
     .await;
 }
@@ -186,11 +185,14 @@ pub fn tells_pocd(job: &api::DeadlineJob) -> bool {
     status(job).pocd.is_some() && !is_true(job, api::COMPLETE)
 }
 
-async fn wait_series(world: &World, series: &str, there: bool) -> Result<()> {
-    let what = format!("series {series} there: {there}");
+/// Waits until a job of the scenario's namespace has a series for its PoCD, or none has.
+async fn wait_pocd_series(world: &World, there: bool) -> Result<()> {
+    let what = format!("a series of a PoCD there: {there}");
+    let label = format!("job_namespace=\"{}\"", world.namespace);
     wait::until(&what, SOON, || async {
         let page = world.operator.get("/metrics").await?;
-        let found = page.lines().any(|line| line.starts_with(series));
+        let is_wanted = |line: &str| line.starts_with("shed_job_pocd{") && line.contains(&label);
+        let found = page.lines().any(is_wanted);
         Ok(Seen::from_option((found == there).then_some(()), || {
             format!("there: {found}")
         }))

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use http::Response;
 
 use super::*;
+use crate::metrics::loose_counter;
 
 /// An apiserver that needs a second for its answer.
 #[derive(Clone, Default)]
@@ -36,7 +37,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 fn fence(until: Option<Duration>) -> Arc<Fence> {
-    Fence::new(until.map(|left| Instant::now() + left), Counter::default())
+    Fence::new(until.map(|left| Instant::now() + left), loose_counter())
 }
 
 async fn send(fence: &Arc<Fence>, slow: &Slow, method: Method) -> Result<(), BoxError> {

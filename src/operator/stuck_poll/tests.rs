@@ -2,12 +2,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use prometheus_client::metrics::counter::Counter;
-
 use super::*;
 use crate::api;
 use crate::fixtures;
 use crate::lease::write_gate::Fence;
+use crate::metrics::loose_counter;
 use crate::reconcile::mock::{Apiserver, Process};
 use crate::restore_guard::Doubt;
 use crate::watchdog::{self, Polls, Watch};
@@ -17,7 +16,7 @@ fn nowhere() -> Stuck {
     Stuck {
         job: None,
         term: Term {
-            writes: Fence::new(None, Counter::default()),
+            writes: Fence::new(None, loose_counter()),
             doubt: Doubt::new(),
         },
     }

@@ -261,7 +261,8 @@ async fn series_of_a_job_that_is_gone_go_with_the_next_pass() {
     let first = view_after(process, &mut world.known);
     let job = &first.addresses.references[&world.uids[1]];
     let series = crate::planner::labels(job);
-    metrics.jobs.pocd.get_or_create(&series).set(0.5);
+    let series = [&*series.job_namespace, &*series.job_name];
+    metrics.jobs.pocd.with(series).set(0.5);
     world.known.put_back(first.snapshot.jobs);
     let pass = |world: &mut World| {
         let view = view_after(&world.process.context.shared, &mut world.known);

@@ -28,7 +28,7 @@ fn polling(doubt: &Arc<Doubt>, stores: &Arc<Stores>) -> Arc<Poller> {
         table,
         follower: Follower::new(Reach::new(Arc::clone(stores), false)),
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
-        metrics: Arc::new(Metrics::new()),
+        metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
         doubt: Arc::clone(doubt),
         clock: Clock::for_tests(),

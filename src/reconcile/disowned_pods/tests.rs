@@ -35,8 +35,8 @@ fn notes(process: &Process, strangers: &mut Strangers, seconds: &[i64]) -> Vec<S
 }
 
 fn counted(process: &Process, reason: &'static str) -> u64 {
-    let counters = &process.context.shared.metrics.pods_disowned;
-    counters.get_or_create(&Why { reason }).get()
+    let counters = &process.context.shared.metrics.attempts.pods_disowned;
+    counters.with([reason]).get()
 }
 
 #[tokio::test]

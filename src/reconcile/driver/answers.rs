@@ -13,7 +13,6 @@ use crate::cluster::pod::{AttemptId, JobPods};
 use crate::context::creation::Answers;
 use crate::job::claims::Claims;
 use crate::job::view::JobView;
-use crate::metrics::Why;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
 use crate::reconcile::pod_writer::Created;
@@ -54,12 +53,8 @@ pub(super) async fn take(
 ) -> Result<bool, Error> {
     let mut sorted = sort(context, pass, step, answers);
     for reason in sorted.summary.reasons() {
-        let refused = context
-            .shared
-            .metrics
-            .pods_refused
-            .get_or_create(&Why { reason });
-        refused.inc();
+        let attempts = &context.shared.metrics.attempts;
+        attempts.pods_refused.with([reason]).inc();
     }
     let is_refused = !sorted.refused.is_empty();
     let mut ledger = step.ledger.clone();

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::{Recorder, Reporter};
-use prometheus_client::metrics::counter::Counter;
 use shed_core::plan::Move;
 use shed_core::time::{Instant, Span};
 use tokio::sync::Mutex;
@@ -23,7 +22,7 @@ use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, loose_counter};
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures;
@@ -61,10 +60,10 @@ impl Process {
         };
         let doubt = Doubt::new();
         let term = Term {
-            writes: WriteFence::new(None, Counter::default()),
+            writes: WriteFence::new(None, loose_counter()),
             doubt: Arc::clone(&doubt),
         };
-        let metrics = Metrics::new();
+        let metrics = Metrics::new().unwrap();
         let (events, event_sender) = event_queue::queue(metrics.events_dropped.clone());
         let shared = Context {
             progress: Arc::new(ProgressTable::new(clock::now())),

@@ -19,7 +19,7 @@ impl Shared {
         Self {
             namespace: "team".into(),
             places: WritePlaces::default(),
-            metrics: Metrics::new(),
+            metrics: Metrics::new().unwrap(),
         }
     }
 

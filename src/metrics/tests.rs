@@ -1,0 +1,87 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::registrar::MetricType;
+
+pub(super) fn labels(namespace: &str, name: &str) -> JobLabels {
+    JobLabels {
+        job_namespace: namespace.to_owned(),
+        job_name: name.to_owned(),
+    }
+}
+
+#[test]
+fn series_of_a_job_go_with_the_job() {
+    let metrics = Metrics::new().unwrap();
+    metrics.jobs.pocd.with(["team", "count"]).set(0.97);
+    metrics.deadlines_met.inc();
+    let page = metrics.page().unwrap();
+    assert!(
+        page.contains(r#"shed_job_pocd{job_name="count",job_namespace="team"} 0.97"#),
+        "{page}"
+    );
+    assert!(page.contains("shed_deadlines_met_total 1"));
+    metrics.forget_job(&labels("team", "count"));
+    assert!(!metrics.page().unwrap().contains("job_name=\"count\""));
+}
+
+/// The rules of `promtool check metrics`, and labels that a scrape sets itself.
+#[test]
+fn names_types_and_labels_follow_the_rules_of_prometheus() {
+    let metrics = Metrics::new().unwrap();
+    for metric in metrics.listed() {
+        let name = metric.name.as_str();
+        let is_counter = metric.kind == MetricType::Counter;
+        assert_eq!(is_counter, name.ends_with("_total"), "{name}");
+        for suffix in ["_count", "_sum", "_bucket", "_info_total"] {
+            assert!(!name.ends_with(suffix), "{name}");
+        }
+        for part in name.split('_') {
+            let banned = [
+                "ms",
+                "milliseconds",
+                "minutes",
+                "hours",
+                "kib",
+                "mib",
+                "percent",
+                "counter",
+                "gauge",
+                "histogram",
+            ];
+            assert!(!banned.contains(&part), "{name}");
+        }
+        assert!(name.starts_with("shed_") || name.starts_with("process_"));
+        assert!(!metric.help.is_empty(), "{name}");
+        for label in &metric.labels {
+            let own = [
+                "job",
+                "namespace",
+                "instance",
+                "pod",
+                "container",
+                "le",
+                "quantile",
+            ];
+            assert!(!own.contains(&label.as_str()), "{name}: {label}");
+        }
+    }
+}
+
+#[test]
+fn the_page_shows_nothing_that_is_not_listed() {
+    let metrics = Metrics::new().unwrap();
+    let page = metrics.page().unwrap();
+    let shown: BTreeSet<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+        .map(str::to_owned)
+        .collect();
+    let listed = metrics.listed().iter();
+    let listed: BTreeSet<_> = listed
+        .map(|metric| format!("{} {}", metric.name, metric.kind))
+        .collect();
+    assert!(shown.is_subset(&listed), "{:?}", shown.difference(&listed));
+    assert!(shown.contains("process_resident_memory_bytes gauge"));
+    assert!(shown.contains("shed_leader gauge"), "{page}");
+}
