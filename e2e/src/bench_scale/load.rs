@@ -27,6 +27,10 @@ const CLONES_DEADLINE: &str = "2m";
 /// Jobs, and tasks of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 pub enum Size {
+    /// 20 jobs of 5 tasks, at once: to try the bench.
+    #[value(name = "20x5")]
+    #[serde(rename = "20x5")]
+    Trial,
     /// One job of 1 000 tasks.
     #[value(name = "1x1000")]
     #[serde(rename = "1x1000")]
@@ -80,6 +84,7 @@ impl Size {
     #[must_use]
     pub fn jobs(self) -> u32 {
         match self {
+            Self::Trial => 20,
             Self::OneBy1000 | Self::OneBy10000 => 1,
             Self::ManySmall => 200,
             Self::VeryMany => 1000,
@@ -92,6 +97,7 @@ impl Size {
     #[must_use]
     pub fn tasks_per_job(self) -> u32 {
         match self {
+            Self::Trial => 5,
             Self::OneBy1000 => 1000,
             Self::OneBy10000 => 10_000,
             Self::ManySmall | Self::VeryMany => 10,
