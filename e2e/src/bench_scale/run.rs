@@ -234,27 +234,10 @@ impl<'b> Load<'b> {
     async fn released(&self, window: &mut Window) -> Result<()> {
         loop {
             self.quiet(window).await?;
-            if self.pages(|pod| !pod.finalizers().is_empty()).await? == 0 {
+            if pages(&self.pods(), |pod| !pod.finalizers().is_empty()).await? == 0 {
                 return Ok(());
             }
             tokio::time::sleep(QUIET).await;
-        }
-    }
-
-    /// Counts pods for which `counts` is true.
-    async fn pages(
-        &self,
-        counts: impl Fn(&kube::core::PartialObjectMeta<Pod>) -> bool,
-    ) -> Result<usize> {
-        let mut page = ListParams::default().limit(PAGE);
-        let mut count = 0;
-        loop {
-            let list = self.pods().list_metadata(&page).await?;
-            count += list.items.iter().filter(|pod| counts(pod)).count();
-            match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => page = page.continue_token(&token),
-                None => return Ok(count),
-            }
         }
     }
 
@@ -292,24 +275,51 @@ impl<'b> Load<'b> {
     /// # Errors
     /// If something stays.
     pub async fn remove(&self) -> Result<()> {
-        let client = &self.bench.client;
-        let (now, all) = (DeleteParams::background(), ListParams::default());
-        let companions: Api<DeadlineJob> = Api::namespaced(client.clone(), &self.namespace);
-        drop(self.jobs().delete_collection(&now, &all).await?);
-        drop(companions.delete_collection(&now, &all).await?);
-        let at_once = DeleteParams::default().grace_period(0);
-        wait::until("pods to be gone", GONE_WITHIN, async || {
-            free_pods(client, &self.namespace).await?;
-            drop(self.pods().delete_collection(&at_once, &all).await?);
-            let left = self.pages(|_| true).await?;
-            Ok(Seen::from_option((left == 0).then_some(()), || {
-                format!("{left} pods")
-            }))
-        })
-        .await?;
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        drop(namespaces.delete(&self.namespace, &now).await?);
-        wait::for_absence(&namespaces, &self.namespace, GONE_WITHIN).await
+        remove(&self.bench.client, &self.namespace).await
+    }
+}
+
+/// Removes a namespace with its jobs and pods, whether their controllers run or not.
+///
+/// # Errors
+/// If something stays.
+pub async fn remove(client: &Client, namespace: &str) -> Result<()> {
+    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let deadline_jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let (now, all) = (DeleteParams::background(), ListParams::default());
+    let at_once = DeleteParams::default().grace_period(0);
+    // The apiserver gives up on a collection after a minute; the next call deletes the rest.
+    wait::until("jobs and pods to be gone", GONE_WITHIN, async || {
+        drop(jobs.delete_collection(&now, &all).await?);
+        drop(deadline_jobs.delete_collection(&now, &all).await?);
+        free_pods(client, namespace).await?;
+        drop(pods.delete_collection(&at_once, &all).await?);
+        let left = pages(&pods, |_| true).await?;
+        Ok(Seen::from_option((left == 0).then_some(()), || {
+            format!("{left} pods")
+        }))
+    })
+    .await?;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    drop(namespaces.delete(namespace, &now).await?);
+    wait::for_absence(&namespaces, namespace, GONE_WITHIN).await
+}
+
+/// Counts pods for which `counts` is true.
+async fn pages(
+    pods: &Api<Pod>,
+    counts: impl Fn(&kube::core::PartialObjectMeta<Pod>) -> bool,
+) -> Result<usize> {
+    let mut page = ListParams::default().limit(PAGE);
+    let mut count = 0;
+    loop {
+        let list = pods.list_metadata(&page).await?;
+        count += list.items.iter().filter(|pod| counts(pod)).count();
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(count),
+        }
     }
 }
 
