@@ -65,13 +65,7 @@ impl<'b> Load<'b> {
     /// If the apiserver refuses it.
     pub async fn prepare(bench: &'b Bench, size: Size, kind: Kind) -> Result<Self> {
         let namespace = format!("bench-{}-{}", size.name(), kind.name());
-        let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
-        let all: Api<Namespace> = Api::all(bench.client.clone());
-        all.create(&PostParams::default(), &wanted).await?;
-        let accounts: Api<ServiceAccount> = Api::namespaced(bench.client.clone(), &namespace);
-        let what = "the namespace's service account";
-        let within = Duration::from_secs(60);
-        wait::for_object(&accounts, "default", what, within, |_| true).await?;
+        make_namespace(&bench.client, &namespace).await?;
         Ok(Self {
             bench,
             size,
@@ -277,6 +271,20 @@ impl<'b> Load<'b> {
     pub async fn remove(&self) -> Result<()> {
         remove(&self.bench.client, &self.namespace).await
     }
+}
+
+/// Makes a namespace in which pods can be created.
+///
+/// # Errors
+/// If the apiserver refuses it, or its service account does not appear.
+pub async fn make_namespace(client: &Client, name: &str) -> Result<()> {
+    let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+    let all: Api<Namespace> = Api::all(client.clone());
+    all.create(&PostParams::default(), &wanted).await?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
+    let (what, within) = ("the namespace's service account", Duration::from_secs(60));
+    let account = wait::for_object(&accounts, "default", what, within, |_| true);
+    account.await.map(drop)
 }
 
 /// Removes a namespace with its jobs and pods, whether their controllers run or not.

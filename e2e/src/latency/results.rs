@@ -35,6 +35,8 @@ pub struct Line {
     pub kills: Sample,
     /// From a certain straggler to the create of its clone.
     pub clones: Sample,
+    /// From the write of the ledger that records a clone to its create.
+    pub recorded_clones: Sample,
     /// From a new job to the create of its first pod.
     pub first_pods: Sample,
     /// Clones that were created earlier than their original was certain to be a straggler.
@@ -59,6 +61,7 @@ impl Line {
             writes: found.writes,
             kills: found.kills,
             clones: found.clones,
+            recorded_clones: found.recorded_clones,
             first_pods: found.first_pods,
             early_clones: found.early_clones,
             without_clone: found.without_clone,

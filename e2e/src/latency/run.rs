@@ -5,19 +5,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
 use shed::api::{self, DeadlineJob};
 
 use super::load::{Rate, job};
 use super::timeline::{Latencies, Timeline};
 use crate::bench_scale::audit::AuditLog;
-use crate::bench_scale::run::remove;
+use crate::bench_scale::run::{make_namespace, remove};
 use crate::scale::stage::reason;
 use crate::scale::subject::Subject;
-use crate::wait;
 
 /// Creates of jobs that may be under way at once.
 const AT_ONCE: usize = 64;
@@ -51,20 +48,10 @@ impl Site {
     /// If jobs do not complete, or the audit log lacks what is needed.
     pub async fn run(&self, rate: Rate, time: Duration) -> Result<(Latencies, Duration)> {
         let namespace = format!("latency-{rate}").replace('.', "-");
-        self.make_namespace(&namespace).await?;
+        make_namespace(&self.client, &namespace).await?;
         let went = self.measure(rate, time, &namespace).await;
         remove(&self.client, &namespace).await?;
         went
-    }
-
-    async fn make_namespace(&self, name: &str) -> Result<()> {
-        let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-        let all: Api<Namespace> = Api::all(self.client.clone());
-        all.create(&PostParams::default(), &wanted).await?;
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), name);
-        let (what, within) = ("the namespace's service account", Duration::from_secs(60));
-        let account = wait::for_object(&accounts, "default", what, within, |_| true);
-        account.await.map(drop)
     }
 
     async fn measure(

@@ -18,6 +18,8 @@ const STRAGGLER: f64 = 2.0;
 struct Attempt {
     /// Its create by shed, received.
     created: Option<Timestamp>,
+    /// The last write of the job's ledger before that, received.
+    recorded: Option<Timestamp>,
     /// The status that says Running, done.
     runs: Option<Timestamp>,
     /// The status that says Succeeded: received, done.
@@ -35,6 +37,8 @@ struct Job {
     first_pod: Option<Timestamp>,
     /// By task and number.
     attempts: BTreeMap<(u32, u32), Attempt>,
+    /// The last write of its ledger, received.
+    recorded: Option<Timestamp>,
 }
 
 /// The jobs of one namespace, and all writes of the cluster meanwhile.
@@ -56,6 +60,8 @@ pub struct Latencies {
     pub kills: Sample,
     /// From a certain straggler to its clone.
     pub clones: Sample,
+    /// From the ledger's write that records a clone to that clone.
+    pub recorded_clones: Sample,
     /// From a new job to its first pod.
     pub first_pods: Sample,
     /// Clones that were created before their original was certain to be a straggler.
@@ -100,12 +106,13 @@ impl Timeline {
                 job.created.get_or_insert(done);
             }
             ("create", "pods", "") if is_shed => {
-                if let Some((job, _)) = attempt_of(&object.name) {
-                    let job = self.jobs.entry(job.to_owned()).or_default();
-                    let first = job.first_pod.get_or_insert(received);
-                    *first = received.min(*first);
-                }
-                self.note(&object.name, received, |own| &mut own.created);
+                self.created(&object.name, received);
+            }
+            ("update" | "patch", "deadlinejobs", "status") if is_shed => {
+                self.jobs
+                    .entry(object.name.to_string())
+                    .or_default()
+                    .recorded = Some(received);
             }
             ("delete", "pods", "") if is_shed => {
                 self.note(&object.name, received, |own| &mut own.deleted);
@@ -124,6 +131,19 @@ impl Timeline {
             _ => {}
         }
         Ok(())
+    }
+
+    fn created(&mut self, pod: &str, received: Timestamp) {
+        let Some((job, id)) = attempt_of(pod) else {
+            return;
+        };
+        let job = self.jobs.entry(job.to_owned()).or_default();
+        let first = job.first_pod.get_or_insert(received);
+        *first = received.min(*first);
+        let attempt = job.attempts.entry(id).or_default();
+        if attempt.created.is_none() {
+            (attempt.created, attempt.recorded) = (Some(received), job.recorded);
+        }
     }
 
     /// Takes in the first time of its kind.
@@ -172,6 +192,7 @@ struct Found {
     writes: Vec<f64>,
     kills: Vec<f64>,
     clones: Vec<f64>,
+    recorded_clones: Vec<f64>,
     first_pods: Vec<f64>,
     rest: Latencies,
 }
@@ -198,6 +219,11 @@ impl Found {
         };
         let Some(runs) = original.runs else { return };
         let usual = f64::from(LONGEST_MS);
+        let written = clones
+            .iter()
+            .filter_map(|own| own.recorded.zip(own.created));
+        self.recorded_clones
+            .extend(written.map(|(recorded, created)| millis(recorded, created)));
         let first = clones.iter().filter_map(|own| own.created).min();
         let ended = original.succeeded.map(|(_, done)| done);
         let lasted = ended.or(original.deleted).map(|end| millis(runs, end));
@@ -216,6 +242,7 @@ impl Found {
             writes: Sample::of(self.writes),
             kills: Sample::of(self.kills),
             clones: Sample::of(self.clones),
+            recorded_clones: Sample::of(self.recorded_clones),
             first_pods: Sample::of(self.first_pods),
             ..self.rest
         }
@@ -286,6 +313,7 @@ mod tests {
             phase("j-00ff-0-0", "Running", 2.0),
             phase("j-00ff-1-0", "Running", 2.0),
             phase("j-00ff-1-0", "Succeeded", 7.0),
+            event(shed, "update", "deadlinejobs/status", "j", 7.091),
             event(shed, "create", "pods", "j-00ff-0-1", 7.101),
             phase("j-00ff-0-1", "Running", 8.0),
             phase("j-00ff-0-1", "Succeeded", 13.0),
@@ -300,8 +328,9 @@ mod tests {
         let only = |sample: &Sample| (sample.count, sample.most.round());
         assert_eq!(only(&found.kills), (1, 30.0));
         assert_eq!(only(&found.clones), (1, 100.0));
+        assert_eq!(only(&found.recorded_clones), (1, 10.0));
         assert_eq!(only(&found.first_pods), (1, 10.0));
-        assert_eq!(only(&found.writes), (11, 1.0));
+        assert_eq!(only(&found.writes), (12, 1.0));
         assert_eq!((found.jobs, found.pods, found.pruned), (1, 3, 0));
         assert_eq!((found.early_clones, found.without_clone), (0, 0));
     }
@@ -310,11 +339,11 @@ mod tests {
     fn early_clones_pruned_ones_and_stragglers_without_a_clone_are_counted() {
         let shed = OPERATOR_USER;
         let mut early = history();
-        early[6] = event(shed, "create", "pods", "j-00ff-0-1", 5.0);
+        early[7] = event(shed, "create", "pods", "j-00ff-0-1", 5.0);
         assert_eq!(timeline(&early).latencies().early_clones, 1);
         let mut pruned = history();
-        pruned[9] = event(shed, "delete", "pods", "j-00ff-0-0", 12.9);
-        pruned.truncate(10);
+        pruned[10] = event(shed, "delete", "pods", "j-00ff-0-0", 12.9);
+        pruned.truncate(11);
         let found = timeline(&pruned).latencies();
         assert_eq!((found.pruned, found.kills.count), (1, 0));
         let mut without: Vec<Value> = history().drain(..6).collect();
