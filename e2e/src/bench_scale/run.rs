@@ -14,7 +14,9 @@ use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -33,6 +35,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const QUIET: Duration = Duration::from_secs(3);
 /// For how long processes with nothing to do are measured.
 const IDLE: Duration = Duration::from_secs(60);
+/// How often a request without an answer is sent.
+const TRIES: u32 = 5;
 /// Objects of a page.
 const PAGE: u32 = 500;
 /// Pods of a node, as e2e/bench-scale.sh sets it.
@@ -202,11 +206,9 @@ impl<'b> Load<'b> {
                     (self.kind.manifest(&name, tasks), None)
                 };
                 let job: DynamicObject = serde_json::from_value(job)?;
-                drop(jobs.create(&PostParams::default(), &job).await?);
+                submit(jobs, &job).await?;
                 if let Some(status) = status {
-                    let patch = Patch::Merge(json!({"status": status}));
-                    let parameters = PatchParams::default();
-                    drop(jobs.patch_status(&name, &parameters, &patch).await?);
+                    set_status(jobs, &name, status).await?;
                 }
                 anyhow::Ok(())
             }
@@ -285,6 +287,47 @@ pub async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let (what, within) = ("the namespace's service account", Duration::from_secs(60));
     let account = wait::for_object(&accounts, "default", what, within, |_| true);
     account.await.map(drop)
+}
+
+/// Creates an object. Of ten thousand requests one may have no answer, and may have been carried out.
+///
+/// # Errors
+/// If the apiserver refuses it.
+pub async fn submit<K>(api: &Api<K>, object: &K) -> Result<()>
+where
+    K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    for tries in 1.. {
+        match api.create(&PostParams::default(), object).await {
+            Ok(_) => break,
+            Err(kube::Error::Api(status)) if status.code == 409 && tries > 1 => break,
+            Err(error) => unanswered(error, tries).await?,
+        }
+    }
+    Ok(())
+}
+
+async fn set_status(jobs: &Api<DynamicObject>, name: &str, status: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"status": status}));
+    for tries in 1.. {
+        match jobs
+            .patch_status(name, &PatchParams::default(), &patch)
+            .await
+        {
+            Ok(_) => break,
+            Err(error) => unanswered(error, tries).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits a moment after a request without an answer.
+async fn unanswered(error: kube::Error, tries: u32) -> Result<()> {
+    if tries == TRIES || matches!(error, kube::Error::Api(_)) {
+        return Err(error.into());
+    }
+    tokio::time::sleep(LOOK).await;
+    Ok(())
 }
 
 /// Removes a namespace with its jobs and pods, whether their controllers run or not.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use self::observed::Observed;
 use super::figures::{Figures, Moment, Size};
 use super::nodes::{EVERY, Losses};
 use super::replicas::Replicas;
-use crate::bench_scale::run::{make_namespace, remove};
+use crate::bench_scale::run::{make_namespace, remove, submit};
 use crate::bench_scale::window::components;
 use crate::campaign::fault::{Fault, Point};
 use crate::campaign::history::History;
@@ -385,8 +385,7 @@ async fn create(
             let arrival = Duration::from_secs_f64(f64::from(index) / rate);
             tokio::time::sleep_until(began + arrival).await;
             let job: DeadlineJob = serde_json::from_value(job(index, size.tasks, port))?;
-            drop(jobs.create(&PostParams::default(), &job).await?);
-            anyhow::Ok(())
+            submit(jobs, &job).await
         }
     });
     stream::iter(made).buffered(AT_ONCE).try_collect().await

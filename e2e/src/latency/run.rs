@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use shed::api::{self, DeadlineJob};
 
 use super::load::{Rate, job};
 use super::timeline::{Latencies, Timeline};
 use crate::bench_scale::audit::AuditLog;
-use crate::bench_scale::run::{make_namespace, remove};
+use crate::bench_scale::run::{make_namespace, remove, submit};
 use crate::scale::stage::reason;
 use crate::scale::subject::Subject;
 
@@ -98,8 +98,7 @@ impl Site {
             async move {
                 tokio::time::sleep_until(began + rate.arrival(index)).await;
                 let job: DeadlineJob = serde_json::from_value(job(index))?;
-                drop(jobs.create(&PostParams::default(), &job).await?);
-                anyhow::Ok(())
+                submit(jobs, &job).await
             }
         });
         let made = stream::iter(made).buffered(AT_ONCE);
