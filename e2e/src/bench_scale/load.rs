@@ -22,7 +22,7 @@ const QUANTILES: u32 = 100;
 /// No job comes near its deadline.
 const DEADLINE: &str = "12h";
 /// Clones help to meet a deadline of at least this, in seconds …
-const CLONES_DEADLINE: f64 = 60.0;
+const CLONES_DEADLINE: f64 = 120.0;
 /// … at which about half of all jobs would be in time without clones: that is where a clone gains most.
 const IN_TIME: f64 = 0.7;
 
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn deadlines_of_jobs_with_clones_grow_with_their_tasks() {
         let all = [10, 100, 1000, 10_000].map(clones_deadline);
-        assert_eq!(all, [60, 136, 634, 2943]);
+        assert_eq!(all, [120, 136, 634, 2943]);
     }
 
     #[test]

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_job_declares_how_long_an_attempt_takes_that_is_no_straggler() {
         let job: DeadlineJob = serde_json::from_value(job(7)).unwrap();
-        assert_eq!(job.spec.completions, TASKS);
+        assert_eq!(u32::try_from(job.spec.completions), Ok(TASKS));
         let p90 = job.spec.expected_task_duration.unwrap().p90;
         assert_eq!(p90.as_deref(), Some("5000ms"));
     }

@@ -187,7 +187,7 @@ mod tests {
         for part in [
             "at revision abc, with Kubernetes v1.37.2",
             "Measured once.",
-            "| 0.5 | 60 | 660 | 2.5 | 5.0 | 2 | 12.5 | 25.0 | 30.0 | yes | 15.0 | 15.0 |",
+            "| 0.5 | 60 | 660 | 2.5 | 5.0 | 2 | 12.5 | 25.0 | 30.0 | yes | 7.5 | 15.0 |",
             "| 41.0 | 40.0 | no |",
             "| 500.0 | 80.0 | beyond the limit |",
             "| 0.5 | straggler to clone | 0 | – | – | – | – |",
