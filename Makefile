@@ -145,7 +145,7 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 ##@ Measure
 
-.PHONY: bench bench-planner bench-scale league frontier profile
+.PHONY: bench bench-planner bench-scale bench-latency bench-large league frontier profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
 	cargo bench --locked --package shed-papers --bench dollymp
@@ -157,6 +157,14 @@ BENCH_SCALE ?=
 bench-scale: ## Compare shed with the built-in Job controller: docs/bench-scale.md (an hour; continues after a stop; BENCH_SCALE="--size 1000x10 --repeat 1")
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
 	e2e/bench-scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(BENCH_SCALE)
+BENCH_LATENCY ?=
+bench-latency: ## How long shed takes to delete losers, clone stragglers and begin jobs, over the load: docs/bench-latency.md (30 min; continues after a stop; BENCH_LATENCY="--rate 1,2")
+	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
+	e2e/bench-latency.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(BENCH_LATENCY)
+LARGE ?=
+bench-large: ## Many nodes and tasks under lost nodes, killed leaders and a bad connection, with every invariant checked: docs/bench-large.md (LARGE="--nodes 1000 --jobs 200 --tasks 100")
+	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
+	e2e/bench-large.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(LARGE)
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)

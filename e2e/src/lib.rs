@@ -9,6 +9,8 @@ pub mod demo;
 pub mod frozen;
 pub mod host_operator;
 pub mod jobs;
+pub mod large;
+pub mod latency;
 pub mod operator;
 pub mod picture;
 pub mod process;

@@ -21,13 +21,14 @@ const (
 // It is written before anything is started, so that `down` can undo an `up`
 // that was killed at any moment.
 type config struct {
-	Version string         `json:"kubernetes"` // such as 1.37.2
-	Mode    string         `json:"mode"`
-	Count   int            `json:"count"`
-	MaxPods int            `json:"maxPods"`
-	NoJobs  bool           `json:"noJobController"`
-	Net     int            `json:"net"` // second byte of the cluster's 10.x.0.0/16
-	Ports   map[string]int `json:"ports"`
+	Version        string         `json:"kubernetes"` // such as 1.37.2
+	Mode           string         `json:"mode"`
+	Count          int            `json:"count"`
+	MaxPods        int            `json:"maxPods"`
+	NoJobs         bool           `json:"noJobController"`
+	AuditPodStatus bool           `json:"auditPodStatus"`
+	Net            int            `json:"net"` // second byte of the cluster's 10.x.0.0/16
+	Ports          map[string]int `json:"ports"`
 
 	minor minor  // what Version names
 	id    string // short hash of the state folder: names everything outside it

@@ -127,7 +127,7 @@ func (c *config) components(kube string) []component {
 }
 
 func (c *config) writeControlPlane() error {
-	if err := writeFile(c.path("audit-policy.yaml"), []byte(auditPolicyText), 0o644); err != nil {
+	if err := writeFile(c.path("audit-policy.yaml"), render(auditPolicyText, c), 0o644); err != nil {
 		return err
 	}
 	// Without name servers: pods get none of the host's, which they can't reach.

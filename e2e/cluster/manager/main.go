@@ -14,6 +14,7 @@ const help = `cluster: a Kubernetes cluster of local processes, for shed's tests
 usage: cluster COMMAND [ARGUMENTS]
 
   up [--nodes real|kwok|auto] [--count N] [--max-pods N] [--no-job-controller]
+     [--audit-pod-status]
                       start the cluster, or whatever of it is missing
   down                remove it: processes, mounts, network, cgroups, files
   status              one line per component and node; exit code 0 if all is well

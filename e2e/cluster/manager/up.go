@@ -27,6 +27,7 @@ type upOptions struct {
 	nodes          string
 	count, maxPods int
 	noJobs         bool
+	auditPodStatus bool
 	given          map[string]bool // by flag, or versionVariable
 }
 
@@ -38,8 +39,9 @@ func parseUp(args []string) (upOptions, error) {
 	flags.IntVar(&options.count, "count", 0, "")
 	flags.IntVar(&options.maxPods, "max-pods", 60, "")
 	flags.BoolVar(&options.noJobs, "no-job-controller", false, "")
+	flags.BoolVar(&options.auditPodStatus, "audit-pod-status", false, "")
 	if err := flags.Parse(args); err != nil {
-		return options, usagef("up: %v; the options are --nodes real|kwok|auto, --count N, --max-pods N and --no-job-controller", err)
+		return options, usagef("up: %v; the options are --nodes real|kwok|auto, --count N, --max-pods N, --no-job-controller and --audit-pod-status", err)
 	}
 	flags.Visit(func(f *flag.Flag) { options.given[f.Name] = true })
 	var err error
@@ -47,7 +49,7 @@ func parseUp(args []string) (upOptions, error) {
 		return options, err
 	}
 	if flags.NArg() > 0 {
-		return options, usagef("up: unexpected argument %q; the options are --nodes, --count, --max-pods and --no-job-controller", flags.Arg(0))
+		return options, usagef("up: unexpected argument %q; the options are --nodes, --count, --max-pods, --no-job-controller and --audit-pod-status", flags.Arg(0))
 	}
 	if options.nodes != "auto" && options.nodes != modeReal && options.nodes != modeKwok {
 		return options, usagef("up: unknown --nodes=%s: use real, kwok or auto", options.nodes)
@@ -136,7 +138,7 @@ func (c *config) killHung() error {
 func planCluster(state string, options upOptions) (*config, error) {
 	c := newConfig(state)
 	c.minor, c.Version = options.minor, options.minor.version
-	c.MaxPods, c.NoJobs = options.maxPods, options.noJobs
+	c.MaxPods, c.NoJobs, c.AuditPodStatus = options.maxPods, options.noJobs, options.auditPodStatus
 	var err error
 	if c.Mode, err = chooseMode(options.nodes); err != nil {
 		return nil, err
@@ -193,6 +195,8 @@ func (c *config) sameAs(options upOptions) error {
 		differs = fmt.Sprintf("--max-pods=%d", c.MaxPods)
 	case options.given["no-job-controller"] && options.noJobs != c.NoJobs:
 		differs = fmt.Sprintf("--no-job-controller=%t", c.NoJobs)
+	case options.given["audit-pod-status"] && options.auditPodStatus != c.AuditPodStatus:
+		differs = fmt.Sprintf("--audit-pod-status=%t", c.AuditPodStatus)
 	}
 	if differs != "" {
 		return fmt.Errorf("the cluster in %s was made with %s: run `cluster down` first, or set SHED_CLUSTER_STATE to another folder", c.state, differs)

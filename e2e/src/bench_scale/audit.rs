@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::identity::OPERATOR_USER;
 
@@ -69,24 +70,35 @@ impl AuditLog {
     /// # Errors
     /// If the log can't be read, or has a line that is not an audit event.
     pub fn count(&mut self, namespace: &str, tally: &mut Tally) -> Result<()> {
+        self.read(|event| {
+            tally.add(event, namespace);
+            Ok(())
+        })
+    }
+
+    /// Passes on what was written since the last call.
+    ///
+    /// # Errors
+    /// If the log can't be read or has a line that is not an audit event, or as `take` says.
+    pub fn read(&mut self, mut take: impl FnMut(&Event<'_>) -> Result<()>) -> Result<()> {
         loop {
-            self.read_to_end(namespace, tally)?;
+            self.read_to_end(&mut take)?;
             if !self.is_rotated()? {
                 return Ok(());
             }
             // Lines may have come before the log was renamed.
-            self.read_to_end(namespace, tally)?;
+            self.read_to_end(&mut take)?;
             self.reader = open(&self.path)?;
         }
     }
 
-    fn read_to_end(&mut self, namespace: &str, tally: &mut Tally) -> Result<()> {
+    fn read_to_end(&mut self, take: &mut impl FnMut(&Event<'_>) -> Result<()>) -> Result<()> {
         while self.reader.read_line(&mut self.part)? > 0 {
             if self.part.ends_with('\n') {
                 let event = serde_json::from_str(&self.part);
                 let event: Event<'_> =
                     event.with_context(|| format!("a line of {}", self.path.display()))?;
-                tally.add(&event, namespace);
+                take(&event)?;
                 self.part.clear();
             }
         }
@@ -118,42 +130,64 @@ fn open(path: &Path) -> Result<BufReader<File>> {
 /// The used fields of an audit event (audit.k8s.io/v1).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event<'l> {
+pub struct Event<'l> {
+    /// Whether the answer has begun or is complete.
     #[serde(borrow)]
-    stage: Cow<'l, str>,
+    pub stage: Cow<'l, str>,
+    /// As RBAC names it.
     #[serde(borrow)]
-    verb: Cow<'l, str>,
+    pub verb: Cow<'l, str>,
+    /// The client.
     #[serde(borrow)]
-    user: User<'l>,
+    pub user: User<'l>,
     #[serde(borrow, default)]
     user_agent: Cow<'l, str>,
+    /// The object of the request.
     #[serde(borrow)]
-    object_ref: Option<ObjectRef<'l>>,
-    response_status: Option<ResponseStatus>,
+    pub object_ref: Option<ObjectRef<'l>>,
+    /// The answer.
+    pub response_status: Option<ResponseStatus>,
+    /// The body, where the policy records it.
+    pub request_object: Option<Value>,
+    /// When the apiserver received the request.
     #[serde(borrow)]
-    request_received_timestamp: Cow<'l, str>,
+    pub request_received_timestamp: Cow<'l, str>,
+    /// When the request came to this stage.
+    #[serde(borrow, default)]
+    pub stage_timestamp: Cow<'l, str>,
 }
 
+/// The client of a request.
 #[derive(Deserialize)]
-struct User<'l> {
+pub struct User<'l> {
+    /// Its name.
     #[serde(borrow, default)]
-    username: Cow<'l, str>,
+    pub username: Cow<'l, str>,
 }
 
+/// The object of a request.
 #[derive(Deserialize)]
-struct ObjectRef<'l> {
+pub struct ObjectRef<'l> {
+    /// Plural of its kind.
     #[serde(borrow, default)]
-    resource: Cow<'l, str>,
+    pub resource: Cow<'l, str>,
+    /// Empty if the request is about the whole object.
     #[serde(borrow, default)]
-    subresource: Cow<'l, str>,
+    pub subresource: Cow<'l, str>,
+    /// Empty if it has none.
     #[serde(borrow, default)]
-    namespace: Cow<'l, str>,
+    pub namespace: Cow<'l, str>,
+    /// Empty if the request names none, as a list does.
+    #[serde(borrow, default)]
+    pub name: Cow<'l, str>,
 }
 
+/// The answer to a request.
 #[derive(Deserialize)]
-struct ResponseStatus {
+pub struct ResponseStatus {
+    /// HTTP status.
     #[serde(default)]
-    code: u16,
+    pub code: u16,
 }
 
 impl Tally {

@@ -21,12 +21,18 @@ const LONGEST_MS: f64 = 120_000.0;
 const QUANTILES: u32 = 100;
 /// No job comes near its deadline.
 const DEADLINE: &str = "12h";
-/// Clones help to meet this one.
-const CLONES_DEADLINE: &str = "2m";
+/// Clones help to meet a deadline of at least this, in seconds …
+const CLONES_DEADLINE: f64 = 120.0;
+/// … at which about half of all jobs would be in time without clones: that is where a clone gains most.
+const IN_TIME: f64 = 0.7;
 
 /// Jobs, and tasks of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 pub enum Size {
+    /// 20 jobs of 5 tasks, at once: to try the bench.
+    #[value(name = "20x5")]
+    #[serde(rename = "20x5")]
+    Trial,
     /// One job of 1 000 tasks.
     #[value(name = "1x1000")]
     #[serde(rename = "1x1000")]
@@ -80,6 +86,7 @@ impl Size {
     #[must_use]
     pub fn jobs(self) -> u32 {
         match self {
+            Self::Trial => 20,
             Self::OneBy1000 | Self::OneBy10000 => 1,
             Self::ManySmall => 200,
             Self::VeryMany => 1000,
@@ -92,6 +99,7 @@ impl Size {
     #[must_use]
     pub fn tasks_per_job(self) -> u32 {
         match self {
+            Self::Trial => 5,
             Self::OneBy1000 => 1000,
             Self::OneBy10000 => 10_000,
             Self::ManySmall | Self::VeryMany => 10,
@@ -207,12 +215,19 @@ impl Kind {
         let mut spec = json!({"completions": tasks, "deadline": {"within": DEADLINE},
             "speculation": {"mode": "Disabled"}, "template": template});
         if self == Self::Clones {
-            spec["deadline"] = json!({"within": CLONES_DEADLINE});
+            spec["deadline"] = json!({"within": format!("{}s", clones_deadline(tasks))});
             spec["onMiss"] = json!("Continue");
             spec["speculation"] = json!({"mode": "Enabled"});
         }
         manifest(name, &spec)
     }
+}
+
+/// A deadline in seconds at which a number of [`IN_TIME`] tasks of the job is expected to be late without clones.
+fn clones_deadline(tasks: u32) -> u64 {
+    let shortest = f64::from(TASK_MS) / 1000.0;
+    let within = shortest * (f64::from(tasks) / IN_TIME).powf(1.0 / TAIL);
+    within.max(CLONES_DEADLINE) as u64
 }
 
 /// Quantiles of the Pareto distribution in milliseconds, from which kwok draws the duration of each pod by the hash
@@ -275,6 +290,12 @@ mod tests {
         // The median of that distribution is 5 s x 2^(1/1.5) = 7.9 s.
         let shorter = all.iter().filter(|ms| **ms < 7937).count();
         assert_eq!(shorter, 50);
+    }
+
+    #[test]
+    fn deadlines_of_jobs_with_clones_grow_with_their_tasks() {
+        let all = [10, 100, 1000, 10_000].map(clones_deadline);
+        assert_eq!(all, [120, 136, 634, 2943]);
     }
 
     #[test]

@@ -3,16 +3,16 @@
 
 pub mod audit;
 mod chart;
-mod identity;
+pub(crate) mod identity;
 pub mod load;
-mod machine;
+pub(crate) mod machine;
 pub mod page;
 pub mod ratios;
 pub mod results;
-mod run;
+pub(crate) mod run;
 mod summary;
 mod tables;
-mod window;
+pub(crate) mod window;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -264,7 +264,10 @@ impl Session {
 }
 
 /// Identifies a program by its content.
-fn fingerprint(program: &Path) -> Result<String> {
+///
+/// # Errors
+/// If it can't be read.
+pub(crate) fn fingerprint(program: &Path) -> Result<String> {
     let bytes = std::fs::read(program).with_context(|| program.display().to_string())?;
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
@@ -272,7 +275,10 @@ fn fingerprint(program: &Path) -> Result<String> {
 }
 
 /// The checked out revision.
-async fn revision() -> Result<String> {
+///
+/// # Errors
+/// If git does not say.
+pub(crate) async fn revision() -> Result<String> {
     let words = [
         "describe",
         "--always",
@@ -342,7 +348,7 @@ mod tests {
         assert_eq!(
             names,
             [
-                "1x1000", "1x10000", "200x10", "1000x10", "100x100", "finished"
+                "20x5", "1x1000", "1x10000", "200x10", "1000x10", "100x100", "finished"
             ]
         );
     }

@@ -14,7 +14,9 @@ use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -33,6 +35,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const QUIET: Duration = Duration::from_secs(3);
 /// For how long processes with nothing to do are measured.
 const IDLE: Duration = Duration::from_secs(60);
+/// How often a request without an answer is sent.
+const TRIES: u32 = 5;
 /// Objects of a page.
 const PAGE: u32 = 500;
 /// Pods of a node, as e2e/bench-scale.sh sets it.
@@ -65,13 +69,7 @@ impl<'b> Load<'b> {
     /// If the apiserver refuses it.
     pub async fn prepare(bench: &'b Bench, size: Size, kind: Kind) -> Result<Self> {
         let namespace = format!("bench-{}-{}", size.name(), kind.name());
-        let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
-        let all: Api<Namespace> = Api::all(bench.client.clone());
-        all.create(&PostParams::default(), &wanted).await?;
-        let accounts: Api<ServiceAccount> = Api::namespaced(bench.client.clone(), &namespace);
-        let what = "the namespace's service account";
-        let within = Duration::from_secs(60);
-        wait::for_object(&accounts, "default", what, within, |_| true).await?;
+        make_namespace(&bench.client, &namespace).await?;
         Ok(Self {
             bench,
             size,
@@ -208,11 +206,9 @@ impl<'b> Load<'b> {
                     (self.kind.manifest(&name, tasks), None)
                 };
                 let job: DynamicObject = serde_json::from_value(job)?;
-                drop(jobs.create(&PostParams::default(), &job).await?);
+                submit(jobs, &job).await?;
                 if let Some(status) = status {
-                    let patch = Patch::Merge(json!({"status": status}));
-                    let parameters = PatchParams::default();
-                    drop(jobs.patch_status(&name, &parameters, &patch).await?);
+                    set_status(jobs, &name, status).await?;
                 }
                 anyhow::Ok(())
             }
@@ -234,27 +230,10 @@ impl<'b> Load<'b> {
     async fn released(&self, window: &mut Window) -> Result<()> {
         loop {
             self.quiet(window).await?;
-            if self.pages(|pod| !pod.finalizers().is_empty()).await? == 0 {
+            if pages(&self.pods(), |pod| !pod.finalizers().is_empty()).await? == 0 {
                 return Ok(());
             }
             tokio::time::sleep(QUIET).await;
-        }
-    }
-
-    /// Counts pods for which `counts` is true.
-    async fn pages(
-        &self,
-        counts: impl Fn(&kube::core::PartialObjectMeta<Pod>) -> bool,
-    ) -> Result<usize> {
-        let mut page = ListParams::default().limit(PAGE);
-        let mut count = 0;
-        loop {
-            let list = self.pods().list_metadata(&page).await?;
-            count += list.items.iter().filter(|pod| counts(pod)).count();
-            match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => page = page.continue_token(&token),
-                None => return Ok(count),
-            }
         }
     }
 
@@ -292,24 +271,106 @@ impl<'b> Load<'b> {
     /// # Errors
     /// If something stays.
     pub async fn remove(&self) -> Result<()> {
-        let client = &self.bench.client;
-        let (now, all) = (DeleteParams::background(), ListParams::default());
-        let companions: Api<DeadlineJob> = Api::namespaced(client.clone(), &self.namespace);
-        drop(self.jobs().delete_collection(&now, &all).await?);
-        drop(companions.delete_collection(&now, &all).await?);
-        let at_once = DeleteParams::default().grace_period(0);
-        wait::until("pods to be gone", GONE_WITHIN, async || {
-            free_pods(client, &self.namespace).await?;
-            drop(self.pods().delete_collection(&at_once, &all).await?);
-            let left = self.pages(|_| true).await?;
-            Ok(Seen::from_option((left == 0).then_some(()), || {
-                format!("{left} pods")
-            }))
-        })
-        .await?;
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        drop(namespaces.delete(&self.namespace, &now).await?);
-        wait::for_absence(&namespaces, &self.namespace, GONE_WITHIN).await
+        remove(&self.bench.client, &self.namespace).await
+    }
+}
+
+/// Makes a namespace in which pods can be created.
+///
+/// # Errors
+/// If the apiserver refuses it, or its service account does not appear.
+pub async fn make_namespace(client: &Client, name: &str) -> Result<()> {
+    let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+    let all: Api<Namespace> = Api::all(client.clone());
+    all.create(&PostParams::default(), &wanted).await?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
+    let (what, within) = ("the namespace's service account", Duration::from_secs(60));
+    let account = wait::for_object(&accounts, "default", what, within, |_| true);
+    account.await.map(drop)
+}
+
+/// Creates an object. Of ten thousand requests one may have no answer, and may have been carried out.
+///
+/// # Errors
+/// If the apiserver refuses it.
+pub async fn submit<K>(api: &Api<K>, object: &K) -> Result<()>
+where
+    K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    for tries in 1.. {
+        match api.create(&PostParams::default(), object).await {
+            Ok(_) => break,
+            Err(kube::Error::Api(status)) if status.code == 409 && tries > 1 => break,
+            Err(error) => unanswered(error, tries).await?,
+        }
+    }
+    Ok(())
+}
+
+async fn set_status(jobs: &Api<DynamicObject>, name: &str, status: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"status": status}));
+    for tries in 1.. {
+        match jobs
+            .patch_status(name, &PatchParams::default(), &patch)
+            .await
+        {
+            Ok(_) => break,
+            Err(error) => unanswered(error, tries).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits a moment after a request without an answer.
+async fn unanswered(error: kube::Error, tries: u32) -> Result<()> {
+    if tries == TRIES || matches!(error, kube::Error::Api(_)) {
+        return Err(error.into());
+    }
+    tokio::time::sleep(LOOK).await;
+    Ok(())
+}
+
+/// Removes a namespace with its jobs and pods, whether their controllers run or not.
+///
+/// # Errors
+/// If something stays.
+pub async fn remove(client: &Client, namespace: &str) -> Result<()> {
+    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let deadline_jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let (now, all) = (DeleteParams::background(), ListParams::default());
+    let at_once = DeleteParams::default().grace_period(0);
+    // The apiserver gives up on a collection after a minute; the next call deletes the rest.
+    wait::until("jobs and pods to be gone", GONE_WITHIN, async || {
+        drop(jobs.delete_collection(&now, &all).await?);
+        drop(deadline_jobs.delete_collection(&now, &all).await?);
+        free_pods(client, namespace).await?;
+        drop(pods.delete_collection(&at_once, &all).await?);
+        let left = pages(&pods, |_| true).await?;
+        Ok(Seen::from_option((left == 0).then_some(()), || {
+            format!("{left} pods")
+        }))
+    })
+    .await?;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    drop(namespaces.delete(namespace, &now).await?);
+    wait::for_absence(&namespaces, namespace, GONE_WITHIN).await
+}
+
+/// Counts pods for which `counts` is true.
+async fn pages(
+    pods: &Api<Pod>,
+    counts: impl Fn(&kube::core::PartialObjectMeta<Pod>) -> bool,
+) -> Result<usize> {
+    let mut page = ListParams::default().limit(PAGE);
+    let mut count = 0;
+    loop {
+        let list = pods.list_metadata(&page).await?;
+        count += list.items.iter().filter(|pod| counts(pod)).count();
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(count),
+        }
     }
 }
 

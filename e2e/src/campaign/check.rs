@@ -43,8 +43,9 @@ pub struct Known {
 /// A job's uid, a task and an attempt's number.
 type AttemptId = (String, u32, u32);
 
-struct Replay<'k> {
-    known: &'k Known,
+/// A history that is gone through, state by state.
+pub struct Replay {
+    known: Known,
     version: u64,
     jobs: BTreeMap<String, (DeadlineJob, Ledger)>,
     pods: BTreeMap<String, Pod>,
@@ -58,42 +59,21 @@ struct Replay<'k> {
     plain: BTreeSet<String>,
     /// Uids of pods that had succeeded before they were deleted.
     unspoilt: BTreeSet<String>,
+    /// Uids of the pods of each job, by its uid.
+    pods_of: BTreeMap<String, BTreeSet<String>>,
+    /// Uids of pods that take capacity.
+    live: BTreeSet<String>,
     broken: Vec<String>,
 }
 
 /// Everything that is broken anywhere in the history, in words; empty if all is well.
 #[must_use]
 pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
-    let mut replay = Replay {
-        known,
-        version: 0,
-        jobs: BTreeMap::new(),
-        pods: BTreeMap::new(),
-        batch: BTreeMap::new(),
-        pod_of: BTreeMap::new(),
-        given: BTreeSet::new(),
-        plain: BTreeSet::new(),
-        unspoilt: BTreeSet::new(),
-        broken: Vec::new(),
-    };
+    let mut replay = Replay::new(known.clone());
     for entry in entries {
-        replay.version = entry.version;
-        match &entry.change {
-            Change::Job(job) => replay.job(job),
-            Change::JobGone(job) => replay.job_gone(job),
-            Change::Pod(pod) => replay.pod(pod),
-            Change::PodGone(pod) => {
-                replay.pods.remove(&pod.uid().unwrap_or_default());
-            }
-            Change::Batch(job) => replay.batch(job),
-            Change::BatchGone(job) => {
-                replay.batch.remove(&job.uid().unwrap_or_default());
-            }
-        }
-        replay.room();
+        replay.take(entry);
     }
-    replay.end();
-    replay.broken
+    replay.end()
 }
 
 /// Whether something of a pod runs, or may still run.
@@ -151,7 +131,67 @@ fn code(fault: LedgerFault) -> &'static str {
     }
 }
 
-impl Replay<'_> {
+impl Replay {
+    /// Before the first state.
+    #[must_use]
+    pub fn new(known: Known) -> Self {
+        Self {
+            known,
+            version: 0,
+            jobs: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            batch: BTreeMap::new(),
+            pod_of: BTreeMap::new(),
+            given: BTreeSet::new(),
+            plain: BTreeSet::new(),
+            unspoilt: BTreeSet::new(),
+            pods_of: BTreeMap::new(),
+            live: BTreeSet::new(),
+            broken: Vec::new(),
+        }
+    }
+
+    /// More pods that the operator deleted. It must be known before the state that shows the deletion.
+    pub fn deleted_by_operator(&mut self, uids: BTreeSet<String>) {
+        self.known.deleted.extend(uids);
+    }
+
+    /// All objects were deleted, so that none may be left at the end.
+    pub fn all_deleted(&mut self) {
+        self.known.emptied = true;
+    }
+
+    /// Attempts that take capacity.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.live.len()
+    }
+
+    /// The next state.
+    pub fn take(&mut self, entry: &Entry) {
+        self.version = entry.version;
+        match &entry.change {
+            Change::Job(job) => {
+                self.job(job);
+                self.held(&job.uid().unwrap_or_default());
+            }
+            Change::JobGone(job) => self.job_gone(job),
+            Change::Pod(pod) => {
+                self.pod(pod);
+                self.holding(pod);
+            }
+            Change::PodGone(pod) => self.pod_gone(pod),
+            Change::Batch(job) => self.batch(job),
+            Change::BatchGone(job) => {
+                self.batch.remove(&job.uid().unwrap_or_default());
+            }
+        }
+        let (live, room) = (self.live.len(), self.known.room);
+        self.demand(live <= room, || {
+            format!("I2: {live} attempts at once, and room for {room}")
+        });
+    }
+
     fn demand(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             let what = what();
@@ -162,7 +202,7 @@ impl Replay<'_> {
     fn job(&mut self, job: &DeadlineJob) {
         let uid = job.uid().unwrap_or_default();
         self.broken
-            .extend(size::too_large(job, self.known, self.version));
+            .extend(size::too_large(job, &self.known, self.version));
         let conditions = job.status.iter().flat_map(|status| &status.conditions);
         // No fault makes a reconcile panic or overrun its time.
         let mut given_up = conditions.filter(|own| own.type_ == api::QUARANTINED);
@@ -429,17 +469,29 @@ impl Replay<'_> {
         });
     }
 
-    /// Capacity, with attempts that are ending but not gone.
-    fn room(&mut self) {
-        let live = self
-            .pods
-            .values()
-            .filter(|pod| holds(pod) && id(pod).is_some() && !self.can_not_be_placed(pod));
-        let (live, room) = (live.count(), self.known.room);
-        self.demand(live <= room, || {
-            format!("I2: {live} attempts at once, and room for {room}")
-        });
-        let unknown = self.pods.values().find(|pod| {
+    /// Takes note of whether a pod takes capacity, as one does that is ending but not gone.
+    fn holding(&mut self, pod: &Pod) {
+        let uid = pod.uid().unwrap_or_default();
+        let Some(attempt) = id(pod) else {
+            self.live.remove(&uid);
+            return;
+        };
+        self.pods_of
+            .entry(attempt.0.clone())
+            .or_default()
+            .insert(uid.clone());
+        if holds(pod) && !self.can_not_be_placed(pod) {
+            self.live.insert(uid);
+        } else {
+            self.live.remove(&uid);
+        }
+        self.held(&attempt.0);
+    }
+
+    /// Every pod of a job that runs is in the job's ledger.
+    fn held(&mut self, job: &str) {
+        let pods = self.pods_of.get(job).into_iter().flatten();
+        let unknown = pods.filter_map(|uid| self.pods.get(uid)).find(|pod| {
             let Some(attempt) = id(pod).filter(|_| holds(pod)) else {
                 return false;
             };
@@ -452,12 +504,25 @@ impl Replay<'_> {
         }
     }
 
+    fn pod_gone(&mut self, pod: &Pod) {
+        let uid = pod.uid().unwrap_or_default();
+        self.pods.remove(&uid);
+        self.live.remove(&uid);
+        if let Some((job, ..)) = id(pod)
+            && let Some(pods) = self.pods_of.get_mut(&job)
+        {
+            pods.remove(&uid);
+        }
+    }
+
     fn can_not_be_placed(&self, pod: &Pod) -> bool {
         let job = pod.labels().get(api::LABEL_JOB_NAME);
         node_of(pod).is_none() && job.is_some_and(|job| self.known.troubled.contains(job))
     }
 
-    fn end(&mut self) {
+    /// Ends the history: all violations, in words.
+    #[must_use]
+    pub fn end(mut self) -> Vec<String> {
         let left: Vec<String> = self
             .jobs
             .values()
@@ -476,6 +541,7 @@ impl Replay<'_> {
                 format!("I8: left after the deletion of all jobs: {pods:?}")
             });
         }
+        self.broken
     }
 }
 

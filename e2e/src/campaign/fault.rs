@@ -53,6 +53,9 @@ pub enum Fault {
     SlowWebhook,
     /// One percent of all answers are 429, 500 or 503, for the whole run.
     Overloaded,
+    /// One percent of all answers are 409, 429, 500 or 503 or never come, and every watch breaks off after 5 to 30 s,
+    /// for the whole run.
+    Turmoil,
 }
 
 /// The effect of the webhook of [`Fault::SlowWebhook`] on a call.
@@ -96,7 +99,8 @@ impl Fault {
             | Self::Errors
             | Self::CutOff
             | Self::None
-            | Self::Overloaded => Counts::Once,
+            | Self::Overloaded
+            | Self::Turmoil => Counts::Once,
             Self::EtcdRestore => Counts::Alone,
         }
     }
@@ -136,7 +140,8 @@ impl Fault {
             | Self::Errors
             | Self::CutOff
             | Self::EtcdRestore
-            | Self::Overloaded => false,
+            | Self::Overloaded
+            | Self::Turmoil => false,
         }
     }
 

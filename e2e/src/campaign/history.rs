@@ -115,6 +115,18 @@ impl History {
         entries
     }
 
+    /// The same, once each: what was returned is forgotten.
+    #[must_use]
+    pub fn take_complete(&self) -> Vec<Entry> {
+        let mut written = self.lock();
+        let reached = written.reached.iter().min().copied();
+        let is_complete = |entry: &mut Entry| Some(entry.version) <= reached;
+        let mut entries: Vec<Entry> = written.entries.extract_if(.., is_complete).collect();
+        written.received.clear();
+        entries.sort_by_key(|entry| entry.version);
+        entries
+    }
+
     /// Objects up to this version existed before the history began.
     #[must_use]
     pub fn begins_at(&self) -> u64 {
@@ -216,6 +228,9 @@ where
             WatchEvent::Deleted(object) => (object, true),
             WatchEvent::Bookmark(mark) => {
                 *version = mark.metadata.resource_version;
+                let mut written = lock(written);
+                let reached = &mut written.reached[watch_index];
+                *reached = version.parse().unwrap_or(0).max(*reached);
                 continue;
             }
             WatchEvent::Error(status) => return Err(kube::Error::Api(status)),

@@ -2,19 +2,19 @@
 //! which a fault can strike, with what must hold checked in every state of the history.
 
 mod bloat;
-mod check;
+pub(crate) mod check;
 mod edits;
-mod fault;
+pub(crate) mod fault;
 mod foreign;
 mod ground;
-mod history;
+pub(crate) mod history;
 pub(crate) mod kubelet;
-mod nodes;
+pub(crate) mod nodes;
 pub(crate) mod operator;
 pub(crate) mod passes;
 mod plan;
-mod proxy;
-mod report;
+pub(crate) mod proxy;
+pub(crate) mod report;
 mod run;
 mod snapshot;
 mod states;

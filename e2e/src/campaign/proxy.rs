@@ -34,10 +34,13 @@ use self::webhook::Instead;
 use super::fault::{Fault, Point, draw};
 use super::ground::Ground;
 use super::tasks::Tasks;
-use super::workload::{DENIED, Workload};
+use super::workload::{DENIED, Fare};
 
 /// How long calls fail under [`Fault::Errors`].
 const ERRORS_LAST: Duration = Duration::from_secs(20);
+
+/// How an attempt fares, by the name of its job, its task and its number.
+pub type Fares = Arc<dyn Fn(&str, u32, u32) -> Fare + Send + Sync>;
 
 type Whole = UnsyncBoxBody<Bytes, Broken>;
 type Answer = Response<Whole>;
@@ -52,10 +55,10 @@ struct Broken;
 pub struct Script {
     /// The scope of the operator.
     pub scope: Scope,
-    /// Where the run takes place.
-    pub ground: Arc<Ground>,
+    /// Where the run takes place, for the faults that strike there.
+    pub ground: Option<Arc<Ground>>,
     /// How attempts fare.
-    pub workload: Workload,
+    pub fares: Fares,
     /// The fault.
     pub point: Option<Point>,
     /// The reports of attempts.
@@ -186,6 +189,25 @@ impl Proxy {
         lock(&self.shared.seen).clone()
     }
 
+    /// Where attempts serve their progress.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.shared.script.tasks.port
+    }
+
+    /// How many calls there were, and how many writes the apiserver carried out.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        let seen = lock(&self.shared.seen);
+        (seen.called.len() as u64, seen.writes)
+    }
+
+    /// Uids of pods that the operator deleted since the last call.
+    #[must_use]
+    pub fn take_deleted(&self) -> BTreeSet<String> {
+        std::mem::take(&mut lock(&self.shared.seen).deleted)
+    }
+
     /// Notifications to the operator and its records so far.
     #[must_use]
     pub fn sight(&self) -> Sight {
@@ -236,10 +258,12 @@ impl Shared {
         let asked = Instant::now();
         let mut call = Call::read(request, &self.script.scope).await?;
         self.note(&call);
-        let instead = match self.instead(&call).await {
+        let instead = self.instead(&call).await;
+        let is_lost = matches!(instead, Some(Instead::Nothing));
+        let instead = match instead {
             Some(Instead::Of(answer)) => return Ok(answer),
             Some(Instead::After(answer)) => Some(answer),
-            None => None,
+            Some(Instead::Nothing) | None => None,
         };
         call.let_fare(&self.script, &mut lock(&self.seen).unguarded);
         let about = About::of(&call);
@@ -249,6 +273,9 @@ impl Shared {
         self.note_answer(&about, status);
         if about.is_write && status.is_success() {
             self.committed().await?;
+        }
+        if is_lost {
+            return Err(Broken);
         }
         if let Some(answer) = instead {
             return Ok(answer);
@@ -352,7 +379,9 @@ impl Shared {
             }
             Fault::ForeignPods | Fault::Cordon | Fault::NodeLost | Fault::ClockSkew => {
                 // The operator has its answer when all is as the fault makes it.
-                if let Err(error) = self.script.ground.strike().await {
+                if let Some(ground) = &self.script.ground
+                    && let Err(error) = ground.strike().await
+                {
                     let failed = format!("the fault could not be brought about: {error:#}");
                     lock(&self.seen).unguarded.push(failed);
                 }

@@ -131,7 +131,8 @@ impl Report {
 }
 
 /// The violation, without its state.
-fn what(line: &str) -> &str {
+#[must_use]
+pub fn what(line: &str) -> &str {
     let numbered = line.strip_prefix("at ");
     let words = numbered.and_then(|line| line.split_once(": "));
     words.map_or(line, |(_, words)| words)

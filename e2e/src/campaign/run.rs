@@ -116,8 +116,8 @@ pub async fn run(
             namespaces: ground.namespaces().cloned().collect(),
             nodes: ground.node_selector(name),
         },
-        ground: Arc::clone(&ground),
-        workload,
+        ground: Some(Arc::clone(&ground)),
+        fares: Arc::new(move |job, task, attempt| workload.fare(job, task, attempt)),
         point,
         tasks: Arc::clone(&stage.tasks),
     };

@@ -47,7 +47,7 @@ fn completed(status: &JobStatus) -> IndexSet {
     indexes.parse().unwrap_or_default()
 }
 
-impl Replay<'_> {
+impl Replay {
     /// One write of a Job.
     pub(super) fn batch(&mut self, job: &Job) {
         let uid = job.uid().unwrap_or_default();

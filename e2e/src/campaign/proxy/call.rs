@@ -161,9 +161,7 @@ impl Call {
         let Some(attempt) = Attempt::of(&self.body) else {
             return;
         };
-        let fare = script
-            .workload
-            .fare(&attempt.job, attempt.task, attempt.number);
+        let fare = (script.fares)(&attempt.job, attempt.task, attempt.number);
         let task: TaskId = (attempt.job_uid, attempt.task);
         let reported = script.tasks.reported(&task);
         if attempt.resumes_at > reported {

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::call::{Watched, status};
 use super::scope::{self, Told};
 use super::{Broken, Shared, lock};
-use crate::campaign::fault::{Counts, Fault};
+use crate::campaign::fault::{Counts, Fault, hold};
 
 /// The fate of one notification.
 enum Fate {
@@ -30,21 +30,37 @@ struct Lines {
     data: BoxStream<'static, Option<Bytes>>,
     buffer: Vec<u8>,
     ended: bool,
+    /// When it breaks off.
+    until: Option<Instant>,
 }
 
 /// The answer to a watch, as the operator gets it.
 pub fn through(shared: Arc<Shared>, kind: Watched, body: Body) -> UnsyncBoxBody<Bytes, Broken> {
     let data = body.into_data_stream().map(Result::ok).boxed();
+    let until = shared.breaks_at();
     let lines = Lines {
         shared,
         kind,
         data,
         buffer: Vec::new(),
         ended: false,
+        until,
     };
     let frames = stream::unfold(lines, |mut lines| async {
-        let line = lines.shown().await?;
-        Some((Ok(Frame::data(line)), lines))
+        if lines.ended {
+            return None;
+        }
+        let Some(until) = lines.until else {
+            let line = lines.shown().await?;
+            return Some((Ok(Frame::data(line)), lines));
+        };
+        match tokio::time::timeout_at(until.into(), lines.shown()).await {
+            Ok(line) => Some((Ok(Frame::data(line?)), lines)),
+            Err(_) => {
+                lines.ended = true;
+                Some((Err(Broken), lines))
+            }
+        }
     });
     StreamBody::new(frames).boxed_unsync()
 }
@@ -52,9 +68,6 @@ pub fn through(shared: Arc<Shared>, kind: Watched, body: Body) -> UnsyncBoxBody<
 impl Lines {
     /// The next line that the operator gets, when it gets it.
     async fn shown(&mut self) -> Option<Bytes> {
-        if self.ended {
-            return None;
-        }
         let (line, told) = self.next_of_scope().await?;
         let concerns = told.as_ref().is_none_or(|told| told.concerns);
         let fate = match concerns {
@@ -105,6 +118,13 @@ impl Lines {
 }
 
 impl Shared {
+    /// When a watch that begins now breaks off, if the fault breaks watches.
+    fn breaks_at(&self) -> Option<Instant> {
+        let number = lock(&self.seen).called.len() as u64;
+        let is_cut = self.script.fault_is(Fault::Turmoil);
+        is_cut.then(|| Instant::now() + hold(1, number))
+    }
+
     /// Counts a notification, and strikes if it is the one.
     fn notified(&self, kind: Watched) -> Fate {
         let mut seen = lock(&self.seen);

@@ -12,7 +12,7 @@ use crate::campaign::fault::{Fault, Webhook, draw};
 pub const LASTS: Duration = Duration::from_secs(30);
 /// The apiserver waits for no webhook longer than this.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// One of this many answers is an error under [`Fault::Overloaded`].
+/// One of this many answers is an error under [`Fault::Overloaded`] and [`Fault::Turmoil`].
 const ONE_OF: u64 = 100;
 
 /// The response in place of the apiserver's.
@@ -21,6 +21,8 @@ pub enum Instead {
     Of(Answer),
     /// It is.
     After(Answer),
+    /// It is, and there is no answer.
+    Nothing,
 }
 
 impl Shared {
@@ -41,8 +43,8 @@ impl Shared {
         let point = point.filter(|point| point.fault == Fault::SlowWebhook)?;
         let until = lock(&self.seen).webhook_until?;
         let (method, does) = point.webhook();
-        let is_asked =
-            Instant::now() < until && call.is_about_pods(&self.script.ground.own, &method);
+        let own = &self.script.ground.as_ref()?.own;
+        let is_asked = Instant::now() < until && call.is_about_pods(own, &method);
         if !is_asked {
             return None;
         }
@@ -66,7 +68,8 @@ impl Shared {
 
     /// Whether the apiserver has too much to do for this call.
     fn overload(&self, call: &Call) -> Option<Instead> {
-        if !self.script.fault_is(Fault::Overloaded) {
+        let is_turmoil = self.script.fault_is(Fault::Turmoil);
+        if !is_turmoil && !self.script.fault_is(Fault::Overloaded) {
             return None;
         }
         let mut seen = lock(&self.seen);
@@ -77,6 +80,14 @@ impl Shared {
         seen.struck = true;
         drop(seen);
         self.log(&format!("{}: too much to do", call.words()));
+        match draw(3, number) % 4 {
+            0 if is_turmoil => return Some(Instead::Nothing),
+            1 if is_turmoil && call.is_write() => {
+                let message = "the object has been modified";
+                return Some(Instead::Of(no(409, "Conflict", message, None)));
+            }
+            _ => {}
+        }
         let (is_carried_out, answer) = match draw(2, number) % 3 {
             0 => (
                 false,

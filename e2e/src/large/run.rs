@@ -1,0 +1,428 @@
+//! One run: jobs arrive, complete and are deleted, while every state is checked.
+
+mod observed;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shed::api::DeadlineJob;
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::observed::Observed;
+use super::figures::{Figures, Moment, Size};
+use super::nodes::{EVERY, Losses};
+use super::replicas::Replicas;
+use crate::bench_scale::run::{make_namespace, remove, submit};
+use crate::bench_scale::window::components;
+use crate::campaign::fault::{Fault, Point};
+use crate::campaign::history::History;
+use crate::campaign::proxy::{Proxy, Scope, Script};
+use crate::campaign::tasks::Tasks;
+use crate::campaign::workload::Fare;
+use crate::campaign::{draw, nodes};
+use crate::jobs::{manifest, shell_or_fake};
+use crate::process::taken;
+
+/// Creates of jobs that may be under way at once.
+const AT_ONCE: usize = 16;
+/// How often new states are checked.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often memory is read.
+const SAMPLE: Duration = Duration::from_secs(5);
+/// Operators that write nothing for this long have nothing to do.
+const QUIET: Duration = Duration::from_secs(10);
+/// How long it may take until they are quiet, and until deleted jobs are gone.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// With less free memory, in KiB, the machine is the limit.
+const MEMORY_MIN: u64 = 1 << 20;
+/// One task of this many is a straggler.
+const STRAGGLER: u64 = 20;
+/// One job of this many reports progress, and its clones resume.
+const REPORTING: u32 = 10;
+/// Pods leave a lost node after this time, in seconds.
+const TOLERATED_SECONDS: u32 = 10;
+
+/// What goes wrong in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// Lost nodes, killed leaders, a bad connection.
+    All,
+}
+
+impl Trouble {
+    /// For people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "without trouble",
+            Self::All => "with trouble",
+        }
+    }
+}
+
+/// Where runs take place.
+pub struct Site {
+    /// An administrator's.
+    pub client: Client,
+    /// Its kubeconfig, in the cluster's state folder.
+    pub kubeconfig: PathBuf,
+    /// The operator's program.
+    pub program: PathBuf,
+    /// For the operators' logs.
+    pub folder: PathBuf,
+    /// Nodes, jobs and tasks.
+    pub size: Size,
+    /// Jobs that are created per second.
+    pub rate: f64,
+    /// How often the leader is killed.
+    pub kill_every: Duration,
+    /// How long jobs may take to complete.
+    pub limit: Duration,
+}
+
+/// A run that is under way.
+struct Run<'s> {
+    site: &'s Site,
+    namespace: String,
+    proxy: Proxy,
+    history: History,
+    replicas: Replicas,
+    observed: Observed,
+    losses: Option<Losses>,
+    began: Instant,
+    memory: Vec<Moment>,
+}
+
+impl Site {
+    /// Goes through one run.
+    ///
+    /// # Errors
+    /// If it can't be set up or cleaned up. What goes wrong in between is in the figures.
+    pub async fn run(&self, trouble: Trouble) -> Result<Figures> {
+        let namespace = match trouble {
+            Trouble::None => "large-calm".to_owned(),
+            Trouble::All => "large-trouble".to_owned(),
+        };
+        make_namespace(&self.client, &namespace).await?;
+        let folder = self.folder.join(&namespace);
+        std::fs::create_dir_all(&folder)?;
+        let proxy = Proxy::serve(self.client.clone(), self.script(trouble, &namespace).await?);
+        let proxy = proxy.await?;
+        let history = History::record(self.client.clone(), std::iter::once(&namespace), false);
+        let history = history.await?;
+        let observed = Observed::new(self.size, history.begins_at());
+        let losses = match trouble {
+            Trouble::None => None,
+            Trouble::All => Some(Losses::of(self.client.clone()).await?),
+        };
+        let replicas = Replicas::start(&self.program, proxy.address, &folder).await?;
+        let run = Run {
+            site: self,
+            namespace: namespace.clone(),
+            proxy,
+            history,
+            replicas,
+            observed,
+            losses,
+            began: Instant::now(),
+            memory: Vec::new(),
+        };
+        let figures = run.go().await;
+        remove(&self.client, &namespace).await?;
+        figures
+    }
+
+    async fn script(&self, trouble: Trouble, namespace: &str) -> Result<Script> {
+        let point = Point {
+            fault: Fault::Turmoil,
+            at: 1,
+            lasts: Duration::ZERO,
+        };
+        Ok(Script {
+            scope: Scope {
+                namespaces: vec![namespace.to_owned()],
+                nodes: format!("!{}", nodes::RUN),
+            },
+            ground: None,
+            fares: Arc::new(fare),
+            point: (trouble == Trouble::All).then_some(point),
+            tasks: Arc::new(Tasks::serve().await?),
+        })
+    }
+}
+
+/// A straggler would miss its job's deadline; the others take 5 to 15 s.
+fn fare(job: &str, task: u32, attempt: u32) -> Fare {
+    let seed = job.bytes().fold(7, |seed, byte| draw(seed, byte.into()));
+    let is_straggler = attempt == 0 && draw(seed, task.into()).is_multiple_of(STRAGGLER);
+    let usual = 5000 + draw(seed, u64::from(task) << 8 | u64::from(attempt)) % 10_000;
+    Fare {
+        whole: Duration::from_millis(if is_straggler { 240_000 } else { usual }),
+        exit: 0,
+    }
+}
+
+fn job(index: u32, tasks: u32, port: u16) -> Value {
+    let mut template = shell_or_fake("exit 0", 1000, 0);
+    let leaves = |key: &str| {
+        json!({"key": key, "operator": "Exists", "effect": "NoExecute",
+            "tolerationSeconds": TOLERATED_SECONDS})
+    };
+    template["spec"]["tolerations"] = json!([
+        leaves("node.kubernetes.io/unreachable"),
+        leaves("node.kubernetes.io/not-ready"),
+    ]);
+    let mut spec = json!({
+        "completions": tasks,
+        "deadline": {"within": "3m"},
+        "onMiss": "Continue",
+        "expectedTaskDuration": {"p50": "10s", "p90": "14s"},
+        "template": template,
+    });
+    if index.is_multiple_of(REPORTING) {
+        spec["progress"] = json!({"httpGet": {"port": port}, "periodSeconds": 5});
+        spec["resume"] = json!("Checkpoint");
+    }
+    manifest(&format!("job-{index}"), &spec)
+}
+
+impl Run<'_> {
+    async fn go(mut self) -> Result<Figures> {
+        let apiserver = self.component("kube-apiserver")?;
+        let before = taken(apiserver)?.cpu;
+        let went = self.complete().await;
+        let wall = self.began.elapsed();
+        let mut stopped = went.err().map(|error| format!("{error:#}"));
+        if let Some(losses) = &mut self.losses {
+            losses.restore(None).await?;
+        }
+        if stopped.is_none() {
+            let ended = self.end().await;
+            stopped = ended.err().map(|error| format!("{error:#}"));
+        }
+        let cpu_seconds = self.replicas.cpu();
+        let (requests, writes) = self.proxy.counts();
+        let figures = Figures {
+            wall_seconds: wall.as_secs_f64(),
+            stopped,
+            requests,
+            writes,
+            cpu_seconds,
+            apiserver_cpu_seconds: taken(apiserver)?.cpu - before,
+            killed: self.replicas.killed,
+            lost_nodes: self.losses.as_ref().map_or(0, |losses| losses.count),
+            memory: std::mem::take(&mut self.memory),
+            ..Figures::default()
+        };
+        self.observe();
+        let (rest, unguarded) = (self.history.so_far(), self.proxy.seen().unguarded);
+        let mut broken: Vec<String> = self.history.broken().into_iter().collect();
+        broken.extend(unguarded);
+        Ok(self.observed.end(&rest, broken, figures))
+    }
+
+    fn component(&self, name: &str) -> Result<u32> {
+        let pids = components(&self.site.kubeconfig)?;
+        pids.get(name).copied().with_context(|| name.to_owned())
+    }
+
+    /// Creates the jobs and waits until all are complete.
+    async fn complete(&mut self) -> Result<()> {
+        let creating = create(
+            self.site.client.clone(),
+            self.namespace.clone(),
+            (self.site.size, self.site.rate),
+            self.proxy.port(),
+        );
+        let mut creating = tokio::spawn(creating);
+        let timer = |period| {
+            let begin = tokio::time::Instant::now() + period;
+            let mut timer = tokio::time::interval_at(begin, period);
+            timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            timer
+        };
+        let (mut kills, mut losses) = (timer(self.site.kill_every), timer(EVERY));
+        let (mut looks, mut samples) = (interval(LOOK), interval(SAMPLE));
+        let mut is_created = false;
+        loop {
+            tokio::select! {
+                made = &mut creating, if !is_created => {
+                    made??;
+                    is_created = true;
+                }
+                _ = kills.tick(), if self.losses.is_some() => self.replicas.kill_leader().await?,
+                _ = losses.tick(), if self.losses.is_some() => if let Some(losses) = &mut self.losses {
+                    losses.next().await?;
+                },
+                _ = samples.tick() => self.sample()?,
+                _ = looks.tick() => self.look()?,
+            }
+            if self.observed.complete() == u64::from(self.site.size.jobs) {
+                return Ok(());
+            }
+            ensure!(
+                self.began.elapsed() < self.site.limit,
+                "{} of {} jobs were complete after {:?}",
+                self.observed.complete(),
+                self.site.size.jobs,
+                self.site.limit
+            );
+        }
+    }
+
+    fn look(&mut self) -> Result<()> {
+        self.observe();
+        if let Some(gap) = self.history.broken() {
+            bail!("the apiserver was too slow for the watches of this bench: {gap}");
+        }
+        self.replicas.ensure_alive()
+    }
+
+    /// Checks the states that are new.
+    fn observe(&mut self) {
+        let states = self.history.take_complete();
+        // Later than the states: an operator asks for a deletion before that is seen.
+        let deleted = self.proxy.take_deleted();
+        self.observed.take(&states, deleted);
+    }
+
+    fn sample(&mut self) -> Result<()> {
+        let mebibytes = |name: &str| anyhow::Ok(taken(self.component(name)?)?.rss >> 10);
+        let moment = Moment {
+            seconds: self.began.elapsed().as_secs_f64(),
+            live: self.observed.live(),
+            complete: self.observed.complete(),
+            operator: self.replicas.memory() >> 10,
+            apiserver: mebibytes("kube-apiserver")?,
+            etcd: mebibytes("etcd")?,
+        };
+        eprintln!(
+            "  {:5.0} s: {} live, {} of {} jobs complete, MiB: operator {}, apiserver {}, etcd {}",
+            moment.seconds,
+            moment.live,
+            moment.complete,
+            self.site.size.jobs,
+            moment.operator,
+            moment.apiserver,
+            moment.etcd
+        );
+        self.memory.push(moment);
+        let free = free_memory()?;
+        ensure!(
+            free > MEMORY_MIN,
+            "the machine has {} MiB of free memory left",
+            free >> 10
+        );
+        Ok(())
+    }
+
+    /// I6 and I8: what has come to rest stays so, and nothing is left of deleted jobs.
+    async fn end(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let (mut writes, mut since) = (self.proxy.counts().1, Instant::now());
+        while since.elapsed() < QUIET {
+            tokio::time::sleep(LOOK).await;
+            self.look()?;
+            let now = self.proxy.counts().1;
+            if now != writes {
+                (writes, since) = (now, Instant::now());
+            }
+            ensure!(
+                began.elapsed() < PATIENCE,
+                "I6: all jobs are complete, and the operators still write after {PATIENCE:?}"
+            );
+        }
+        self.delete().await
+    }
+
+    async fn delete(&mut self) -> Result<()> {
+        let client = self.site.client.clone();
+        let jobs: Api<DeadlineJob> = Api::namespaced(client, &self.namespace);
+        let (now, all) = (DeleteParams::background(), ListParams::default());
+        let began = Instant::now();
+        loop {
+            // The apiserver gives up on a collection after a minute; the next call deletes the rest.
+            drop(jobs.delete_collection(&now, &all).await);
+            tokio::time::sleep(SAMPLE).await;
+            self.look()?;
+            let (left, series) = (
+                self.observed.objects(),
+                self.replicas.series_of(&self.namespace).await,
+            );
+            if left == 0 && series == 0 {
+                self.observed.all_deleted();
+                return Ok(());
+            }
+            ensure!(
+                began.elapsed() < PATIENCE,
+                "I8: {left} jobs and pods and {series} series are left {PATIENCE:?} after the deletion of all jobs"
+            );
+        }
+    }
+}
+
+async fn create(
+    client: Client,
+    namespace: String,
+    (size, rate): (Size, f64),
+    port: u16,
+) -> Result<()> {
+    let jobs: Api<DeadlineJob> = Api::namespaced(client, &namespace);
+    let began = tokio::time::Instant::now();
+    let made = (0..size.jobs).map(|index| {
+        let jobs = &jobs;
+        async move {
+            let arrival = Duration::from_secs_f64(f64::from(index) / rate);
+            tokio::time::sleep_until(began + arrival).await;
+            let job: DeadlineJob = serde_json::from_value(job(index, size.tasks, port))?;
+            submit(jobs, &job).await
+        }
+    });
+    stream::iter(made).buffered(AT_ONCE).try_collect().await
+}
+
+/// Memory that the machine can still give, in KiB.
+fn free_memory() -> Result<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo")?;
+    let mut fields = text
+        .split_whitespace()
+        .skip_while(|word| *word != "MemAvailable:");
+    fields
+        .nth(1)
+        .context("no MemAvailable")?
+        .parse()
+        .context("MemAvailable")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_task_in_twenty_is_a_straggler_and_its_clone_is_none() {
+        let slow = |attempt: u32| {
+            let all = (0..2000).filter(|task| fare("job-3", *task, attempt).whole.as_secs() > 15);
+            all.count()
+        };
+        assert!((70..130).contains(&slow(0)), "{}", slow(0));
+        assert_eq!(slow(1), 0);
+    }
+
+    #[test]
+    fn one_job_in_ten_reports_progress() {
+        let reports = |index| job(index, 5, 80)["spec"]["progress"].is_object();
+        assert_eq!((0..30).filter(|index| reports(*index)).count(), 3);
+        let job: DeadlineJob = serde_json::from_value(job(0, 5, 80)).unwrap();
+        assert_eq!(job.spec.completions, 5);
+    }
+}
