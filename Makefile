@@ -54,7 +54,7 @@ lint: ## Format, clippy, words, purity of the core, generated files
 	.ci/layers
 	.ci/campaign-mutants --check
 	e2e/generate.sh --check
-generate: ## Write the CRD, its copy in the chart, manifests/ and the local cluster's Go modules
+generate: ## Write the CRD, the chart's generated files, manifests/ and the local cluster's Go modules
 	e2e/generate.sh
 	e2e/cluster/cluster modules
 

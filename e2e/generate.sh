@@ -6,6 +6,7 @@
 #   manifests/install.yaml                   from the chart
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
+#   charts/shed/files/dashboards/            from e2e/dashboards
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
@@ -64,6 +65,7 @@ HEAD
 
 e2e/chart-values.sh "$helm" "$work/values"
 e2e/chart-docs.py readme charts/shed "$work/values/0.json" >"$work/README.md"
+python3 -B e2e/dashboards write "$work/dashboards"
 
 drift=0
 put() {
@@ -86,6 +88,9 @@ put "$work/crd.yaml" charts/shed/files/deadlinejobs.yaml
 put "$work/install.yaml" manifests/install.yaml
 put charts/shed/files/alerts.yaml manifests/alerts.yaml
 put "$work/README.md" charts/shed/README.md
+for file in "$work"/dashboards/*; do
+    put "$file" "charts/shed/files/dashboards/${file##*/}"
+done
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2

@@ -1,0 +1,232 @@
+"""The fleet: do jobs meet their deadlines, and what does that cost?"""
+
+from grafana import GREEN, ORANGE, RED, Dashboard, datasource_variable, label_variable, steps, text_variable
+
+JOB = "job_namespace, job_name"
+CHOSEN = '{job_namespace=~"$namespace"}'
+
+
+def of_jobs(metric):
+    """One series per job, although the old leader's may still be there after a failover."""
+    return f"max by ({JOB}) ({metric}{CHOSEN})"
+
+
+# The calibrated PoCD, and the PoCD of jobs that have none yet.
+POCD = f"({of_jobs('shed_job_pocd_calibrated')} or {of_jobs('shed_job_pocd')})"
+UNFINISHED = of_jobs("shed_job_deadline_timestamp_seconds")
+EXPECTED = of_jobs("shed_job_expected_completion_timestamp_seconds")
+MOST_AT_RISK = f"bottomk(50, {POCD})"
+CAPACITY_SHARE = "max by (resource, unit) (shed_capacity_used) / (max by (resource, unit) (shed_capacity_usable) > 0)"
+ALL_NAMESPACES = "Of all namespaces, because the counters have no label for them."
+
+
+def increase(metric, window, matchers=""):
+    return f"sum(increase({metric}{matchers}[{window}]))"
+
+
+def missed_share(window):
+    missed, met = increase("shed_deadlines_missed_total", window), increase("shed_deadlines_met_total", window)
+    return f"{missed} / ({missed} + {met})"
+
+
+def burn_rate(window):
+    return f"{missed_share(window)} / $budget"
+
+
+def deadlines(board):
+    board.row("Deadlines")
+    board.stat(
+        "Deadlines met",
+        "percentunit",
+        f"Share of the jobs that finished in the time range and met their deadline. {ALL_NAMESPACES}",
+        f"1 - {missed_share('$__range')}",
+        decimals=2,
+    )
+    board.stat(
+        "Error budget left",
+        "percentunit",
+        "Share of the error budget that is left, if the time range is the period of the objective, for example 30 days. "
+        f"Below 0 the objective is missed. {ALL_NAMESPACES}",
+        f"1 - {missed_share('$__range')} / $budget",
+        thresholds=steps(RED, (0, ORANGE), (0.5, GREEN)),
+        decimals=1,
+    )
+    board.stat(
+        "Deadlines missed",
+        "short",
+        f"Jobs that missed their deadline in the time range. {ALL_NAMESPACES}",
+        f"{increase('shed_deadlines_missed_total', '$__range')} or vector(0)",
+        decimals=0,
+    )
+    board.stat(
+        "Unfinished jobs",
+        "short",
+        "Unfinished jobs with a deadline in the chosen namespaces, now.",
+        f"count({UNFINISHED}) or vector(0)",
+        decimals=0,
+    )
+    board.stat(
+        "Jobs at risk",
+        "short",
+        "Unfinished jobs whose deadline is in the future and whose calibrated PoCD is below 0.9. Jobs without a calibrated PoCD "
+        "count by their PoCD. The alert ShedJobAtRisk has the same rule.",
+        f"count({POCD} < 0.9 and on ({JOB}) {UNFINISHED} > time()) or vector(0)",
+        thresholds=steps(GREEN, (1, ORANGE)),
+        decimals=0,
+    )
+    board.stat(
+        "Past their deadline",
+        "short",
+        "Unfinished jobs whose deadline has passed. Jobs with onMiss: Continue continue after their deadline.",
+        f"count({UNFINISHED} <= time()) or vector(0)",
+        thresholds=steps(GREEN, (1, ORANGE)),
+        decimals=0,
+    )
+    board.lines(
+        "Burn rate of the error budget",
+        "short",
+        "Share of missed deadlines over each window, divided by the error budget. At 1 the budget lasts exactly as long as the "
+        "objective's period. The alerts fire at 14.4 (1 h) and 6 (6 h), and at 3 (1 d) and 1 (3 d). A window in which no job "
+        f"finished has no value. {ALL_NAMESPACES}",
+        *[(burn_rate(window), window) for window in ("1h", "6h", "1d", "3d")],
+        width=12,
+        thresholds=steps("transparent", (1, ORANGE), (6, RED)),
+        min=0,
+    )
+    board.lines(
+        "Finished jobs",
+        "short",
+        f"Jobs with a deadline that finished in each interval. {ALL_NAMESPACES}",
+        (increase("shed_deadlines_met_total", "$__rate_interval"), "met"),
+        (increase("shed_deadlines_missed_total", "$__rate_interval"), "missed"),
+        width=12,
+        bars=True,
+        stacked=True,
+        min=0,
+    )
+
+
+def pocd(board):
+    board.row("PoCD of unfinished jobs")
+    board.shares(
+        "Calibrated PoCD",
+        "Unfinished jobs by calibrated PoCD, or by PoCD where there is no calibrated one. A darker cell has more samples of "
+        "jobs. Jobs near the bottom are likely to miss their deadline.",
+        POCD,
+    )
+    bands = [("below 50 %", "< 0.5"), ("50 to 90 %", ">= 0.5 < 0.9"), ("90 to 99 %", ">= 0.9 < 0.99"), ("99 % and more", ">= 0.99")]
+    board.lines(
+        "Jobs by calibrated PoCD",
+        "short",
+        "Number of unfinished jobs in each band of the calibrated PoCD, or of the PoCD where there is no calibrated one.",
+        *[(f"count({POCD} {band}) or vector(0)", name) for name, band in bands],
+        width=12,
+        stacked=True,
+        min=0,
+        decimals=0,
+    )
+    limited = f"and on ({JOB}) {MOST_AT_RISK}"
+    board.table(
+        "Jobs most at risk",
+        "short",
+        "The 50 unfinished jobs with the lowest calibrated PoCD. Slack is the time between the expected completion and the "
+        "deadline. A job's name opens its dashboard.",
+        [("job_namespace", "Namespace"), ("job_name", "Job")],
+        [
+            (MOST_AT_RISK, "Calibrated PoCD", "percentunit"),
+            (f"{of_jobs('shed_job_pocd')} {limited}", "PoCD", "percentunit"),
+            (f"({UNFINISHED} - time()) {limited}", "Time to deadline", "s"),
+            (f"({UNFINISHED} - {EXPECTED}) {limited}", "Slack", "s"),
+        ],
+        (
+            "Open the job",
+            "/d/shed-job?var-namespace=${__data.fields.Namespace}&var-job=${__data.fields.Job}&${datasource:queryparam}&${__url_time_range}",
+        ),
+    )
+
+
+def capacity(board):
+    board.row("Capacity and clones")
+    board.lines(
+        "Capacity in use",
+        "percentunit",
+        "Share of the usable capacity that attempts hold, by resource. Usable is what other pods leave, and at most capacityShare "
+        "of the cluster. At 100 % jobs wait and shed launches no clones.",
+        (CAPACITY_SHARE, "{{resource}}"),
+        min=0,
+    )
+    board.lines(
+        "Attempts launched",
+        "cps",
+        "Attempts that shed launched per second, by kind: originals, clones and retries.",
+        ("sum by (kind) (rate(shed_attempts_launched_total[$__rate_interval]))", "{{kind}}"),
+        stacked=True,
+        min=0,
+    )
+    board.lines(
+        "Clones refused",
+        "cps",
+        "Clones that the policy requested and shed did not launch, per second, by reason. With speculation.mode: Observe all "
+        "clones of a job are refused with the reason observe.",
+        ("sum by (reason) (rate(shed_clones_refused_total[$__rate_interval])) > 0", "{{reason}}"),
+        stacked=True,
+        min=0,
+    )
+
+
+def losers(board):
+    board.row("Attempts that did not win")
+    launched = increase("shed_attempts_launched_total", "$__range", '{kind="clone"}')
+    board.stat(
+        "Clones that won",
+        "percentunit",
+        "Tasks won by a clone, divided by the clones launched in the time range. A low share means that clones cost capacity "
+        "and save little.",
+        f"{increase('shed_clone_wins_total', '$__range')} / {launched}",
+        decimals=1,
+    )
+    finished = increase("shed_attempts_finished_total", "$__range")
+    won = increase("shed_attempts_finished_total", "$__range", '{outcome="won"}')
+    board.stat(
+        "Attempts that did not win",
+        "percentunit",
+        "Share of the attempts finished in the time range that did not win their task. It counts attempts, not the time that "
+        "they took, which no metric has.",
+        f"1 - {won} / {finished}",
+        decimals=1,
+    )
+    board.lines(
+        "Attempts finished",
+        "cps",
+        "Attempts that finished per second, by kind and outcome. An attempt is superseded if another one won its task.",
+        ("sum by (kind, outcome) (rate(shed_attempts_finished_total[$__rate_interval])) > 0", "{{kind}} {{outcome}}"),
+        stacked=True,
+        min=0,
+    )
+    board.lines(
+        "Attempts stopped",
+        "cps",
+        "Attempts that shed stopped per second, by rule. Settle stops the other attempts of a task that is won. Prune stops "
+        "those that a faster attempt makes unnecessary.",
+        ("sum by (reason) (rate(shed_attempts_stopped_total[$__rate_interval])) > 0", "{{reason}}"),
+        stacked=True,
+        min=0,
+    )
+
+
+def dashboard():
+    board = Dashboard(
+        "shed-fleet",
+        "shed / Fleet",
+        "Do jobs meet their deadlines, and what does that cost? docs/dashboards.md explains the panels.",
+        [
+            datasource_variable(),
+            label_variable("namespace", "Namespace of jobs", "shed_job_deadline_timestamp_seconds", "job_namespace", True),
+            text_variable("budget", "Error budget", "0.01"),
+        ],
+    )
+    deadlines(board)
+    pocd(board)
+    capacity(board)
+    losers(board)
+    return board
