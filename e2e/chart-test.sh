@@ -31,13 +31,36 @@ finish() {
 # The values of `# WORD: …` lines of a file.
 marks() { sed -n "s/^# $1: //p" "$2"; }
 
-find_helm() {
-    command -v helm || e2e/cluster/cluster tool helm | tail -n 1
+find_tool() {
+    command -v "$1" || e2e/cluster/cluster tool "$1" | tail -n 1
+}
+
+# The dashboards are valid and show only exported metrics. promtool parses each query, and each returns data where every
+# metric has a series.
+dashboards() {
+    local out promtool files=("$chart"/files/dashboards/*.json)
+    promtool=$(find_tool promtool)
+    if out=$(python3 -B e2e/dashboards check "${files[@]}" 2>&1) && [ -z "$out" ]; then
+        ok
+    else
+        bad "dashboards" "$out"
+    fi
+    python3 -B e2e/dashboards rules "${files[@]}" >"$work/queries.yaml"
+    if out=$("$promtool" check rules --lint=none "$work/queries.yaml" 2>&1); then ok; else bad "queries of dashboards" "$out"; fi
+    python3 -B e2e/dashboards samples "${files[@]}" >"$work/samples.yaml"
+    if out=$("$promtool" test rules "$work/samples.yaml" 2>&1); then ok; else bad "queries without data" "$out"; fi
+    # The chart changes the error budget and nothing else.
+    if out=$("$1" template shed "$chart" --kube-version 1.34.0 --show-only templates/dashboards.yaml \
+        --set metrics.dashboards.enabled=true | python3 -B e2e/dashboards compare "${files[@]}" 2>&1) && [ -z "$out" ]; then
+        ok
+    else
+        bad "ConfigMaps of dashboards" "$out"
+    fi
 }
 
 offline() {
     local helm file out page expected version refusals=
-    helm=$(find_helm)
+    helm=$(find_tool helm)
 
     if out=$("$helm" lint --strict "$chart" 2>&1); then ok; else bad "lint" "$out"; fi
 
@@ -115,6 +138,8 @@ offline() {
             esac | sort)
         if [ "$out" = "$expected" ]; then ok; else bad "the alerts of $file" "$(diff <(echo "$out") <(echo "$expected"))"; fi
     done
+
+    dashboards "$helm"
 
     # A property that has no type or no description explains nothing. The line that refuses a
     # value shows a pattern, so the description has an example.
