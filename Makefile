@@ -41,7 +41,7 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
-lint: ## Format, clippy, words, purity of the core, generated files
+lint: ## Format, clippy, words, purity of the core, licenses, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
@@ -53,6 +53,7 @@ lint: ## Format, clippy, words, purity of the core, generated files
 	.ci/purity
 	.ci/layers
 	.ci/campaign-mutants --check
+	.ci/licenses --check
 	e2e/generate.sh --check
 generate: ## Write the CRD, the chart's generated files, manifests/ and the local cluster's Go modules
 	e2e/generate.sh
