@@ -16,6 +16,8 @@ POCD = f"({of_jobs('shed_job_pocd_calibrated')} or {of_jobs('shed_job_pocd')})"
 UNFINISHED = of_jobs("shed_job_deadline_timestamp_seconds")
 EXPECTED = of_jobs("shed_job_expected_completion_timestamp_seconds")
 MOST_AT_RISK = f"bottomk(50, {POCD})"
+CHOSEN_JOB = "var-namespace=${__data.fields.Namespace}&var-job=${__data.fields.Job}"
+JOB_LINK = f"/d/shed-job?{CHOSEN_JOB}&${{datasource:queryparam}}&${{__url_time_range}}"
 CAPACITY_SHARE = "max by (resource, unit) (shed_capacity_used) / (max by (resource, unit) (shed_capacity_usable) > 0)"
 ALL_NAMESPACES = "Of all namespaces, because the counters have no label for them."
 
@@ -82,6 +84,9 @@ def deadlines(board):
         thresholds=steps(GREEN, (1, ORANGE)),
         decimals=0,
     )
+
+
+def deadlines_over_time(board):
     board.lines(
         "Burn rate of the error budget",
         "short",
@@ -125,6 +130,9 @@ def pocd(board):
         min=0,
         decimals=0,
     )
+
+
+def most_at_risk(board):
     limited = f"and on ({JOB}) {MOST_AT_RISK}"
     board.table(
         "Jobs most at risk",
@@ -138,10 +146,7 @@ def pocd(board):
             (f"({UNFINISHED} - time()) {limited}", "Time to deadline", "s"),
             (f"({UNFINISHED} - {EXPECTED}) {limited}", "Slack", "s"),
         ],
-        (
-            "Open the job",
-            "/d/shed-job?var-namespace=${__data.fields.Namespace}&var-job=${__data.fields.Job}&${datasource:queryparam}&${__url_time_range}",
-        ),
+        ("Open the job", JOB_LINK),
     )
 
 
@@ -226,7 +231,9 @@ def dashboard():
         ],
     )
     deadlines(board)
+    deadlines_over_time(board)
     pocd(board)
+    most_at_risk(board)
     capacity(board)
     losers(board)
     return board

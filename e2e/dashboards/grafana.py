@@ -3,7 +3,9 @@
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 # Rows of the grid have 24 columns.
 COLUMNS = 24
-GREEN, ORANGE, RED, BLUE = "green", "orange", "red", "blue"
+# To the other dashboards, with the same time range.
+LINK = {"asDropdown": False, "includeVars": False, "keepTime": True, "tags": ["shed"], "title": "shed", "type": "dashboards"}
+GREEN, ORANGE, RED = "green", "orange", "red"
 
 
 def steps(base, *above):
@@ -173,7 +175,15 @@ class Dashboard:
             "calculate": bool(calculation),
             "cellGap": 1,
             "cellValues": {"unit": "short"},
-            "color": {"exponent": 0.5, "fill": "dark-orange", "mode": "scheme", "reverse": False, "scale": "exponential", "scheme": "Oranges", "steps": 64},
+            "color": {
+                "exponent": 0.5,
+                "fill": "dark-orange",
+                "mode": "scheme",
+                "reverse": False,
+                "scale": "exponential",
+                "scheme": "Oranges",
+                "steps": 64,
+            },
             "filterValues": {"le": 1e-9},
             "legend": {"show": True},
             "rowsFrame": {"layout": "auto"},
@@ -197,7 +207,7 @@ class Dashboard:
         self._heat(title, unit, description, part, None, {}, width)
 
     def table(self, title, unit, description, keys, columns, link, width=COLUMNS):
-        """One line per job. `keys` are (label, heading), `columns` (expression, heading, unit); the link is that of the last key."""
+        """One line per job. `keys` are (label, heading), `columns` (expression, heading, unit). The last key has the link."""
         headings = {f"Value #{chr(ord('A') + number)}": heading for number, (_, heading, _) in enumerate(columns)}
         names = {**dict(keys), **headings}
         overrides = [
@@ -231,7 +241,7 @@ class Dashboard:
             "description": self.description,
             "editable": True,
             "graphTooltip": 1,
-            "links": [{"asDropdown": False, "includeVars": False, "keepTime": True, "tags": ["shed"], "title": "shed", "type": "dashboards"}],
+            "links": [LINK],
             "panels": self.panels,
             "refresh": "30s",
             "schemaVersion": 39,

@@ -63,6 +63,9 @@ def leadership(board):
         f"max(shed_clock_uncertainty_seconds{CHOSEN} and on (job, instance) shed_leader{CHOSEN} == 1)",
         thresholds=steps(GREEN, (2, RED)),
     )
+
+
+def election(board):
     board.states(
         "Leader over time",
         "short",
@@ -110,6 +113,9 @@ def planner(board):
         (rate("shed_planning_decision_duration_seconds_count"), "passes"),
         min=0,
     )
+
+
+def faults(board):
     board.lines(
         "Planning faults",
         "cps",
@@ -175,6 +181,9 @@ def polls(board):
         (rate("shed_fence_requests_unanswered_total"), "no response"),
         min=0,
     )
+
+
+def pods(board):
     board.lines(
         "Pods refused",
         "cps",
@@ -228,6 +237,9 @@ def writes(board):
         thresholds=steps("transparent", (1048576, RED)),
         min=0,
     )
+
+
+def stored_state(board):
     board.lines(
         "Stored state: size",
         "bytes",
@@ -253,6 +265,9 @@ def writes(board):
         (rate("shed_state_unusable_total", "reason") + " > 0", "unusable: {{reason}}"),
         min=0,
     )
+
+
+def losses(board):
     board.lines(
         "Lost events and recordings",
         "cps",
@@ -312,8 +327,13 @@ def dashboard():
         span="now-6h",
     )
     leadership(board)
+    election(board)
     planner(board)
+    faults(board)
     polls(board)
+    pods(board)
     writes(board)
+    stored_state(board)
+    losses(board)
     processes(board)
     return board
