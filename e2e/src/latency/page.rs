@@ -112,7 +112,7 @@ fn head(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
          - **first pod**: from the complete answer to the create of a job, to the receipt of the create of its first pod.\n\
          - **clone**: from the moment at which the straggler is certain, to the receipt of the create of its clone.\n\n\
          **Certain** means: the longest usual duration has passed since the complete answer to the status patch that says \
-         Running. From then on, by the law that the job declares, the attempt can only be a straggler. \
+         Running. From then on, by the distribution that the job declares, the attempt can only be a straggler. \
          It does not mean that a clone pays: that depends on the deadline and on free slots. \
          shed may clone earlier, on an estimate from other attempts of the job and of earlier jobs. Such clones are \
          counted, and have no latency. It may also wait until its own estimate says that a clone pays.\n\
