@@ -78,7 +78,7 @@ pub fn page(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
     let _ = write!(
         text,
         "\n![p99 of each latency over the arrival rate of jobs]({CURVES})\n\n\
-         ![Histogram of each latency at the highest load below the limit]({HISTOGRAM})\n\n"
+         ![Histogram of each latency at the highest load below the limit, or else at the lowest]({HISTOGRAM})\n\n"
     );
     text.push_str(&clone_table(lines));
     text.push_str(&all_quantiles(lines));
