@@ -115,7 +115,7 @@ fn head(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
          Running. From then on, by the distribution that the job declares, the attempt can only be a straggler. \
          It does not mean that a clone pays: that depends on the deadline and on free slots. \
          shed may clone earlier, on an estimate from other attempts of the job and of earlier jobs. Such clones are \
-         counted, and have no latency. It may also wait until its own estimate says that a clone pays.\n\
+         counted, and have no latency. It may also wait until its own estimate says that a clone pays.\n\n\
          - **ledger to clone**: from the receipt of the last write of the job's ledger before a clone, which records it, to \
          the receipt of the clone's create. This is the part of the latency that no policy decides.\n\n\
          The bar holds below the load at which the p99 of writes exceeds {WRITE_LIMIT_MS} ms: there the p99 of kills is at most \
