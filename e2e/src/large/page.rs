@@ -102,7 +102,7 @@ fn wrong(lines: &Lines) -> String {
     }
 }
 
-/// Figures of which trouble has more.
+/// Figures that trouble increases.
 const METRICS: [(&str, fn(&Figures) -> f64); 6] = [
     ("wall time", |own| own.wall_seconds),
     ("attempts", |own| own.attempts as f64),

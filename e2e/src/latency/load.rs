@@ -1,4 +1,4 @@
-//! The load: jobs that arrive at a steady rate, each with stragglers by a law that it declares.
+//! The load: jobs that arrive at a steady rate, each with stragglers by a distribution that it declares.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -84,16 +84,16 @@ impl FromStr for Rate {
 #[must_use]
 pub fn job(index: u32) -> Value {
     let mut template = shell_or_fake("exit 0", LONGEST_MS, 0);
-    let mut law = vec![LONGEST_MS.to_string(); ONE_OF - 1];
-    law.push(STRAGGLER_MS.to_string());
-    template["metadata"]["annotations"][RUN_MS] = json!(law.join(" "));
+    let mut durations = vec![LONGEST_MS.to_string(); ONE_OF - 1];
+    durations.push(STRAGGLER_MS.to_string());
+    template["metadata"]["annotations"][RUN_MS] = json!(durations.join(" "));
     let usual = format!("{LONGEST_MS}ms");
     let spec = json!({
         "completions": TASKS,
         "deadline": {"within": DEADLINE},
         "onMiss": "Continue",
         "speculation": {"mode": "Enabled"},
-        // The declared law: so long takes what is no straggler.
+        // The declared distribution: the duration of every attempt that is no straggler.
         "expectedTaskDuration": {"p50": usual, "p90": usual},
         "template": template,
     });
