@@ -21,6 +21,7 @@ mod namespaces;
 mod planning;
 mod progress;
 mod reconciles;
+mod reference;
 mod slot_time;
 
 pub use attempts::{AttemptMetrics, WON};
@@ -30,6 +31,7 @@ pub use ledger::LedgerMetrics;
 pub use planning::PlanningMetrics;
 pub use progress::ProgressMetrics;
 pub use reconciles::ReconcileMetrics;
+pub use reference::reference;
 pub use slot_time::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics};
 
 /// Labels of a series of one job.
