@@ -6,12 +6,13 @@
 #   manifests/install.yaml                   from the chart
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
+#   docs/metrics.md                          from the metrics that the operator registers
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
 #
-# Environment: SHED, a built `shed` to print the CRD with; without it cargo
-# builds one.
+# Environment: SHED, a built `shed` to print the CRD and the metrics with;
+# without it cargo builds one.
 set -euo pipefail
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -32,8 +33,10 @@ trap 'rm -rf -- "$work"' EXIT
 
 if [ -n "${SHED-}" ]; then
     "$SHED" crds >"$work/crd.yaml"
+    "$SHED" metrics >"$work/metrics.md"
 else
     cargo run --quiet --locked --bin shed -- crds >"$work/crd.yaml"
+    cargo run --quiet --locked --bin shed -- metrics >"$work/metrics.md"
 fi
 
 # From a copy of the chart with the new CRD in it, so that --check writes nothing.
@@ -86,6 +89,7 @@ put "$work/crd.yaml" charts/shed/files/deadlinejobs.yaml
 put "$work/install.yaml" manifests/install.yaml
 put charts/shed/files/alerts.yaml manifests/alerts.yaml
 put "$work/README.md" charts/shed/README.md
+put "$work/metrics.md" docs/metrics.md
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2
