@@ -24,7 +24,7 @@ const DEADLINE: &str = "40s";
 const RATE_MAX: f64 = 100.0;
 
 /// An arrival rate of jobs.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(f64);
 
@@ -49,6 +49,12 @@ impl Rate {
 }
 
 impl Eq for Rate {}
+
+impl PartialOrd for Rate {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Ord for Rate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
