@@ -7,12 +7,13 @@
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
 #   charts/shed/files/dashboards/            from e2e/dashboards
+#   docs/metrics.md                          from the metrics that the operator registers
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
 #
-# Environment: SHED, a built `shed` to print the CRD with; without it cargo
-# builds one.
+# Environment: SHED, a built `shed` to print the CRD and the metrics with;
+# without it cargo builds one.
 set -euo pipefail
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -33,8 +34,10 @@ trap 'rm -rf -- "$work"' EXIT
 
 if [ -n "${SHED-}" ]; then
     "$SHED" crds >"$work/crd.yaml"
+    "$SHED" metrics >"$work/metrics.md"
 else
     cargo run --quiet --locked --bin shed -- crds >"$work/crd.yaml"
+    cargo run --quiet --locked --bin shed -- metrics >"$work/metrics.md"
 fi
 
 # From a copy of the chart with the new CRD in it, so that --check writes nothing.
@@ -91,6 +94,7 @@ put "$work/README.md" charts/shed/README.md
 for file in "$work"/dashboards/*; do
     put "$file" "charts/shed/files/dashboards/${file##*/}"
 done
+put "$work/metrics.md" docs/metrics.md
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2

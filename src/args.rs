@@ -80,6 +80,11 @@ pub struct OperatorArgs {
     /// Address of /healthz and /readyz for the kubelet's probes. Absent: only --http-address serves them.
     #[arg(long, env = "SHED_PROBE_ADDRESS", value_name = "ADDRESS")]
     pub probe_address: Option<std::net::SocketAddr>,
+    /// Unfinished jobs with metrics of their own: those most at risk. All jobs are in the histograms of their
+    /// namespaces.
+    #[arg(long, env = "SHED_METRICS_JOBS", default_value_t = 500, value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub metrics_jobs: u32,
     /// Record the planner's input and decisions in this folder, for `shed-sim replay`.
     #[arg(long, env = "SHED_RECORD", value_name = "DIR")]
     pub record: Option<std::path::PathBuf>,

@@ -1,4 +1,4 @@
-//! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`.
+//! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`, `shed metrics`.
 
 use std::num::NonZero;
 
@@ -11,6 +11,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
+use crate::metrics::{self, Metrics};
 
 /// Deadlines for Kubernetes batch jobs.
 #[derive(Debug, Parser)]
@@ -28,6 +29,8 @@ enum Command {
     Agent(AgentArgs),
     /// Print the CustomResourceDefinition.
     Crds,
+    /// Print the reference of the operator's metrics, in Markdown.
+    Metrics,
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,6 +70,10 @@ impl Args {
                     }
                     None => shed_agent::run_from_env(args.init_only),
                 }
+            }
+            Command::Metrics => {
+                print!("{}", metrics::reference(Metrics::new()?.listed()));
+                Ok(())
             }
             Command::Crds => {
                 print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);

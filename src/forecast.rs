@@ -1,6 +1,7 @@
 //! Estimates for running jobs from the outcomes of earlier jobs. They are stored for the next leader
 //! (`durable_state`).
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shed_core::estimate::forecast::{Calibration, Forecasts};
@@ -8,21 +9,46 @@ use shed_core::ids::JobKey;
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
 
+/// The moments whose predictions are scored: the first one of a job, and the first one after half of its time. As shares
+/// of the time to the deadline, with their labels.
+const SCORED: [(f64, &str); 2] = [(0.0, "0"), (0.5, "0.5")];
+
+/// A prediction whose outcome is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// The share of the job's time that had passed, as a label.
+    pub passed: &'static str,
+    /// The PoCD then.
+    pub pocd: f64,
+    /// The calibrated PoCD then, if there was one.
+    pub calibrated: Option<f64>,
+}
+
 /// Predictions and outcomes of jobs. The planner and the reconcilers fill the table.
 #[derive(Default)]
-pub struct ForecastTable(Mutex<Forecasts>);
+pub struct ForecastTable(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    forecasts: Forecasts,
+    /// Predictions of the unfinished jobs at the scored moments.
+    said: BTreeMap<JobKey, [Option<Scored>; SCORED.len()]>,
+}
 
 impl ForecastTable {
     /// A table that goes on from there.
     #[must_use]
     pub fn restored(calibration: &Calibration) -> Self {
-        Self(Mutex::new(Forecasts::restored(calibration)))
+        Self(Mutex::new(Table {
+            forecasts: Forecasts::restored(calibration),
+            said: BTreeMap::new(),
+        }))
     }
 
     /// What was learned from the jobs that have ended.
     #[must_use]
     pub fn calibration(&self) -> Calibration {
-        self.lock().calibration()
+        self.lock().forecasts.calibration()
     }
 
     /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
@@ -32,21 +58,80 @@ impl ForecastTable {
         let passed = now.since(job.submitted).seconds() / limit;
         // A deadline at the submission is over.
         let passed = if passed.is_finite() { passed } else { 1.0 };
-        self.lock().say(&job.tenant, &job.key, passed, pocd)
+        let mut table = self.lock();
+        let calibrated = table.forecasts.say(&job.tenant, &job.key, passed, pocd);
+        if passed < 1.0 {
+            let said = table.said.entry(job.key.clone()).or_default();
+            for (slot, (moment, label)) in said.iter_mut().zip(SCORED) {
+                if moment <= passed && slot.is_none() {
+                    *slot = Some(Scored {
+                        passed: label,
+                        pocd,
+                        calibrated,
+                    });
+                }
+            }
+        }
+        calibrated
     }
 
-    /// Whether the job was in time is known.
-    pub fn learn(&self, job: &Arc<str>, met: bool) {
-        self.lock().learn(&JobKey(Arc::clone(job)), met);
+    /// Whether the job was in time is known. Returns what was predicted, once per job.
+    pub fn learn(&self, job: &Arc<str>, met: bool) -> Vec<Scored> {
+        let key = JobKey(Arc::clone(job));
+        let mut table = self.lock();
+        table.forecasts.learn(&key, met);
+        let said = table.said.remove(&key);
+        said.into_iter().flatten().flatten().collect()
     }
 
     /// Forgets every job that is not there.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        self.lock().retain(|job| is_there(&job.0));
+        let mut table = self.lock();
+        table.forecasts.retain(|job| is_there(&job.0));
+        table.said.retain(|job, _| is_there(&job.0));
     }
 
     // A panic while the lock was held leaves at worst a job that is half noted.
-    fn lock(&self) -> MutexGuard<'_, Forecasts> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shed_core::fixtures::{job, world};
+
+    use super::*;
+
+    #[test]
+    fn the_first_prediction_of_each_moment_is_scored_once() {
+        let snapshot = world(0.0, 1, 8000).job(job("a").tasks(1)).build();
+        let mut job = snapshot.jobs[0].clone();
+        (job.submitted, job.deadline) = (Instant(0), Some(Instant(100_000)));
+        let table = ForecastTable::default();
+        for (at, pocd) in [(10, 0.9), (20, 0.8), (60, 0.6), (70, 0.5), (120, 0.0)] {
+            table.say(&job, Instant(at * 1000), pocd);
+        }
+        let uid = Arc::clone(&job.key.0);
+        let scored = |passed, pocd| Scored {
+            passed,
+            pocd,
+            calibrated: None,
+        };
+        assert_eq!(
+            table.learn(&uid, true),
+            [scored("0", 0.9), scored("0.5", 0.6)]
+        );
+        assert_eq!(table.learn(&uid, true), []);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_job_that_is_gone() {
+        let snapshot = world(0.0, 1, 8000).job(job("a").tasks(1)).build();
+        let job = &snapshot.jobs[0];
+        let table = ForecastTable::default();
+        table.say(job, job.submitted, 0.9);
+        table.retain(|_| false);
+        assert_eq!(table.learn(&job.key.0, true), []);
     }
 }

@@ -15,6 +15,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "fair_places",
             "forecast",
             "registrar",
+            "watch_age",
             "restore_guard",
             "api",
             "quarantine",

@@ -38,4 +38,5 @@ pub mod size;
 #[cfg(feature = "otel")]
 pub mod span_export;
 pub mod validate;
+pub mod watch_age;
 pub mod watchdog;

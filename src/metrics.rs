@@ -1,27 +1,38 @@
 //! Prometheus metrics. Label values come from `label()` functions or are the job's own name. The series of
 //! a job are removed with the job.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use prometheus::{Gauge, IntCounter, Registry, Result, TextEncoder};
+use shed_core::time::Instant;
 
 use crate::durable_state::metrics::StateMetrics;
 use crate::lease::metrics::LeaseMetrics;
 use crate::registrar::{Counters, Gauges, Listed, Registrar};
+use crate::watch_age::WatchAges;
 
 mod attempts;
+mod deadlines;
 pub mod disowned_reasons;
 pub mod dropped_reasons;
 mod jobs;
 mod ledger;
+mod namespaces;
 mod planning;
 mod progress;
 mod reconciles;
+mod reference;
+mod slot_time;
 
 pub use attempts::{AttemptMetrics, WON};
-pub use jobs::JobSeries;
+pub use deadlines::DeadlineMetrics;
+pub use jobs::{JobFigures, JobSeries, OWN_MAX};
 pub use ledger::LedgerMetrics;
 pub use planning::PlanningMetrics;
 pub use progress::ProgressMetrics;
 pub use reconciles::ReconcileMetrics;
+pub use reference::reference;
+pub use slot_time::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics};
 
 /// Labels of a series of one job.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,14 +47,16 @@ pub struct JobLabels {
 pub struct Metrics {
     registry: Registry,
     listed: Vec<Listed>,
-    /// Series of each unfinished job.
+    /// Series that show a state are written for each page, so pages are made one at a time.
+    page: Mutex<()>,
+    /// Series of unfinished jobs.
     pub jobs: JobSeries,
-    /// Jobs complete in time.
-    pub deadlines_met: IntCounter,
-    /// Jobs that missed their deadline.
-    pub deadlines_missed: IntCounter,
+    /// Deadlines met and missed, and predictions.
+    pub deadlines: DeadlineMetrics,
     /// Attempts.
     pub attempts: AttemptMetrics,
+    /// The time for which attempts held their slots.
+    pub slot_time: SlotTimeMetrics,
     /// Capacity that attempts hold, by resource.
     pub capacity_used: Gauges<2>,
     /// Capacity that attempts may use, by resource.
@@ -66,6 +79,10 @@ pub struct Metrics {
     pub clock_uncertainty: Gauge,
     /// How far the apiserver's clock is ahead of this machine's.
     pub clock_offset: Gauge,
+    /// When the apiserver last answered the watches.
+    pub watch_ages: Arc<WatchAges>,
+    watch_age: Gauges<1>,
+    build_info: Gauges<1>,
     /// The election.
     pub lease: LeaseMetrics,
     /// The stored state.
@@ -73,25 +90,28 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers everything.
+    /// Registers everything, with the default number of jobs that have series of their own.
+    ///
+    /// # Errors
+    /// See [`Metrics::with_jobs`].
+    pub fn new() -> Result<Self> {
+        Self::with_jobs(OWN_MAX)
+    }
+
+    /// Registers everything. About `jobs_max` jobs have series of their own.
     ///
     /// # Errors
     /// If two metrics have one name, or a name is invalid.
-    pub fn new() -> Result<Self> {
+    pub fn with_jobs(jobs_max: usize) -> Result<Self> {
         let mut registrar = Registrar::default();
         #[cfg(target_os = "linux")]
         registrar.process()?;
         let metrics = Self {
-            jobs: JobSeries::register(&mut registrar)?,
-            deadlines_met: registrar.counter(
-                "shed_deadlines_met_total",
-                "Jobs that met their deadline",
-            )?,
-            deadlines_missed: registrar.counter(
-                "shed_deadlines_missed_total",
-                "Jobs that missed their deadline",
-            )?,
+            page: Mutex::default(),
+            jobs: JobSeries::register(&mut registrar, jobs_max)?,
+            deadlines: DeadlineMetrics::register(&mut registrar)?,
             attempts: AttemptMetrics::register(&mut registrar)?,
+            slot_time: SlotTimeMetrics::register(&mut registrar)?,
             capacity_used: registrar.gauges(
                 "shed_capacity_used",
                 "Resources that attempts hold, in the unit of the label",
@@ -129,6 +149,18 @@ impl Metrics {
                 "shed_clock_offset_seconds",
                 "Apiserver's clock minus the operator's wall clock",
             )?,
+            watch_ages: Arc::default(),
+            watch_age: registrar.gauges(
+                "shed_watch_age_seconds",
+                "Time since the apiserver last answered the leader's watch of the resource. A healthy watch is answered \
+                 every minute",
+                ["resource"],
+            )?,
+            build_info: registrar.gauges(
+                "shed_build_info",
+                "1, with the version of the operator",
+                ["version"],
+            )?,
             lease: LeaseMetrics::register(&mut registrar)?,
             state: StateMetrics::register(&mut registrar)?,
             registry: Registry::default(),
@@ -137,6 +169,10 @@ impl Metrics {
         for reason in dropped_reasons::ALL {
             let _ = metrics.events_dropped.with([reason]);
         }
+        metrics
+            .build_info
+            .with([env!("CARGO_PKG_VERSION")])
+            .set(1.0);
         let (registry, listed) = registrar.finish();
         Ok(Self {
             registry,
@@ -151,12 +187,27 @@ impl Metrics {
         &self.listed
     }
 
-    /// The page that Prometheus scrapes.
+    /// The page that Prometheus scrapes, at that time by the apiserver's clock.
     ///
     /// # Errors
     /// If the text can't be written, which a `String` never refuses.
-    pub fn page(&self) -> Result<String> {
+    pub fn page_at(&self, now: Instant) -> Result<String> {
+        let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        self.jobs.show(now);
+        self.watch_age.clear();
+        for (resource, seconds) in self.watch_ages.seconds() {
+            self.watch_age.with([&resource]).set(seconds);
+        }
         TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+
+    /// The page at any time.
+    ///
+    /// # Errors
+    /// See [`Metrics::page_at`].
+    #[cfg(test)]
+    pub fn page(&self) -> Result<String> {
+        self.page_at(Instant(0))
     }
 
     /// Drops the series of a job that has ended or is gone.
@@ -169,6 +220,7 @@ impl Metrics {
         self.jobs.clear();
         self.capacity_used.clear();
         self.capacity_usable.clear();
+        self.watch_ages.clear();
         self.reconciles.forget_jobs();
     }
 }

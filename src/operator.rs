@@ -46,6 +46,7 @@ use crate::reconcile::{self, companions};
 use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::Served;
+use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{durable_state, fence, planner, progress, recording, restore_check, server};
 
@@ -83,7 +84,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let config = configuration(&identity).await?;
     let place = args.lease.place(&config.default_namespace)?;
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
-    let metrics = Arc::new(Metrics::new().context("metrics")?);
+    let metrics = Arc::new(Metrics::with_jobs(args.metrics_jobs as usize).context("metrics")?);
     let standing = Arc::new(Standing::default());
     let clock = Clock::new();
     let polls = watched_polls(&config, &clock)?;
@@ -241,7 +242,8 @@ async fn act(
         writes,
         doubt: Arc::clone(&doubt),
     };
-    let client = client(&setup.config, &clock, &term)?;
+    let watches = WatchAgeLayer(Arc::clone(&setup.metrics.watch_ages));
+    let client = client(&setup.config, &clock, &term, watches)?;
     let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let (calm, calm_jobs) = mpsc::unbounded_channel();
@@ -406,10 +408,16 @@ fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
 }
 
 /// A client for one term: a write of it must pass the term's gate, and there must be no doubt.
-fn client(config: &Config, clock: &Arc<Clock>, term: &Term) -> Result<Client, kube::Error> {
+fn client(
+    config: &Config,
+    clock: &Arc<Clock>,
+    term: &Term,
+    watches: WatchAgeLayer,
+) -> Result<Client, kube::Error> {
     let builder = ClientBuilder::try_from(config.clone())?;
     Ok(builder
         .with_layer(&ClockLayer(Arc::clone(clock)))
+        .with_layer(&watches)
         .with_layer(&DoubtLayer(Arc::clone(&term.doubt)))
         .with_layer(&FenceLayer(Arc::clone(&term.writes)))
         .build())

@@ -111,7 +111,7 @@ fn health(served: Served) -> Router {
 
 async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     served.show_clock();
-    match served.metrics.page() {
+    match served.metrics.page_at(served.clock.now()) {
         Ok(page) => {
             let content_type = [(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)];
             (StatusCode::OK, content_type, page)

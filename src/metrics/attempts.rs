@@ -1,6 +1,6 @@
 //! Metrics of attempts: launches, ends, stops, clones, commit grants, refused pods.
 
-use prometheus::{IntCounter, Result};
+use prometheus::{Histogram, IntCounter, Result, exponential_buckets};
 use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
@@ -57,6 +57,8 @@ pub struct AttemptMetrics {
     pub ended: Counters<2>,
     /// Attempts stopped, by rule.
     pub kills: Counters<1>,
+    /// Time from the observation that an attempt must stop to the answer to its delete.
+    pub stop_seconds: Histogram,
     /// Tasks won by a clone.
     pub clone_wins: IntCounter,
     /// Clones that the policy requested and did not get, by reason.
@@ -93,6 +95,12 @@ impl AttemptMetrics {
                 "shed_attempts_stopped_total",
                 "Attempts that shed stopped, by rule",
                 ["reason"],
+            )?,
+            stop_seconds: registrar.histogram(
+                "shed_attempt_stop_duration_seconds",
+                "Time from the observation that attempts must stop to the apiserver's answers to their deletes",
+                // 1 ms to about 33 s.
+                &exponential_buckets(0.001, 2.0, 16)?,
             )?,
             clone_wins: registrar.counter("shed_clone_wins_total", "Tasks won by a clone")?,
             clones_refused: registrar.counters(

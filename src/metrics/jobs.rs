@@ -1,39 +1,123 @@
-//! Series of each unfinished job.
+//! Series of unfinished jobs. The jobs most at risk have series of their own, so that the number of series is
+//! bounded; all jobs are in the histograms of their namespaces. Both show the state at the moment of the scrape.
 
-use prometheus::Result;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use prometheus::{IntGauge, Result};
+use shed_core::time::{Instant, Span};
 
 use super::JobLabels;
+use super::namespaces::NamespaceSeries;
 use crate::registrar::{Gauges, Registrar};
 
-/// Series of each unfinished job, by namespace and name.
-pub struct JobSeries {
+/// Jobs with series of their own, unless a flag says otherwise.
+pub const OWN_MAX: usize = 500;
+
+/// What a job's series show. An absent figure is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JobFigures {
     /// Its PoCD.
-    pub pocd: Gauges<2>,
+    pub pocd: Option<f64>,
     /// Its calibrated PoCD.
-    pub forecast: Gauges<2>,
+    pub calibrated: Option<f64>,
     /// Its deadline.
-    pub deadline: Gauges<2>,
+    pub deadline: Option<Instant>,
     /// The earliest deadline that reaches its target PoCD, from the last estimate.
-    pub earliest: Gauges<2>,
+    pub earliest: Option<Instant>,
     /// Its expected completion.
-    pub expected: Gauges<2>,
+    pub expected: Option<Instant>,
+}
+
+impl JobFigures {
+    /// The time from the expected completion to the deadline.
+    #[must_use]
+    pub fn slack(&self) -> Option<Span> {
+        Some(self.deadline?.since(self.expected?))
+    }
+
+    /// Takes over what is known now.
+    fn update(&mut self, now: &Self) {
+        self.pocd = now.pocd.or(self.pocd);
+        self.calibrated = now.calibrated.or(self.calibrated);
+        self.deadline = now.deadline.or(self.deadline);
+        self.earliest = now.earliest.or(self.earliest);
+        self.expected = now.expected.or(self.expected);
+    }
+
+    /// Whether the job is more at risk than another: less likely to be in time, or else due earlier.
+    fn compare_risk(&self, other: &Self) -> std::cmp::Ordering {
+        let chance = |job: &Self| job.calibrated.or(job.pocd).unwrap_or(1.0);
+        let due = |job: &Self| job.deadline.map_or(i64::MAX, |deadline| deadline.0);
+        let by_chance = chance(self).total_cmp(&chance(other));
+        by_chance.then_with(|| due(self).cmp(&due(other)))
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    jobs: BTreeMap<JobLabels, JobFigures>,
+    /// Jobs with series of their own at the last scrape.
+    shown: BTreeSet<JobLabels>,
+}
+
+impl Table {
+    /// The jobs with series of their own: the `max` most at risk. A job that had series before keeps them up to a tenth
+    /// beyond that, so that few series come and go.
+    fn choose(&self, max: usize) -> BTreeSet<JobLabels> {
+        let mut ranked: Vec<_> = self.jobs.iter().collect();
+        ranked.sort_by(|(_, a), (_, b)| a.compare_risk(b));
+        let kept = ranked.iter().take(max.saturating_add(max / 10));
+        let is_chosen = |(rank, (job, _)): &(usize, &(&JobLabels, &JobFigures))| {
+            *rank < max || self.shown.contains(*job)
+        };
+        let chosen = kept.enumerate().filter(is_chosen);
+        chosen.map(|(_, (job, _))| (*job).clone()).collect()
+    }
+}
+
+/// Series of unfinished jobs.
+pub struct JobSeries {
+    table: Mutex<Table>,
+    own_max: usize,
+    unfinished: IntGauge,
+    pocd: Gauges<2>,
+    calibrated: Gauges<2>,
+    slack: Gauges<2>,
+    deadline: Gauges<2>,
+    earliest: Gauges<2>,
+    expected: Gauges<2>,
+    namespaces: NamespaceSeries,
 }
 
 impl JobSeries {
-    /// Registers everything.
+    /// Registers everything; at most about `own_max` jobs have series of their own.
     ///
     /// # Errors
     /// See [`Registrar::counter`].
-    pub fn register(registrar: &mut Registrar) -> Result<Self> {
+    pub fn register(registrar: &mut Registrar, own_max: usize) -> Result<Self> {
+        let unfinished = registrar.count(
+            "shed_jobs_unfinished",
+            "Unfinished jobs, with and without series of their own",
+        )?;
+        let namespaces = NamespaceSeries::register(registrar)?;
         let mut gauges = |name, help| registrar.gauges(name, help, ["job_namespace", "job_name"]);
         Ok(Self {
+            table: Mutex::default(),
+            own_max,
+            unfinished,
+            namespaces,
             pocd: gauges(
                 "shed_job_pocd",
-                "Probability of completion before the deadline, from 0 to 1",
+                "Probability of completion before the deadline, from 0 to 1, of the jobs most at risk",
             )?,
-            forecast: gauges(
+            calibrated: gauges(
                 "shed_job_pocd_calibrated",
                 "Calibrated PoCD: share of past jobs with a similar prediction that met their deadline",
+            )?,
+            slack: gauges(
+                "shed_job_slack_seconds",
+                "Deadline minus expected completion; negative if the job is expected to be late",
             )?,
             deadline: gauges(
                 "shed_job_deadline_timestamp_seconds",
@@ -50,27 +134,175 @@ impl JobSeries {
         })
     }
 
-    fn all(&self) -> [&Gauges<2>; 5] {
-        [
-            &self.pocd,
-            &self.forecast,
-            &self.deadline,
-            &self.earliest,
-            &self.expected,
-        ]
+    /// Takes over what a pass found about a job.
+    pub fn set(&self, job: &JobLabels, figures: &JobFigures) {
+        let mut table = self.lock();
+        match table.jobs.get_mut(job) {
+            Some(known) => known.update(figures),
+            None => drop(table.jobs.insert(job.clone(), *figures)),
+        }
     }
 
-    /// Drops the series of a job that has ended or is gone.
+    /// Drops a job that has ended or is gone.
     pub fn forget(&self, job: &JobLabels) {
-        for family in self.all() {
-            family.remove([&job.job_namespace, &job.job_name]);
-        }
+        self.lock().jobs.remove(job);
     }
 
     /// Drops all: another replica shows them now.
     pub fn clear(&self) {
-        for family in self.all() {
+        *self.lock() = Table::default();
+    }
+
+    /// Writes the series as they are now.
+    pub fn show(&self, now: Instant) {
+        let mut table = self.lock();
+        table.shown = table.choose(self.own_max);
+        self.unfinished
+            .set(i64::try_from(table.jobs.len()).unwrap_or(i64::MAX));
+        self.clear_own();
+        for job in &table.shown {
+            if let Some(figures) = table.jobs.get(job) {
+                self.show_own(job, figures);
+            }
+        }
+        let jobs = table.jobs.iter();
+        self.namespaces.show(
+            jobs.map(|(job, figures)| (&*job.job_namespace, figures)),
+            now,
+        );
+    }
+
+    fn show_own(&self, job: &JobLabels, figures: &JobFigures) {
+        let at = |instant: Option<Instant>| instant.map(|at| at.0 as f64 / 1000.0);
+        for (family, value) in [
+            (&self.pocd, figures.pocd),
+            (&self.calibrated, figures.calibrated),
+            (&self.slack, figures.slack().map(Span::seconds)),
+            (&self.deadline, at(figures.deadline)),
+            (&self.earliest, at(figures.earliest)),
+            (&self.expected, at(figures.expected)),
+        ] {
+            if let Some(value) = value {
+                family.with([&job.job_namespace, &job.job_name]).set(value);
+            }
+        }
+    }
+
+    fn clear_own(&self) {
+        for family in [
+            &self.pocd,
+            &self.calibrated,
+            &self.slack,
+            &self.deadline,
+            &self.earliest,
+            &self.expected,
+        ] {
             family.clear();
         }
+    }
+
+    // A panic while the lock was held leaves whole entries.
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::metrics::tests::labels;
+
+    fn at(seconds: i64) -> Option<Instant> {
+        Some(Instant(seconds * 1000))
+    }
+
+    fn chance(pocd: f64) -> JobFigures {
+        JobFigures {
+            pocd: Some(pocd),
+            deadline: at(100),
+            ..JobFigures::default()
+        }
+    }
+
+    /// The jobs with a series of their own for the PoCD.
+    fn shown(metrics: &Metrics) -> Vec<String> {
+        let page = metrics.page_at(Instant(0)).unwrap();
+        let lines = page
+            .lines()
+            .filter(|line| line.starts_with("shed_job_pocd{"));
+        let name = |line: &str| line.split('"').nth(1).unwrap().to_owned();
+        lines.map(name).collect()
+    }
+
+    #[test]
+    fn a_job_shows_what_is_known_of_it() {
+        let metrics = Metrics::new().unwrap();
+        let job = labels("team", "count");
+        let known = JobFigures {
+            pocd: Some(0.97),
+            calibrated: Some(0.9),
+            deadline: at(1000),
+            earliest: at(800),
+            expected: at(900),
+        };
+        metrics.jobs.set(&job, &known);
+        // A later pass does not estimate everything again.
+        metrics.jobs.set(&job, &chance(0.98));
+        let page = metrics.page_at(Instant(500_000)).unwrap();
+        for line in [
+            r#"shed_job_pocd{job_name="count",job_namespace="team"} 0.98"#,
+            r#"shed_job_pocd_calibrated{job_name="count",job_namespace="team"} 0.9"#,
+            r#"shed_job_slack_seconds{job_name="count",job_namespace="team"} -800"#,
+            r#"shed_job_deadline_timestamp_seconds{job_name="count",job_namespace="team"} 100"#,
+            r#"shed_job_earliest_feasible_deadline_timestamp_seconds{job_name="count",job_namespace="team"} 800"#,
+            r#"shed_job_expected_completion_timestamp_seconds{job_name="count",job_namespace="team"} 900"#,
+            "shed_jobs_unfinished 1",
+        ] {
+            assert!(page.contains(line), "{line}\n{page}");
+        }
+        metrics.jobs.forget(&job);
+        let page = metrics.page_at(Instant(0)).unwrap();
+        assert!(!page.contains("count\""), "{page}");
+        assert!(page.contains("shed_jobs_unfinished 0"));
+    }
+
+    #[test]
+    fn the_jobs_most_at_risk_are_shown_and_stay_for_a_while() {
+        let metrics = Metrics::with_jobs(10).unwrap();
+        let name = |number: usize| labels("team", &format!("job-{number:02}"));
+        for number in 0..30 {
+            metrics
+                .jobs
+                .set(&name(number), &chance(0.5 + number as f64 / 100.0));
+        }
+        let first: Vec<_> = (0..10).map(|number| name(number).job_name).collect();
+        assert_eq!(shown(&metrics), first);
+        // Job 20 becomes the riskiest. Job 9 is now the 11th, within a tenth of the limit.
+        metrics.jobs.set(&name(20), &chance(0.1));
+        let with_20: Vec<_> = first.iter().cloned().chain(["job-20".to_owned()]).collect();
+        assert_eq!(shown(&metrics), with_20);
+        // One more, and job 9 is the 12th.
+        metrics.jobs.set(&name(21), &chance(0.1));
+        let later: Vec<_> = (0..9)
+            .chain([20, 21])
+            .map(|number| name(number).job_name)
+            .collect();
+        assert_eq!(shown(&metrics), later);
+        // Job 10 was not shown, so it does not enter at the 11th place.
+        metrics.jobs.forget(&name(0));
+        metrics.jobs.forget(&name(1));
+        assert_eq!(shown(&metrics).len(), 10);
+        assert!(shown(&metrics).contains(&"job-09".to_owned()));
+    }
+
+    #[test]
+    fn a_job_without_a_figure_is_the_least_at_risk() {
+        let metrics = Metrics::with_jobs(1).unwrap();
+        metrics
+            .jobs
+            .set(&labels("a", "unknown"), &JobFigures::default());
+        metrics.jobs.set(&labels("b", "likely"), &chance(1.0));
+        assert_eq!(shown(&metrics), ["likely"]);
     }
 }

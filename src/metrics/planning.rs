@@ -6,6 +6,8 @@ use crate::registrar::{Counters, Registrar};
 
 /// Metrics of planning passes.
 pub struct PlanningMetrics {
+    /// Time of one whole pass.
+    pub pass_seconds: Histogram,
     /// Time of one decision.
     pub decide_seconds: Histogram,
     /// Slices that `plan_check` refused, by rule.
@@ -24,12 +26,18 @@ impl PlanningMetrics {
     /// # Errors
     /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
+        // 10 µs to about 5 s.
+        let buckets = exponential_buckets(1e-5, 3.0, 13)?;
         Ok(Self {
+            pass_seconds: registrar.histogram(
+                "shed_planning_pass_duration_seconds",
+                "Duration of one planning pass: observe, decide, check and publish",
+                &buckets,
+            )?,
             decide_seconds: registrar.histogram(
                 "shed_planning_decision_duration_seconds",
                 "Duration of the decision in one planning pass",
-                // 10 µs to about 5 s.
-                &exponential_buckets(1e-5, 3.0, 13)?,
+                &buckets,
             )?,
             refused: registrar.counters(
                 "shed_plan_check_refusals_total",

@@ -1,6 +1,6 @@
 //! Metrics of progress polls.
 
-use prometheus::{Gauge, IntCounter, Result};
+use prometheus::{Gauge, Histogram, IntCounter, Result, exponential_buckets};
 use shed_agent::ReportError;
 
 use crate::registrar::{Counters, Registrar};
@@ -24,6 +24,8 @@ pub struct ProgressMetrics {
     pub refused: Counters<1>,
     /// Progress polls.
     pub polls: IntCounter,
+    /// Time of one poll.
+    pub poll_seconds: Histogram,
     /// Longest delay of a due progress poll.
     pub delay: Gauge,
     /// Progress polls without a valid response.
@@ -43,6 +45,12 @@ impl ProgressMetrics {
                 ["reason"],
             )?,
             polls: registrar.counter("shed_progress_polls_total", "Progress polls")?,
+            poll_seconds: registrar.histogram(
+                "shed_progress_poll_duration_seconds",
+                "Duration of progress polls, those without a response included",
+                // 0.5 ms to about 1 s.
+                &exponential_buckets(0.0005, 2.0, 12)?,
+            )?,
             delay: registrar.gauge(
                 "shed_progress_poll_delay_seconds",
                 "Longest delay of a due progress poll that waits for the poll budget",

@@ -7,12 +7,37 @@ use crate::registrar::{Counters, Registrar};
 
 const CRASHES: [Failure; 3] = [Failure::Panicked, Failure::Overran, Failure::Stuck];
 
+/// A gauge of what is in progress.
+pub struct InProgress(IntGauge);
+
+impl InProgress {
+    /// Counts one more, until the returned value is dropped.
+    #[must_use]
+    pub fn enter(&self) -> Entered {
+        self.0.inc();
+        Entered(self.0.clone())
+    }
+}
+
+/// Something in progress.
+pub struct Entered(IntGauge);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 /// Metrics of reconciles that failed, and of jobs that are not reconciled.
 pub struct ReconcileMetrics {
     /// Reconciles that failed and are tried again, by step.
     pub errors: Counters<1>,
     /// Reconciles that panicked, overran their time or did not end, by reason.
     pub crashes: Counters<1>,
+    /// Reconciles that wait for a place of their namespace.
+    pub waiting: InProgress,
+    /// Reconciles that run.
+    pub running: InProgress,
     /// Jobs that are not reconciled for a while, after such a failure.
     pub quarantined: IntGauge,
     /// Jobs that can't be read and are left alone.
@@ -38,6 +63,13 @@ impl ReconcileMetrics {
                 "Reconciles that panicked, timed out or got stuck; each quarantines its job",
                 ["reason"],
             )?,
+            waiting: InProgress(registrar.count(
+                "shed_reconciles_waiting",
+                "Jobs that wait for one of the reconciles that may run at a time",
+            )?),
+            running: InProgress(
+                registrar.count("shed_reconciles_running", "Reconciles that run now")?,
+            ),
             quarantined: registrar.count(
                 "shed_jobs_quarantined",
                 "Jobs whose reconciles are paused after a panic, a timeout or a stuck step",

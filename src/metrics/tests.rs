@@ -11,18 +11,11 @@ pub(super) fn labels(namespace: &str, name: &str) -> JobLabels {
 }
 
 #[test]
-fn series_of_a_job_go_with_the_job() {
+fn the_page_has_the_build_and_the_ages_of_the_watches() {
     let metrics = Metrics::new().unwrap();
-    metrics.jobs.pocd.with(["team", "count"]).set(0.97);
-    metrics.deadlines_met.inc();
     let page = metrics.page().unwrap();
-    assert!(
-        page.contains(r#"shed_job_pocd{job_name="count",job_namespace="team"} 0.97"#),
-        "{page}"
-    );
-    assert!(page.contains("shed_deadlines_met_total 1"));
-    metrics.forget_job(&labels("team", "count"));
-    assert!(!metrics.page().unwrap().contains("job_name=\"count\""));
+    assert!(page.contains("shed_build_info{version=\""), "{page}");
+    assert!(!page.contains("shed_watch_age_seconds{"));
 }
 
 /// The rules of `promtool check metrics`, and labels that a scrape sets itself.

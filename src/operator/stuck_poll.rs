@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use crate::clock::Clock;
 use crate::quarantine::note::put;
 use crate::quarantine::{Crash, Subject};
+use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{Stuck, Term};
 
 /// The exit code: 1 is any error, 2 a wrong command line, 101 a panic.
@@ -27,7 +28,9 @@ pub fn end(config: &Config, clock: &Arc<Clock>, stuck: &Stuck) {
         thread::sleep(END_MAX);
         std::process::exit(EXIT_CODE);
     });
-    note_and_log(stuck, clock, || super::client(config, clock, &stuck.term));
+    note_and_log(stuck, clock, || {
+        super::client(config, clock, &stuck.term, WatchAgeLayer(Arc::default()))
+    });
     std::process::exit(EXIT_CODE);
 }
 

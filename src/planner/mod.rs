@@ -33,7 +33,7 @@ use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::context::feasibility::Told;
-use crate::metrics::{JobLabels, Metrics};
+use crate::metrics::{JobFigures, JobLabels, Metrics};
 use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
@@ -99,6 +99,7 @@ impl Passes {
     fn pass(&mut self) -> Duration {
         let _pass = debug_span!("planning_pass").entered();
         let context = Arc::clone(&self.context);
+        let _timer = context.metrics.planning.pass_seconds.start_timer();
         // observe (no client required)
         let observe = debug_span!("observe");
         let view = observe.in_scope(|| observation::view_after(&context, &mut self.known));
@@ -392,24 +393,15 @@ fn export_job(
     facts: &JobSnapshot,
     labels: &JobLabels,
 ) {
-    let jobs = &context.metrics.jobs;
-    let job = [&*labels.job_namespace, &*labels.job_name];
-    if let Some(pocd) = report.pocd_after {
-        jobs.pocd.with(job).set(pocd);
-        if let Some(forecast) = context.forecasts.say(facts, now, pocd) {
-            jobs.forecast.with(job).set(forecast);
-        }
-    }
-    let earliest = report.feasibility.and_then(|figures| figures.earliest);
-    for (gauge, at) in [
-        (&jobs.expected, report.estimated_completion),
-        (&jobs.earliest, earliest),
-        (&jobs.deadline, facts.deadline),
-    ] {
-        if let Some(at) = at {
-            gauge.with(job).set(at.0 as f64 / 1000.0);
-        }
-    }
+    let pocd = report.pocd_after;
+    let figures = JobFigures {
+        pocd,
+        calibrated: pocd.and_then(|pocd| context.forecasts.say(facts, now, pocd)),
+        deadline: facts.deadline,
+        earliest: report.feasibility.and_then(|figures| figures.earliest),
+        expected: report.estimated_completion,
+    };
+    context.metrics.jobs.set(labels, &figures);
 }
 
 /// Resource, unit and amount; Prometheus wants base units: cores, not milli-cores.

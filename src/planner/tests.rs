@@ -59,6 +59,9 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
     let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     let first = timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     assert_eq!(first.unwrap().name, "count");
+    let planning = &process.context.shared.metrics.planning;
+    assert_eq!(planning.pass_seconds.get_sample_count(), 1);
+    assert_eq!(planning.decide_seconds.get_sample_count(), 1);
     process.context.shared.stores.changed.notify_one();
     sleep(A_WHILE).await;
     assert!(jobs.try_recv().is_err(), "the slice is not carried out yet");

@@ -80,7 +80,9 @@ pub async fn run(
 
 impl Poller {
     async fn exchange(self: Arc<Self>, (question, place): Asking) {
+        let timer = self.metrics.progress.poll_seconds.start_timer();
         let Reply { answer, stop } = request::ask(&self.client, &question).await;
+        timer.observe_duration();
         // The division may be of a ledger that was undone.
         let telling = request::tell(&self.client, &question, &self.key, stop.as_ref());
         if self.doubt.unless_arisen(telling).await == Some(true) {

@@ -28,8 +28,8 @@ use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::record::{can_merge, record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{
-    Error, backoff, events, fence, live_read, mirror, quarantine, range, unanswered_writes,
-    volumes, wake,
+    Error, backoff, events, fence, live_read, mirror, quarantine, range, slot_time,
+    unanswered_writes, volumes, wake,
 };
 use crate::validate::{self, ValidatedJob};
 use crate::watchdog::isolation;
@@ -74,7 +74,11 @@ where
         return Ok(Wake::await_change());
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
+    let reconciles = &context.shared.metrics.reconciles;
+    let waiting = reconciles.waiting.enter();
     let _place = context.passes.acquire(&namespace.into()).await;
+    drop(waiting);
+    let _running = reconciles.running.enter();
     // The memory may be of a future that was undone.
     context.doubt.settled().await;
     if let Some(wake) = quarantine::hold(&context, &watched).await? {
@@ -202,6 +206,8 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
 /// Records and announces the results of a step, once it is durable.
 fn announce(context: &ReconcileContext, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(&context.shared, &pass.facts, &step.notices);
+    let slots = &context.shared.metrics.slot_time;
+    slot_time::measure(slots, &pass.facts, &step.notices, pass.view.now);
     let (job, notices) = (&pass.view.job, &step.notices);
     events::announce(context, recorded, job, &step.ledger, notices);
 }

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::EventType;
 use shed_core::snapshot::Resume;
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 mod write;
 
@@ -16,6 +16,7 @@ pub(super) use write::note_answer;
 use write::write_status;
 
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, reason};
+use crate::clock;
 use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
 use crate::context::backoff::Blocked;
@@ -288,12 +289,21 @@ pub(super) fn announce(
         announce_verdict(context, written, new, verdict);
     }
     let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
+    if let Some(left) = slack(new).filter(|_| turned_true(api::COMPLETE)) {
+        context.shared.metrics.deadlines.completed(left.seconds());
+    }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
         context.shared.metrics.forget_job(&JobLabels {
             job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
             job_name: written.metadata.name.clone().unwrap_or_default(),
         });
     }
+}
+
+/// The time from a job's completion to its deadline; negative if it was late.
+fn slack(status: &DeadlineJobStatus) -> Option<Span> {
+    let (deadline, completed) = (status.deadline.as_ref()?, status.completion_time.as_ref()?);
+    Some(clock::instant(deadline).since(clock::instant(completed)))
 }
 
 fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
@@ -358,14 +368,15 @@ fn announce_verdict(
         let note = message_if_true(new, reason).unwrap_or_default().to_owned();
         events::publish(context, written, EventType::Warning, reason, note);
     }
-    let counter = match verdict {
-        DeadlineVerdict::Met => &context.shared.metrics.deadlines_met,
-        DeadlineVerdict::Missed => &context.shared.metrics.deadlines_missed,
-    };
-    counter.inc();
+    let deadlines = &context.shared.metrics.deadlines;
+    match verdict {
+        DeadlineVerdict::Met => deadlines.met.inc(),
+        DeadlineVerdict::Missed => deadlines.missed.inc(),
+    }
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
     let met = verdict == DeadlineVerdict::Met;
-    context.shared.forecasts.learn(&uid, met);
+    let predictions = context.shared.forecasts.learn(&uid, met);
+    deadlines.score(&predictions, met);
 }
 
 /// A specification that can't be carried out fails the job at once, without a pod.

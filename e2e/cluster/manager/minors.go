@@ -9,7 +9,7 @@ import (
 const versionVariable = "SHED_KUBERNETES"
 
 // defaultVersion is the minor that is started when the variable is not set.
-const defaultVersion = "1.34.4"
+const defaultVersion = "1.37.2"
 
 // minor is one Kubernetes version that this program builds and starts. What
 // differs between minors stands here and in the modules that `cluster modules`

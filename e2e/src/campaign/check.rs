@@ -1,6 +1,7 @@
 //! Invariants of every state of a history. The letters are those of docs/faults.md.
 
 mod batch;
+mod held;
 mod size;
 mod waits;
 
@@ -159,12 +160,6 @@ impl Replay {
     /// All objects were deleted, so that none may be left at the end.
     pub fn all_deleted(&mut self) {
         self.known.emptied = true;
-    }
-
-    /// Attempts that take capacity.
-    #[must_use]
-    pub fn live(&self) -> usize {
-        self.live.len()
     }
 
     /// The next state.
@@ -467,57 +462,6 @@ impl Replay {
                 pod.name_any()
             )
         });
-    }
-
-    /// Takes note of whether a pod takes capacity, as one does that is ending but not gone.
-    fn holding(&mut self, pod: &Pod) {
-        let uid = pod.uid().unwrap_or_default();
-        let Some(attempt) = id(pod) else {
-            self.live.remove(&uid);
-            return;
-        };
-        self.pods_of
-            .entry(attempt.0.clone())
-            .or_default()
-            .insert(uid.clone());
-        if holds(pod) && !self.can_not_be_placed(pod) {
-            self.live.insert(uid);
-        } else {
-            self.live.remove(&uid);
-        }
-        self.held(&attempt.0);
-    }
-
-    /// Every pod of a job that runs is in the job's ledger.
-    fn held(&mut self, job: &str) {
-        let pods = self.pods_of.get(job).into_iter().flatten();
-        let unknown = pods.filter_map(|uid| self.pods.get(uid)).find(|pod| {
-            let Some(attempt) = id(pod).filter(|_| holds(pod)) else {
-                return false;
-            };
-            !self.fails_by_deletion(&attempt.0, pod)
-                && self.ledger_of(&attempt.0).is_some()
-                && self.entry(&attempt).is_none()
-        });
-        if let Some(name) = unknown.map(ResourceExt::name_any) {
-            self.demand(false, || format!("I2: {name} runs and no ledger says so"));
-        }
-    }
-
-    fn pod_gone(&mut self, pod: &Pod) {
-        let uid = pod.uid().unwrap_or_default();
-        self.pods.remove(&uid);
-        self.live.remove(&uid);
-        if let Some((job, ..)) = id(pod)
-            && let Some(pods) = self.pods_of.get_mut(&job)
-        {
-            pods.remove(&uid);
-        }
-    }
-
-    fn can_not_be_placed(&self, pod: &Pod) -> bool {
-        let job = pod.labels().get(api::LABEL_JOB_NAME);
-        node_of(pod).is_none() && job.is_some_and(|job| self.known.troubled.contains(job))
     }
 
     /// Ends the history: all violations, in words.

@@ -2,6 +2,7 @@
 //! that many run side by side in one cluster; it plays the kubelet's part of how an attempt
 //! fares; and at its point it strikes. The operator is the shipped binary and notices nothing.
 
+mod about;
 mod call;
 mod scope;
 mod watches;
@@ -28,7 +29,8 @@ use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::call::{Call, Watched};
+use self::about::About;
+use self::call::Call;
 pub use self::scope::Scope;
 use self::webhook::Instead;
 use super::fault::{Fault, Point, draw};
@@ -468,31 +470,6 @@ impl Shared {
                 None,
             ),
         })
-    }
-}
-
-/// The facts of a call that its response depends on.
-struct About {
-    words: String,
-    is_write: bool,
-    watched: Option<Watched>,
-    mirrors: bool,
-    records: bool,
-    is_wide: bool,
-    creates_for: Option<String>,
-}
-
-impl About {
-    fn of(call: &Call) -> Self {
-        Self {
-            words: call.words(),
-            is_write: call.is_write(),
-            watched: call.watched(),
-            mirrors: call.mirrors(),
-            records: call.records(),
-            is_wide: call.is_wide(),
-            creates_for: call.creates_for().map(str::to_owned),
-        }
     }
 }
 

@@ -102,8 +102,11 @@ fn wrong(lines: &Lines) -> String {
     }
 }
 
-/// Figures of which trouble has more.
-const METRICS: [(&str, fn(&Figures) -> f64); 6] = [
+/// A figure's name and where it comes from.
+type Metric = (&'static str, fn(&Figures) -> f64);
+
+/// Figures that trouble increases.
+const METRICS: [Metric; 6] = [
     ("wall time", |own| own.wall_seconds),
     ("attempts", |own| own.attempts as f64),
     ("requests", |own| own.requests as f64),

@@ -43,13 +43,13 @@ pub fn curves(lines: &BTreeMap<Rate, Line>) -> Result<Option<String>> {
     drawn.map(Some).map_err(|error| anyhow!("{error}"))
 }
 
-/// The histogram at the highest load below the limit as SVG; absent without one.
+/// The histogram as SVG, at the highest load below the limit or else at the lowest load; absent without a load.
 ///
 /// # Errors
 /// If it can't be drawn.
 pub fn histogram(lines: &BTreeMap<Rate, Line>) -> Result<Option<String>> {
     let mut below = lines.values().rev().filter(|line| line.is_below_limit());
-    let Some(line) = below.next() else {
+    let Some(line) = below.next().or(lines.values().next()) else {
         return Ok(None);
     };
     let samples = LATENCIES.iter().map(|(name, of)| (*name, of(line)));
@@ -132,8 +132,12 @@ mod tests {
             assert!(!figure.contains("straggler to clone"), "it has no samples");
         }
         assert!(curves(&BTreeMap::new()).unwrap().is_none());
-        let slow = BTreeMap::from(measured().pop_last().map(|last| [last]).unwrap());
-        assert!(histogram(&slow).unwrap().is_none(), "beyond the limit");
+        let figure = histogram(&measured()).unwrap().unwrap();
+        assert!(
+            figure.contains("at 0.5 jobs per second"),
+            "2 is beyond the limit"
+        );
+        assert!(histogram(&BTreeMap::new()).unwrap().is_none());
     }
 
     #[test]

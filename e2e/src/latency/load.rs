@@ -1,4 +1,4 @@
-//! The load: jobs that arrive at a steady rate, each with stragglers by a law that it declares.
+//! The load: jobs that arrive at a steady rate, each with stragglers by a distribution that it declares.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -24,7 +24,7 @@ const DEADLINE: &str = "40s";
 const RATE_MAX: f64 = 100.0;
 
 /// An arrival rate of jobs.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(f64);
 
@@ -49,6 +49,12 @@ impl Rate {
 }
 
 impl Eq for Rate {}
+
+impl PartialOrd for Rate {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Ord for Rate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -84,16 +90,16 @@ impl FromStr for Rate {
 #[must_use]
 pub fn job(index: u32) -> Value {
     let mut template = shell_or_fake("exit 0", LONGEST_MS, 0);
-    let mut law = vec![LONGEST_MS.to_string(); ONE_OF - 1];
-    law.push(STRAGGLER_MS.to_string());
-    template["metadata"]["annotations"][RUN_MS] = json!(law.join(" "));
+    let mut durations = vec![LONGEST_MS.to_string(); ONE_OF - 1];
+    durations.push(STRAGGLER_MS.to_string());
+    template["metadata"]["annotations"][RUN_MS] = json!(durations.join(" "));
     let usual = format!("{LONGEST_MS}ms");
     let spec = json!({
         "completions": TASKS,
         "deadline": {"within": DEADLINE},
         "onMiss": "Continue",
         "speculation": {"mode": "Enabled"},
-        // The declared law: so long takes what is no straggler.
+        // The declared distribution: the duration of every attempt that is no straggler.
         "expectedTaskDuration": {"p50": usual, "p90": usual},
         "template": template,
     });

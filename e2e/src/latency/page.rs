@@ -78,7 +78,7 @@ pub fn page(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
     let _ = write!(
         text,
         "\n![p99 of each latency over the arrival rate of jobs]({CURVES})\n\n\
-         ![Histogram of each latency at the highest load below the limit]({HISTOGRAM})\n\n"
+         ![Histogram of each latency at the highest load below the limit, or else at the lowest]({HISTOGRAM})\n\n"
     );
     text.push_str(&clone_table(lines));
     text.push_str(&all_quantiles(lines));
@@ -112,10 +112,10 @@ fn head(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
          - **first pod**: from the complete answer to the create of a job, to the receipt of the create of its first pod.\n\
          - **clone**: from the moment at which the straggler is certain, to the receipt of the create of its clone.\n\n\
          **Certain** means: the longest usual duration has passed since the complete answer to the status patch that says \
-         Running. From then on, by the law that the job declares, the attempt can only be a straggler. \
+         Running. From then on, by the distribution that the job declares, the attempt can only be a straggler. \
          It does not mean that a clone pays: that depends on the deadline and on free slots. \
          shed may clone earlier, on an estimate from other attempts of the job and of earlier jobs. Such clones are \
-         counted, and have no latency. It may also wait until its own estimate says that a clone pays.\n\
+         counted, and have no latency. It may also wait until its own estimate says that a clone pays.\n\n\
          - **ledger to clone**: from the receipt of the last write of the job's ledger before a clone, which records it, to \
          the receipt of the clone's create. This is the part of the latency that no policy decides.\n\n\
          The bar holds below the load at which the p99 of writes exceeds {WRITE_LIMIT_MS} ms: there the p99 of kills is at most \

@@ -48,7 +48,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Of the latencies of a load that took so long.
+    /// Of the latencies of a load, and the time that it took.
     #[must_use]
     pub fn of(rate: Rate, origin: Origin, ended: String, wall: f64, found: Latencies) -> Self {
         Self {

@@ -74,7 +74,11 @@ impl Site {
         loop {
             tokio::select! {
                 done = &mut complete => { done?; break }
-                _ = looks.tick() => audit.read(|event| timeline.add(event, namespace))?,
+                _ = looks.tick() => {
+                    audit.read(|event| timeline.add(event, namespace))?;
+                    // At the first pod, not after minutes.
+                    ensure_bodies(&timeline)?;
+                }
             }
         }
         let took = began.elapsed();
@@ -82,11 +86,6 @@ impl Site {
         tokio::time::sleep(COUNT).await;
         audit.read(|event| timeline.add(event, namespace))?;
         subject.stop().await?;
-        ensure!(
-            timeline.bodiless() == 0,
-            "the audit log has {} patches of pods' status without their bodies: start the cluster with --audit-pod-status, as e2e/bench-latency.sh does",
-            timeline.bodiless()
-        );
         Ok((timeline.latencies(), took))
     }
 
@@ -105,7 +104,7 @@ impl Site {
         made.try_collect().await
     }
 
-    /// Waits until so many jobs are complete.
+    /// Waits until this number of jobs is complete.
     async fn completed(&self, wanted: u32, namespace: &str) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -138,4 +137,13 @@ impl Site {
             }
         }
     }
+}
+
+fn ensure_bodies(timeline: &Timeline) -> Result<()> {
+    ensure!(
+        timeline.bodiless() == 0,
+        "the audit log has {} patches of pods' status without their bodies: start the cluster with --audit-pod-status, as e2e/bench-latency.sh does",
+        timeline.bodiless()
+    );
+    Ok(())
 }

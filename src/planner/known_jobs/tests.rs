@@ -14,6 +14,7 @@ use crate::clock;
 use crate::cluster::{JobObject, WatchedJob};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::fixtures;
+use crate::metrics::JobFigures;
 use crate::planner::observation::{ClusterView, view, view_after};
 use crate::reconcile::mock::{Apiserver, Process};
 
@@ -261,8 +262,11 @@ async fn series_of_a_job_that_is_gone_go_with_the_next_pass() {
     let first = view_after(process, &mut world.known);
     let job = &first.addresses.references[&world.uids[1]];
     let series = crate::planner::labels(job);
-    let series = [&*series.job_namespace, &*series.job_name];
-    metrics.jobs.pocd.with(series).set(0.5);
+    let figures = JobFigures {
+        pocd: Some(0.5),
+        ..JobFigures::default()
+    };
+    metrics.jobs.set(&series, &figures);
     world.known.put_back(first.snapshot.jobs);
     let pass = |world: &mut World| {
         let view = view_after(&world.process.context.shared, &mut world.known);

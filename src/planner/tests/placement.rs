@@ -349,7 +349,6 @@ async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_t
     );
     api.run((0, 0));
     api.run((1, 0));
-    process.look(&api).await.unwrap();
     assert_eq!(planned(&process), 0, "as many as exist");
     api.exit((0, 0), 0, clock::now());
     process.look(&api).await.unwrap();

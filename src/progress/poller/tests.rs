@@ -71,6 +71,8 @@ async fn in_doubt_no_attempt_is_told_where_it_ends_and_reports_are_read_on() {
     doubt.dispel(doubt.arisen().await);
     ask_once(&poller, &agent).await;
     assert_eq!((agent.orders(), told(&poller)), (1, Some(END)));
+    let page = poller.metrics.page().unwrap();
+    assert!(page.contains("shed_progress_poll_duration_seconds_count 2"));
 }
 
 #[tokio::test]

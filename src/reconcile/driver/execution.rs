@@ -78,6 +78,11 @@ async fn stop(
         )
     });
     let mut deleted = writer.delete(api, &deletes).await;
+    let waited = context.shared.clock.ticks().since(pass.view.ticks);
+    for _ in &deleted.done {
+        let stops = &context.shared.metrics.attempts.stop_seconds;
+        stops.observe(waited.seconds());
+    }
     let mut released = writer.release(api, &releases).await;
     let ticks = context.shared.clock.ticks();
     memos.look(job, |memo| {

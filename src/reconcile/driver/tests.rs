@@ -11,6 +11,7 @@ mod ends;
 mod fence;
 mod foreign;
 mod isolation;
+mod measures;
 mod nodes;
 mod range;
 mod refusals;

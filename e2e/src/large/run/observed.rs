@@ -238,7 +238,10 @@ mod tests {
     #[test]
     fn a_failed_job_is_told_once() {
         let figures = ended(&[job(1, 0, &["Failed"]), job(2, 0, &["Failed"])]);
-        let failed = figures.broken.iter().filter(|line| line.starts_with("I3: j failed"));
+        let failed = figures
+            .broken
+            .iter()
+            .filter(|line| line.starts_with("I3: j failed"));
         assert_eq!(failed.count(), 1);
     }
 }

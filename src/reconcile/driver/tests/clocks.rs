@@ -28,7 +28,7 @@ fn at_deadline(age: i64, after: i64) -> Instant {
 
 fn deadlines(process: &Process) -> (u64, u64) {
     let metrics = &process.context.shared.metrics;
-    (metrics.deadlines_met.get(), metrics.deadlines_missed.get())
+    (metrics.deadlines.met.get(), metrics.deadlines.missed.get())
 }
 
 fn told(api: &Apiserver, type_: &str) -> Option<String> {

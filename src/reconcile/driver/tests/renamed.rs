@@ -115,8 +115,8 @@ async fn a_running_job_changes_to_the_new_names_in_one_write() {
             }
         }
         let metrics = &process.context.shared.metrics;
-        assert_eq!(metrics.deadlines_met.get(), u64::from(met));
-        assert_eq!(metrics.deadlines_missed.get(), 0);
+        assert_eq!(metrics.deadlines.met.get(), u64::from(met));
+        assert_eq!(metrics.deadlines.missed.get(), 0);
     }
 }
 
@@ -126,7 +126,7 @@ async fn a_job_that_missed_its_deadline_is_counted_once() {
     for _ in 0..2 {
         process.look(&api).await.unwrap();
     }
-    assert_eq!(process.context.shared.metrics.deadlines_missed.get(), 1);
+    assert_eq!(process.context.shared.metrics.deadlines.missed.get(), 1);
     add(&api, "TasksWaiting", "True", "CapacityShort", "tasks wait");
     age(&api);
     api.said();
@@ -136,7 +136,7 @@ async fn a_job_that_missed_its_deadline_is_counted_once() {
     }
     assert_eq!(writes(&api), 1);
     assert!(api.condition(api::TASKS_PENDING).is_some());
-    assert_eq!(next.context.shared.metrics.deadlines_missed.get(), 0);
+    assert_eq!(next.context.shared.metrics.deadlines.missed.get(), 0);
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_finished_job_is_not_written_for_its_names() {
         }
         let counted = |process: &Process| {
             let metrics = &process.context.shared.metrics;
-            (metrics.deadlines_met.get(), metrics.deadlines_missed.get())
+            (metrics.deadlines.met.get(), metrics.deadlines.missed.get())
         };
         assert_eq!(counted(&process), counts);
         age(&api);

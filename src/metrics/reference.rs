@@ -1,0 +1,78 @@
+//! The reference of all metrics, as a page of the documentation. `shed metrics` prints it.
+
+use std::fmt::Write as _;
+
+use crate::registrar::Listed;
+
+const HEAD: &str = "\
+# Metrics
+
+<!-- Generated from the operator's list of metrics by e2e/generate.sh. Don't edit. -->
+
+The operator serves these metrics at `/metrics`, in the text format of Prometheus.
+Metrics of jobs and attempts come from the leader alone. Other replicas have no series of jobs, and their counters stand still.
+Counters begin at 0 when a process starts, so use `rate` and `increase`.
+
+- `job_namespace` and `job_name` name the job. `namespace` and `job` are set by the scrape.
+- Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
+  A job that was shown stays until it is a tenth beyond that number. The histograms `shed_jobs_*` count all jobs.
+- The histograms `shed_jobs_*` are the state at the moment of the scrape. Use their buckets without `rate`, for example
+  `histogram_quantile(0.1, shed_jobs_pocd_bucket)`. The 200 namespaces with the most unfinished jobs have series of their own,
+  and `other` is the sum of the rest.
+
+";
+
+/// The page.
+#[must_use]
+pub fn reference(listed: &[Listed]) -> String {
+    let mut page = HEAD.to_owned();
+    for (title, prefix) in [
+        ("Metrics of shed", "shed_"),
+        ("Metrics of the process", "process_"),
+    ] {
+        // A `String` refuses nothing.
+        let _ = writeln!(
+            page,
+            "## {title}\n\n| metric | type | labels | meaning |\n|---|---|---|---|"
+        );
+        for metric in listed
+            .iter()
+            .filter(|metric| metric.name.starts_with(prefix))
+        {
+            let labels: Vec<_> = metric
+                .labels
+                .iter()
+                .map(|label| format!("`{label}`"))
+                .collect();
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {} | {} |",
+                metric.name,
+                metric.kind,
+                labels.join(", "),
+                metric.help
+            );
+        }
+        page.push('\n');
+    }
+    page.truncate(page.trim_end().len());
+    page.push('\n');
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+
+    #[test]
+    fn the_reference_has_each_metric_once() {
+        let metrics = Metrics::new().unwrap();
+        let page = reference(metrics.listed());
+        for metric in metrics.listed() {
+            let row = format!("\n| `{}` | {} |", metric.name, metric.kind);
+            assert_eq!(page.matches(&row).count(), 1, "{row}");
+        }
+        assert_eq!(page.matches("\n| `").count(), metrics.listed().len());
+    }
+}
