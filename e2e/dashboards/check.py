@@ -16,6 +16,7 @@ MATCHED = re.compile(r'\b([a-z_]+)(?:=|=~|!=|!~)"')
 IDENTIFIER = re.compile(r"[a-z0-9-]{1,40}")
 # Labels that a scrape sets, and values of labels that queries select.
 SCRAPED = {"namespace": "team", "job": "shed", "instance": "10.0.0.1:8080", "pod": "shed-0"}
+BOUNDS = ("0", "0.5", "0.9", "0.99", "1", "+Inf")
 SELECTED = {"job_namespace": "team", "job_name": "count", "kind": "clone", "outcome": "won"}
 
 
@@ -34,17 +35,17 @@ def labels_in(expression):
     return set(grouped + MATCHED.findall(expression))
 
 
-def query_faults(expression, labels, legend=""):
-    """`labels` has those of each exported series."""
+def query_faults(expression, metrics, legend=""):
+    """`metrics` has that of each exported series."""
     used = set(METRIC.findall(expression))
-    for name in sorted(used - labels.keys()):
+    for name in sorted(used - metrics.keys()):
         yield f"shed exports no metric {name}"
-    known = {"le", *SCRAPED}.union(*(labels.get(name, ()) for name in used))
+    known = {"le", *SCRAPED}.union(*(metrics[name].labels for name in used & metrics.keys()))
     for label in sorted((labels_in(expression) | set(re.findall(r"\{\{(\w+)\}\}", legend))) - known):
         yield f"no metric of the query has the label {label}"
     for name in RATE.findall(expression):
-        if not name.endswith(("_total", "_bucket", "_count", "_sum")):
-            yield f"rate of {name}, which is no counter"
+        if name in metrics and not metrics[name].grows:
+            yield f"rate of {name}, which does not only grow"
     if "$" in without_variables(expression):
         yield f"a variable without a value: {expression}"
 
@@ -61,7 +62,7 @@ def place_faults(board):
         taken |= dict.fromkeys(cells, panel["title"])
 
 
-def panel_faults(panel, variables, labels):
+def panel_faults(panel, variables, metrics):
     for part in ("title", "description", "targets"):
         if not panel.get(part):
             yield f"no {part}"
@@ -72,10 +73,10 @@ def panel_faults(panel, variables, labels):
             yield "a data source of its own"
         for name in sorted(set(re.findall(r"\$([a-z]\w*)", target["expr"])) - variables.keys()):
             yield f"there is no variable {name}"
-        yield from query_faults(target["expr"], labels, target["legendFormat"])
+        yield from query_faults(target["expr"], metrics, target["legendFormat"])
 
 
-def board_faults(board, labels):
+def board_faults(board, metrics):
     """The faults of one dashboard, one line each."""
     if not IDENTIFIER.fullmatch(board["uid"]):
         yield f"uid {board['uid']}: not 1 to 40 lowercase letters, digits and hyphens"
@@ -83,24 +84,24 @@ def board_faults(board, labels):
     for name in sorted({"datasource", "namespace"} - variables.keys()):
         yield f"no variable {name}"
     for name, variable in variables.items():
-        for fault in query_faults(variable.get("definition", ""), labels):
+        for fault in query_faults(variable.get("definition", ""), metrics):
             yield f"variable {name}: {fault}"
     identifiers = [panel["id"] for panel in board["panels"]]
     if len(set(identifiers)) != len(identifiers):
         yield "two panels have one id"
     yield from place_faults(board)
     for panel in panels(board):
-        for fault in panel_faults(panel, variables, labels):
+        for fault in panel_faults(panel, variables, metrics):
             yield f"{panel['title']}: {fault}"
 
 
 def faults(files):
     """The faults of the dashboards in these files."""
-    labels = {name: metric.labels for metric in exported.metrics() for name in metric.series()}
+    metrics = {name: metric for metric in exported.metrics() for name in metric.series()}
     uids = {}
     for file in files:
         board = json.loads(pathlib.Path(file).read_text())
-        for fault in board_faults(board, labels):
+        for fault in board_faults(board, metrics):
             yield f"{file}: {fault}"
         # Links and bookmarks name the uid, so it follows from the name of the file.
         if board["uid"] != "shed-" + pathlib.Path(file).stem:
@@ -128,9 +129,9 @@ def sample_series(metric):
     """Series of a metric over two hours: counters grow, gauges stay."""
     labels = {**SCRAPED, **{label: SELECTED.get(label, "x") for label in metric.labels}}
     # A deadline in the future, a leader, capacity that is not 0.
-    values = "0+1x120" if metric.kind in ("counter", "histogram", "sum") else "9000x120" if "timestamp" in metric.name else "1x120"
+    values = "0+1x120" if metric.kind != "gauge" else "9000x120" if "timestamp" in metric.name else "1x120"
     for name in metric.series():
-        for bound in ("1", "+Inf") if name.endswith("_bucket") else ("",):
+        for bound in BOUNDS if name.endswith("_bucket") else ("",):
             pairs = ",".join(f'{label}="{value}"' for label, value in {**labels, **({"le": bound} if bound else {})}.items())
             yield {"series": f"{name}{{{pairs}}}", "values": values}
 
