@@ -14,7 +14,6 @@ def of_jobs(metric):
 # The calibrated PoCD, and the PoCD of jobs that have none yet.
 POCD = f"({of_jobs('shed_job_pocd_calibrated')} or {of_jobs('shed_job_pocd')})"
 UNFINISHED = of_jobs("shed_job_deadline_timestamp_seconds")
-EXPECTED = of_jobs("shed_job_expected_completion_timestamp_seconds")
 MOST_AT_RISK = f"bottomk(50, {POCD})"
 CHOSEN_JOB = "var-namespace=${__data.fields.Namespace}&var-job=${__data.fields.Job}"
 JOB_LINK = f"/d/shed-job?{CHOSEN_JOB}&${{datasource:queryparam}}&${{__url_time_range}}"
@@ -63,15 +62,16 @@ def deadlines(board):
     board.stat(
         "Unfinished jobs",
         "short",
-        "Unfinished jobs with a deadline in the chosen namespaces, now.",
-        f"count({UNFINISHED}) or vector(0)",
+        "Unfinished jobs now, of all namespaces.",
+        "max(shed_jobs_unfinished)",
         decimals=0,
     )
     board.stat(
         "Jobs at risk",
         "short",
         "Unfinished jobs whose deadline is in the future and whose calibrated PoCD is below 0.9. Jobs without a calibrated PoCD "
-        "count by their PoCD. The alert ShedJobAtRisk has the same rule.",
+        "count by their PoCD. The alert ShedJobAtRisk has the same rule. Only the 500 jobs most at risk have series "
+        "(metrics.jobs in the chart).",
         f"count({POCD} < 0.9 and on ({JOB}) {UNFINISHED} > time()) or vector(0)",
         thresholds=steps(GREEN, (1, ORANGE)),
         decimals=0,
@@ -79,7 +79,8 @@ def deadlines(board):
     board.stat(
         "Past their deadline",
         "short",
-        "Unfinished jobs whose deadline has passed. Jobs with onMiss: Continue continue after their deadline.",
+        "Unfinished jobs whose deadline has passed, among those with series of their own. Jobs with onMiss: Continue continue "
+        "after their deadline.",
         f"count({UNFINISHED} <= time()) or vector(0)",
         thresholds=steps(GREEN, (1, ORANGE)),
         decimals=0,
@@ -111,24 +112,74 @@ def deadlines_over_time(board):
     )
 
 
+def of_namespaces(metric):
+    """The buckets of all unfinished jobs now, which have no rate."""
+    return f"sum by (le) ({metric}_bucket{CHOSEN})"
+
+
 def pocd(board):
-    board.row("PoCD of unfinished jobs")
-    board.shares(
+    board.row("Unfinished jobs")
+    now = "Unfinished jobs at each moment, by {}. A darker cell has more jobs. Jobs near the bottom are likely to miss their deadline."
+    board.heat(
         "Calibrated PoCD",
-        "Unfinished jobs by calibrated PoCD, or by PoCD where there is no calibrated one. A darker cell has more samples of "
-        "jobs. Jobs near the bottom are likely to miss their deadline.",
-        POCD,
+        "percentunit",
+        now.format("calibrated PoCD") + " It is empty until 30 jobs with deadlines have ended under this leader.",
+        of_namespaces("shed_jobs_pocd_calibrated"),
     )
-    bands = [("below 50 %", "< 0.5"), ("50 to 90 %", ">= 0.5 < 0.9"), ("90 to 99 %", ">= 0.9 < 0.99"), ("99 % and more", ">= 0.99")]
+    board.heat("PoCD", "percentunit", now.format("PoCD"), of_namespaces("shed_jobs_pocd"))
+    board.heat(
+        "Slack",
+        "s",
+        "Unfinished jobs at each moment, by the time between the expected completion and the deadline. Below 0 shed expects that "
+        "they are late.",
+        of_namespaces("shed_jobs_slack_seconds"),
+    )
+    all_jobs = f"sum(shed_jobs_pocd_count{CHOSEN})"
+    limits = [f'sum(shed_jobs_pocd_bucket{{job_namespace=~"$namespace", le="{limit}"}})' for limit in ("0.5", "0.9", "0.99")]
     board.lines(
-        "Jobs by calibrated PoCD",
+        "Jobs by PoCD",
         "short",
-        "Number of unfinished jobs in each band of the calibrated PoCD, or of the PoCD where there is no calibrated one.",
-        *[(f"count({POCD} {band}) or vector(0)", name) for name, band in bands],
+        "Number of unfinished jobs in each band of the PoCD.",
+        (limits[0], "to 50 %"),
+        (f"{limits[1]} - {limits[0]}", "50 to 90 %"),
+        (f"{limits[2]} - {limits[1]}", "90 to 99 %"),
+        (f"{all_jobs} - {limits[2]}", "above 99 %"),
         width=12,
         stacked=True,
         min=0,
         decimals=0,
+    )
+    remaining = of_namespaces("shed_jobs_remaining_seconds")
+    board.lines(
+        "Time until completion",
+        "s",
+        "Time until the expected completion of unfinished jobs, by quantile.",
+        *[(f"histogram_quantile({quantile}, {remaining})", f"p{round(100 * quantile)}") for quantile in (0.5, 0.9)],
+        width=12,
+        min=0,
+    )
+
+
+def finished(board):
+    board.row("Finished jobs")
+    spans = [("shed_job_completion_slack_seconds", "in time"), ("shed_job_completion_lateness_seconds", "late")]
+    board.lines(
+        "Slack and lateness at completion",
+        "s",
+        f"Median of the time that was left at the completion of jobs in time, and of the time by which others were late. {ALL_NAMESPACES}",
+        *[(f"histogram_quantile(0.5, sum by (le) (increase({metric}_bucket[1h])))", name) for metric, name in spans],
+        width=12,
+        min=0,
+    )
+    error = "sum by (prediction, passed) (increase(shed_prediction_squared_error_{}[1d]))"
+    board.lines(
+        "Brier score of predictions",
+        "short",
+        "Mean squared difference between a prediction and the outcome over a day: 0 is perfect, 0.25 is as good as a coin. By "
+        f"prediction and by the share of the job's time that had passed. {ALL_NAMESPACES}",
+        (f"{error.format('sum')} / {error.format('count')}", "{{prediction}}, {{passed}} passed"),
+        width=12,
+        min=0,
     )
 
 
@@ -144,7 +195,7 @@ def most_at_risk(board):
             (MOST_AT_RISK, "Calibrated PoCD", "percentunit"),
             (f"{of_jobs('shed_job_pocd')} {limited}", "PoCD", "percentunit"),
             (f"({UNFINISHED} - time()) {limited}", "Time to deadline", "s"),
-            (f"({UNFINISHED} - {EXPECTED}) {limited}", "Slack", "s"),
+            (f"{of_jobs('shed_job_slack_seconds')} {limited}", "Slack", "s"),
         ],
         ("Open the job", JOB_LINK),
     )
@@ -192,13 +243,44 @@ def losers(board):
     )
     finished = increase("shed_attempts_finished_total", "$__range")
     won = increase("shed_attempts_finished_total", "$__range", '{outcome="won"}')
+    won = increase("shed_attempt_slot_seconds_total", "$__range", '{outcome="won"}')
     board.stat(
-        "Attempts that did not win",
+        "Slot time of losers",
         "percentunit",
-        "Share of the attempts finished in the time range that did not win their task. It counts attempts, not the time that "
-        "they took, which no metric has.",
-        f"1 - {won} / {finished}",
+        "Share of slot time used by attempts that did not win their task, among attempts that finished in the time range.",
+        f"1 - {won} / {increase('shed_attempt_slot_seconds_total', '$__range')}",
         decimals=1,
+    )
+    board.stat(
+        "Saved by resuming",
+        "s",
+        "Time that winners saved in the time range because they began at a checkpoint.",
+        increase("shed_resume_saved_seconds_total", "$__range"),
+    )
+    board.stat(
+        "Lost to disruptions",
+        "s",
+        "Slot time used in the time range by attempts that were disrupted or stopped before their task was done.",
+        increase("shed_disruption_lost_slot_seconds_total", "$__range"),
+    )
+
+
+def losers_over_time(board):
+    board.lines(
+        "Slot time by outcome",
+        "short",
+        "Slots that finished attempts used on average, by kind and outcome. Only won is useful. An attempt counts when it ends.",
+        ("sum by (kind, outcome) (rate(shed_attempt_slot_seconds_total[$__rate_interval])) > 0", "{{kind}} {{outcome}}"),
+        stacked=True,
+        min=0,
+    )
+    board.lines(
+        "Slot time lost to disruptions",
+        "short",
+        "Slots used on average by attempts that were disrupted or stopped before their task was done, by reason.",
+        ("sum by (reason) (rate(shed_disruption_lost_slot_seconds_total[$__rate_interval])) > 0", "{{reason}}"),
+        stacked=True,
+        min=0,
     )
     board.lines(
         "Attempts finished",
@@ -226,7 +308,7 @@ def dashboard():
         "Do jobs meet their deadlines, and what does that cost? docs/dashboards.md explains the panels.",
         [
             datasource_variable(),
-            label_variable("namespace", "Namespace of jobs", "shed_job_deadline_timestamp_seconds", "job_namespace", True),
+            label_variable("namespace", "Namespace of jobs", "shed_jobs_pocd_count", "job_namespace", True),
             text_variable("budget", "Error budget", "0.01"),
         ],
     )
@@ -234,6 +316,8 @@ def dashboard():
     deadlines_over_time(board)
     pocd(board)
     most_at_risk(board)
+    finished(board)
     capacity(board)
     losers(board)
+    losers_over_time(board)
     return board

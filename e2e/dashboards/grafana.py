@@ -113,19 +113,19 @@ class Dashboard:
         self._next_line()
         self._place("row", title, COLUMNS, 1, collapsed=False, panels=[])
 
-    def stat(self, title, unit, description, expression, width=4, thresholds=None, **field):
-        """One number, as it is at the end of the time range."""
+    def stat(self, title, unit, description, expression, width=4, thresholds=None, legend="", **field):
+        """One number, as it is at the end of the time range, or instead of it the legend."""
         options = {
             "colorMode": "value" if thresholds else "none",
             "graphMode": "none",
             "justifyMode": "auto",
             "orientation": "auto",
             "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-            "textMode": "value",
+            "textMode": "name" if legend else "value",
         }
         field["color"] = {"mode": "thresholds"}
         field["thresholds"] = thresholds or steps("text")
-        self._panel("stat", title, unit, description, [query(expression, instant=True)], width, 4, options, **field)
+        self._panel("stat", title, unit, description, [query(expression, legend, instant=True)], width, 4, options, **field)
 
     def lines(self, title, unit, description, *queries, width=8, stacked=False, bars=False, thresholds=None, **field):
         """Series over time; `queries` are (expression, legend)."""
@@ -170,9 +170,10 @@ class Dashboard:
             mappings=[{"type": "value", "options": values}],
         )
 
-    def _heat(self, title, unit, description, part, calculation, axis, width):
+    def heat(self, title, unit, description, expression, width=8):
+        """A heat map of a histogram's buckets."""
         options = {
-            "calculate": bool(calculation),
+            "calculate": False,
             "cellGap": 1,
             "cellValues": {"unit": "short"},
             "color": {
@@ -188,23 +189,11 @@ class Dashboard:
             "legend": {"show": True},
             "rowsFrame": {"layout": "auto"},
             "tooltip": {"mode": "single", "showColorScale": False, "yHistogram": True},
-            "yAxis": {"axisPlacement": "left", "reverse": False, "unit": unit, **axis},
+            "yAxis": {"axisPlacement": "left", "reverse": False, "unit": unit},
         }
-        if calculation:
-            options["calculation"] = calculation
+        part = {**query(expression, "{{le}}"), "format": "heatmap"}
         custom = {"scaleDistribution": {"type": "linear"}}
         self._panel("heatmap", title, unit, description, [part], width, 9, options, custom)
-
-    def shares(self, title, description, expression, width=12):
-        """A heat map of values between 0 and 1, in ten bands."""
-        bands = {"xBuckets": {"mode": "size"}, "yBuckets": {"mode": "size", "scale": {"type": "linear"}, "value": "0.1"}}
-        part = query(expression)
-        self._heat(title, "percentunit", description, part, bands, {"max": "1", "min": "0"}, width)
-
-    def buckets(self, title, unit, description, expression, width=8):
-        """A heat map of a histogram's buckets."""
-        part = {**query(expression, "{{le}}"), "format": "heatmap"}
-        self._heat(title, unit, description, part, None, {}, width)
 
     def table(self, title, unit, description, keys, columns, link, width=COLUMNS):
         """One line per job. `keys` are (label, heading), `columns` (expression, heading, unit). The last key has the link."""

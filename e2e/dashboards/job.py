@@ -14,6 +14,7 @@ def of_job(metric):
 POCD, CALIBRATED = of_job("shed_job_pocd"), of_job("shed_job_pocd_calibrated")
 DEADLINE = of_job("shed_job_deadline_timestamp_seconds")
 EXPECTED = of_job("shed_job_expected_completion_timestamp_seconds")
+SLACK = of_job("shed_job_slack_seconds")
 EARLIEST = of_job("shed_job_earliest_feasible_deadline_timestamp_seconds")
 SHARE_COLORS = steps(RED, (0.5, ORANGE), (0.9, GREEN))
 TIME_COLORS = steps(RED, (0, GREEN))
@@ -44,7 +45,7 @@ def now(board):
         "Slack",
         "s",
         "Time between the expected completion and the deadline. Below 0 shed expects that the job is late.",
-        f"{DEADLINE} - {EXPECTED}",
+        SLACK,
         thresholds=TIME_COLORS,
     )
     board.stat("Deadline", "dateTimeAsIso", "Deadline of the job.", f"{DEADLINE} * 1000")
@@ -78,7 +79,7 @@ def history(board):
         "Slack",
         "s",
         "Time between the expected completion and the deadline.",
-        (f"{DEADLINE} - {EXPECTED}", "slack"),
+        (SLACK, "slack"),
         width=12,
         thresholds=steps(RED, (0, "transparent")),
     )

@@ -15,6 +15,12 @@ def rate(metric, by="", matchers=CHOSEN):
     return f"sum{grouped} (rate({metric}{matchers}[$__rate_interval]))"
 
 
+def quantiles(histogram, name, of=(0.5, 0.99)):
+    """(expression, legend) of each quantile of a histogram of growing buckets."""
+    buckets = rate(f"{histogram}_bucket", "le")
+    return [(f"histogram_quantile({quantile}, {buckets})", f"{name} p{round(100 * quantile)}") for quantile in of]
+
+
 def of_process(expression):
     """Only of shed's processes, because every program exports these metrics."""
     return f"({expression}) and on (job, instance) shed_leader{CHOSEN}"
@@ -30,7 +36,15 @@ def leadership(board):
         thresholds=steps(RED, (1, GREEN), (2, ORANGE)),
         decimals=0,
     )
-    board.stat("Replicas", "short", "Replicas that Prometheus scrapes.", f"count(shed_leader{CHOSEN}) or vector(0)", decimals=0)
+    board.stat("Replicas", "short", "Replicas that Prometheus scrapes.", f"count(shed_leader{CHOSEN}) or vector(0)", width=2, decimals=0)
+    board.stat(
+        "Version",
+        "short",
+        "Version of the replicas. Two versions show during a roll-out.",
+        f"count by (version) (shed_build_info{CHOSEN})",
+        width=2,
+        legend="{{version}}",
+    )
     board.stat(
         "Lease losses",
         "short",
@@ -96,21 +110,22 @@ def election(board):
 
 def planner(board):
     board.row("Planner")
-    buckets = rate("shed_planning_decision_duration_seconds_bucket", "le")
+    buckets = rate("shed_planning_pass_duration_seconds_bucket", "le")
     board.lines(
-        "Latency of decisions",
+        "Latency of planning",
         "s",
-        "Duration of the decision in one planning pass, by quantile. The alert ShedPlanningSlow fires above 1 s.",
-        *[(f"histogram_quantile({quantile}, {buckets})", f"p{round(100 * quantile)}") for quantile in (0.5, 0.9, 0.99)],
+        "Duration of planning passes, and of the decision in them, by quantile. The alert ShedPlanningSlow fires above 1 s.",
+        *quantiles("shed_planning_pass_duration_seconds", "pass"),
+        *quantiles("shed_planning_decision_duration_seconds", "decision"),
         thresholds=steps("transparent", (1, RED)),
         min=0,
     )
-    board.buckets("Decisions by duration", "s", "Planning passes per second, by duration of their decision.", buckets)
+    board.heat("Passes by duration", "s", "Planning passes per second, by duration of the whole pass.", buckets)
     board.lines(
         "Planning passes",
         "cps",
         "Planning passes per second. shed plans when something has changed, so an idle cluster has few.",
-        (rate("shed_planning_decision_duration_seconds_count"), "passes"),
+        (rate("shed_planning_pass_duration_seconds_count"), "passes"),
         min=0,
     )
 
@@ -132,6 +147,21 @@ def faults(board):
         "Reconciles that failed and are tried again, by step, and those that quarantine their job, by reason.",
         (rate("shed_reconcile_errors_total", "reason") + " > 0", "{{reason}}"),
         (rate("shed_reconcile_crashes_total", "reason") + " > 0", "quarantine: {{reason}}"),
+        min=0,
+    )
+    board.lines(
+        "Reconciles",
+        "short",
+        "Reconciles that run now, and jobs that wait for one of them.",
+        (f"max(shed_reconciles_running{CHOSEN})", "running"),
+        (f"max(shed_reconciles_waiting{CHOSEN})", "waiting"),
+        min=0,
+    )
+    board.lines(
+        "Age of watches",
+        "s",
+        "Time since the apiserver last answered the leader's watch, by resource. A healthy watch is answered every minute.",
+        (f"max by (resource) (shed_watch_age_seconds{CHOSEN})", "{{resource}}"),
         min=0,
     )
     board.lines(
@@ -163,6 +193,13 @@ def polls(board):
         "fires above 10 s.",
         (f"max(shed_progress_poll_delay_seconds{CHOSEN})", "delay"),
         thresholds=steps("transparent", (10, RED)),
+        min=0,
+    )
+    board.lines(
+        "Duration of polls",
+        "s",
+        "Duration of progress polls, those without a response included, by quantile. A poll is given up after 1 s.",
+        *quantiles("shed_progress_poll_duration_seconds", "poll"),
         min=0,
     )
     board.lines(
@@ -214,6 +251,13 @@ def writes(board):
         min=0,
     )
     board.lines(
+        "Duration of stops",
+        "s",
+        "Time from the observation that attempts must stop to the apiserver's answers to their deletes, by quantile.",
+        *quantiles("shed_attempt_stop_duration_seconds", "stop"),
+        min=0,
+    )
+    board.lines(
         "Bytes of ledgers",
         "Bps",
         "Bytes of job status that shed wrote per second.",
@@ -228,12 +272,11 @@ def writes(board):
         (rate("shed_job_objects_over_limit_total"), "above 1 MiB"),
         min=0,
     )
-    sizes = rate("shed_job_object_size_bytes_bucket", "le")
     board.lines(
         "Size of job objects",
         "bytes",
         "Size of job objects when shed writes their status, by quantile. etcd refuses objects above 1.5 MiB by default.",
-        *[(f"histogram_quantile({quantile}, {sizes})", f"p{round(100 * quantile)}") for quantile in (0.5, 0.99)],
+        *quantiles("shed_job_object_size_bytes", "size"),
         thresholds=steps("transparent", (1048576, RED)),
         min=0,
     )
