@@ -34,7 +34,6 @@ check: ## Format, clippy, unit tests and words of what changed (under a minute)
 unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
-	cargo test --locked --package shed --features otel --lib -- span
 	.ci/example-policy
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
@@ -48,7 +47,6 @@ lint: ## Format, clippy, words, purity of the core, licenses, generated files
 	go -C e2e/health vet .
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	.ci/prose
 	.ci/purity
 	.ci/layers
@@ -124,11 +122,14 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify scale clone-cost polls
-verify: scale ## The operator at scale, slow webhooks, overload, large objects (an hour)
+.PHONY: verify otel scale clone-cost polls
+verify: scale otel ## The operator at scale, slow webhooks, overload, large objects (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
+otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
+	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
+	cargo test --locked --package shed --features otel --lib -- span
 scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs (SCALE="--scenario job --live 500" changes it)
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" $(SCALE)
