@@ -22,6 +22,9 @@ use crate::bench_scale::{fingerprint, machine, revision};
 use crate::cluster::{Cluster, Nodes};
 use crate::host_operator;
 
+/// Nodes that appear are this close to each other.
+const NODES_PERIOD: Duration = Duration::from_secs(3);
+
 /// Runs many tasks while nodes, leaders and connections fail.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "bench_large")]
@@ -96,7 +99,7 @@ pub async fn bench_large(options: &Options) -> Result<bool> {
         cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
         "this needs the local cluster with fake nodes: run e2e/bench-large.sh, which starts one"
     );
-    let found = cluster.node_names().await?.len();
+    let found = registered(&cluster, options.nodes as usize).await?;
     ensure!(
         found == options.nodes as usize,
         "the cluster has {found} nodes, and --nodes says {}: run e2e/bench-large.sh, which starts one of that size",
@@ -143,6 +146,19 @@ pub async fn bench_large(options: &Options) -> Result<bool> {
         report(folder, &lines)?;
     }
     Ok(is_clean)
+}
+
+/// How many nodes the cluster has, once it has as many as wanted or no more appear: `up` does not wait for all.
+async fn registered(cluster: &Cluster, wanted: usize) -> Result<usize> {
+    let mut found = 0;
+    loop {
+        let now = cluster.node_names().await?.len();
+        if now >= wanted || now == found {
+            return Ok(now);
+        }
+        found = now;
+        tokio::time::sleep(NODES_PERIOD).await;
+    }
 }
 
 fn report(folder: &Path, lines: &figures::Lines) -> Result<()> {
