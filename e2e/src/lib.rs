@@ -9,6 +9,7 @@ pub mod demo;
 pub mod frozen;
 pub mod host_operator;
 pub mod jobs;
+pub mod json_lines;
 pub mod large;
 pub mod latency;
 pub mod operator;

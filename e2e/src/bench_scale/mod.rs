@@ -29,6 +29,7 @@ use self::run::{Bench, Load};
 use crate::cluster::{Cluster, Nodes};
 use crate::command::run;
 use crate::host_operator;
+use crate::json_lines;
 use crate::scale::subject::Subject;
 
 /// Compares shed with the built-in Job controller.
@@ -176,7 +177,7 @@ async fn all_runs(
             failure,
             figures,
         };
-        results::append(&options.results, &line)?;
+        json_lines::append(&options.results, &line)?;
         lines.insert(key, line);
     }
     Ok(lines)

@@ -1,13 +1,13 @@
 //! Finished runs, one line of JSON each: a bench that was interrupted continues after them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Kind, Size};
+use crate::json_lines;
 
 /// Identity of a run, which is done once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -122,21 +122,8 @@ impl Bytes {
 /// # Errors
 /// If a line can't be read.
 pub fn read(file: &Path) -> Result<BTreeMap<Key, Line>> {
-    let text = match std::fs::read_to_string(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        read => read.with_context(|| format!("reading {}", file.display()))?,
-    };
-    let mut lines = BTreeMap::new();
-    for (number, text) in (1..).zip(text.lines()) {
-        let line: Line = serde_json::from_str(text).with_context(|| {
-            format!(
-                "line {number} of {} is not a run: remove it, or name another file with --results",
-                file.display()
-            )
-        })?;
-        lines.insert(line.key, line);
-    }
-    Ok(lines)
+    let lines = json_lines::read(file, "run")?.into_iter();
+    Ok(lines.map(|line: Line| (line.key, line)).collect())
 }
 
 /// Refuses results of another operator: a ratio of two versions says nothing.
@@ -154,23 +141,6 @@ pub fn ensure_operator(lines: &BTreeMap<Key, Line>, operator: &str, file: &Path)
         file.display()
     );
     Ok(())
-}
-
-/// Adds a run to a file.
-///
-/// # Errors
-/// If the file can't be written.
-pub fn append(file: &Path, line: &Line) -> Result<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut options = std::fs::File::options();
-    let mut written = options.create(true).append(true).open(file)?;
-    let text = format!("{}\n", serde_json::to_string(line)?);
-    // One write, so that an interruption leaves no half line.
-    written
-        .write_all(text.as_bytes())
-        .with_context(|| format!("writing {}", file.display()))
 }
 
 #[cfg(test)]
@@ -208,7 +178,7 @@ pub(super) mod tests {
             line(Kind::Job, 1, None),
             good,
         ] {
-            append(&file, &line).unwrap();
+            json_lines::append(&file, &line).unwrap();
         }
         let lines = read(&file).unwrap();
         let failed = |kind: Kind| lines[&line(kind, 1, None).key].failure.is_some();

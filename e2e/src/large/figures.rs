@@ -1,14 +1,14 @@
 //! Figures of runs, one line of JSON each.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::run::Trouble;
 use crate::bench_scale::results::Origin;
+use crate::json_lines;
 
 /// Pods of a node, as e2e/bench-large.sh sets it.
 pub const PODS_PER_NODE: u32 = 110;
@@ -157,37 +157,10 @@ impl Figures {
 /// # Errors
 /// If a line can't be read.
 pub fn read(file: &Path) -> Result<Lines> {
-    let text = match std::fs::read_to_string(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        read => read.with_context(|| format!("reading {}", file.display()))?,
-    };
-    let mut lines = Lines::new();
-    for (number, text) in (1..).zip(text.lines()) {
-        let line: Line = serde_json::from_str(text).with_context(|| {
-            format!(
-                "line {number} of {} is not a run: remove it, or name another file with --results",
-                file.display()
-            )
-        })?;
-        lines.insert((line.size, line.trouble), line);
-    }
-    Ok(lines)
-}
-
-/// Adds a run to a file.
-///
-/// # Errors
-/// If the file can't be written.
-pub fn append(file: &Path, line: &Line) -> Result<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut options = std::fs::File::options();
-    let mut written = options.create(true).append(true).open(file)?;
-    let text = format!("{}\n", serde_json::to_string(line)?);
-    written
-        .write_all(text.as_bytes())
-        .with_context(|| format!("writing {}", file.display()))
+    let lines = json_lines::read(file, "run")?.into_iter();
+    Ok(lines
+        .map(|line: Line| ((line.size, line.trouble), line))
+        .collect())
 }
 
 #[cfg(test)]

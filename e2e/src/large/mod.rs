@@ -15,12 +15,12 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use jiff::Timestamp;
 
-use self::figures::{Line, Size, append, read};
+use self::figures::{Line, Size, read};
 use self::run::{Site, Trouble};
 use crate::bench_scale::results::Origin;
 use crate::bench_scale::{fingerprint, machine, revision};
 use crate::cluster::{Cluster, Nodes};
-use crate::host_operator;
+use crate::{host_operator, json_lines};
 
 /// Nodes that appear are this close to each other.
 const NODES_PERIOD: Duration = Duration::from_secs(3);
@@ -138,7 +138,7 @@ pub async fn bench_large(options: &Options) -> Result<bool> {
             ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             figures,
         };
-        append(&options.results, &line)?;
+        json_lines::append(&options.results, &line)?;
         lines.insert((line.size, line.trouble), line);
     }
     println!("{}", page::tables(&lines));

@@ -24,6 +24,7 @@ use crate::bench_scale::results::Origin;
 use crate::bench_scale::{audit, fingerprint, identity, machine, revision};
 use crate::cluster::{Cluster, Nodes};
 use crate::host_operator;
+use crate::json_lines;
 
 /// Measures how long shed takes to delete losers, to start clones and to begin jobs.
 #[derive(Clone, Debug, Parser)]
@@ -146,7 +147,7 @@ async fn all_loads(
         let (found, wall) = site.run(rate, time).await?;
         let ended = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let line = Line::of(rate, origin.clone(), ended, wall.as_secs_f64(), found);
-        results::append(&options.results, &line)?;
+        json_lines::append(&options.results, &line)?;
         if !line.is_below_limit() {
             eprintln!(
                 "bench_latency: the p99 of the apiserver's writes is {:.1} ms, more than {WRITE_LIMIT_MS}: no higher load is run",

@@ -1,16 +1,16 @@
 //! Finished loads, one line of JSON each: a bench that was interrupted continues after them.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::load::Rate;
 use super::spread::Sample;
 use super::timeline::Latencies;
 use crate::bench_scale::results::Origin;
+use crate::json_lines;
 
 /// One load with its latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,37 +92,8 @@ const KILL_ALLOWANCE_MS: f64 = 20.0;
 /// # Errors
 /// If a line can't be read.
 pub fn read(file: &Path) -> Result<BTreeMap<Rate, Line>> {
-    let text = match std::fs::read_to_string(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        read => read.with_context(|| format!("reading {}", file.display()))?,
-    };
-    let mut lines = BTreeMap::new();
-    for (number, text) in (1..).zip(text.lines()) {
-        let line: Line = serde_json::from_str(text).with_context(|| {
-            format!(
-                "line {number} of {} is not a load: remove it, or name another file with --results",
-                file.display()
-            )
-        })?;
-        lines.insert(line.rate, line);
-    }
-    Ok(lines)
-}
-
-/// Adds a load to a file.
-///
-/// # Errors
-/// If the file can't be written.
-pub fn append(file: &Path, line: &Line) -> Result<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut options = std::fs::File::options();
-    let mut written = options.create(true).append(true).open(file)?;
-    let text = format!("{}\n", serde_json::to_string(line)?);
-    written
-        .write_all(text.as_bytes())
-        .with_context(|| format!("writing {}", file.display()))
+    let lines = json_lines::read(file, "load")?.into_iter();
+    Ok(lines.map(|line: Line| (line.rate, line)).collect())
 }
 
 #[cfg(test)]
@@ -157,7 +128,7 @@ pub(super) mod tests {
         assert!(read(&file).unwrap().is_empty());
         let second = line("1", 9.0, 30.0);
         for line in [line("1", 5.0, 20.0), line("0.5", 5.0, 20.0), second.clone()] {
-            append(&file, &line).unwrap();
+            json_lines::append(&file, &line).unwrap();
         }
         let lines = read(&file).unwrap();
         assert_eq!(lines.len(), 2);
