@@ -82,7 +82,7 @@ pub struct OperatorArgs {
     pub probe_address: Option<std::net::SocketAddr>,
     /// Unfinished jobs with metrics of their own: those most at risk. All jobs are in the histograms of their
     /// namespaces.
-    #[arg(long, env = "SHED_METRICS_JOBS", default_value_t = 500, value_name = "COUNT",
+    #[arg(long, env = "SHED_METRICS_JOBS", default_value_t = crate::metrics::OWN_MAX, value_name = "COUNT",
         value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub metrics_jobs: u32,
     /// Record the planner's input and decisions in this folder, for `shed-sim replay`.

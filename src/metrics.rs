@@ -102,7 +102,7 @@ impl Metrics {
     ///
     /// # Errors
     /// If two metrics have one name, or a name is invalid.
-    pub fn with_jobs(jobs_max: usize) -> Result<Self> {
+    pub fn with_jobs(jobs_max: u32) -> Result<Self> {
         let mut registrar = Registrar::default();
         #[cfg(target_os = "linux")]
         registrar.process()?;

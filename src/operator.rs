@@ -84,7 +84,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let config = configuration(&identity).await?;
     let place = args.lease.place(&config.default_namespace)?;
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
-    let metrics = Arc::new(Metrics::with_jobs(args.metrics_jobs as usize).context("metrics")?);
+    let metrics = Arc::new(Metrics::with_jobs(args.metrics_jobs).context("metrics")?);
     let standing = Arc::new(Standing::default());
     let clock = Clock::new();
     let polls = watched_polls(&config, &clock)?;

@@ -12,7 +12,7 @@ use super::namespaces::NamespaceSeries;
 use crate::registrar::{Gauges, Registrar};
 
 /// Jobs with series of their own, unless a flag says otherwise.
-pub const OWN_MAX: usize = 500;
+pub const OWN_MAX: u32 = 500;
 
 /// What a job's series show. An absent figure is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -95,7 +95,7 @@ impl JobSeries {
     ///
     /// # Errors
     /// See [`Registrar::counter`].
-    pub fn register(registrar: &mut Registrar, own_max: usize) -> Result<Self> {
+    pub fn register(registrar: &mut Registrar, own_max: u32) -> Result<Self> {
         let unfinished = registrar.count(
             "shed_jobs_unfinished",
             "Unfinished jobs, with and without series of their own",
@@ -104,7 +104,7 @@ impl JobSeries {
         let mut gauges = |name, help| registrar.gauges(name, help, ["job_namespace", "job_name"]);
         Ok(Self {
             table: Mutex::default(),
-            own_max,
+            own_max: own_max as usize,
             unfinished,
             namespaces,
             pocd: gauges(
