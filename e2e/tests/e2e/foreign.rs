@@ -200,12 +200,16 @@ async fn an_attempt_whose_labels_are_taken_off_runs_on_and_leaves_nothing() {
             (2, 2, 0)
         );
         assert_counts_balance(&ended);
-        let pod = pods.get(&first).await?;
-        ensure!(
-            pod.labels().is_empty() && !is_held(&pod),
-            "{:?}",
-            pod.metadata
-        );
+        // A pod is released after the write that completes its job.
+        wait::until("its finalizer to go", SOON, || async {
+            let pod = pods.get(&first).await?;
+            ensure!(pod.labels().is_empty(), "{:?}", pod.metadata);
+            let finalizers = pod.finalizers().join(", ");
+            Ok(Seen::from_option((!is_held(&pod)).then_some(()), || {
+                finalizers
+            }))
+        })
+        .await?;
         job.delete(&DeleteParams::background()).await?;
         nothing_is_left(world, &job).await
     })
