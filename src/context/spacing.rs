@@ -28,6 +28,10 @@ const WAIT_MAX: Span = Span::from_seconds(2);
 /// How long a write that nothing follows waits for more of its kind, from the first pass that found it.
 /// The pass itself has waited as long after calm news.
 pub const MERGE_WAIT: Span = Span(500);
+/// Up to this many writes per second of all jobs, such writes wait no longer than that; above, in proportion.
+const CALM_WRITES: f64 = 10.0;
+/// The longest such wait, in multiples of the usual one.
+const MERGE_FACTOR_MAX: f64 = 4.0;
 
 /// A job's last write of its ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +103,8 @@ struct Rate {
     debt: f64,
     /// Recent bytes of each namespace: a sum that fades within a second.
     lately: HashMap<Arc<str>, f64>,
+    /// Recent writes, as such a sum: the writes per second.
+    writes: f64,
     at: Instant,
 }
 
@@ -119,10 +125,21 @@ impl LedgerRate {
         Some(ticks.plus(wait.max(Span(10)).min(WAIT_MAX)))
     }
 
+    /// How long a write waits for more of its kind while jobs write as often as they do now. Many small jobs that end
+    /// together would otherwise take the apiserver's time from the pods of those that have not begun.
+    #[must_use]
+    pub fn merge_wait(&self, usual: Span, ticks: Instant) -> Span {
+        let mut rate = self.lock();
+        rate.pass(ticks);
+        let factor = (rate.writes / CALM_WRITES).clamp(1.0, MERGE_FACTOR_MAX);
+        Span::from_seconds_f64(usual.seconds() * factor)
+    }
+
     /// A write was sent.
     pub fn note(&self, namespace: &str, bytes: usize, ticks: Instant) {
         let mut rate = self.lock();
         rate.pass(ticks);
+        rate.writes += 1.0;
         let bytes = bytes as f64;
         rate.debt += bytes;
         match rate.lately.get_mut(namespace) {
@@ -147,6 +164,7 @@ impl Rate {
         let paid = seconds * ALL_BYTES_PER_SECOND;
         self.debt = (self.debt - paid).max(-ALL_BYTES_PER_SECOND);
         let stays = (-seconds).exp();
+        self.writes *= stays;
         self.lately.retain(|_, bytes| {
             *bytes *= stays;
             *bytes >= 1.0
@@ -212,6 +230,24 @@ mod tests {
         }
         assert_eq!(waited, 0);
         assert!(rate.wait("large", Instant(9_990)).is_some());
+    }
+
+    #[test]
+    fn the_more_jobs_write_the_longer_a_write_waits_for_more_of_its_kind() {
+        let wait_at = |writes_per_second: i64| {
+            let rate = LedgerRate::default();
+            let every = 1000 / writes_per_second;
+            for write in 0..10 * writes_per_second {
+                rate.note("n", 1000, Instant(write * every));
+            }
+            rate.merge_wait(MERGE_WAIT, Instant(10_000)).0
+        };
+        assert_eq!(wait_at(5), 500);
+        let twice = wait_at(20);
+        assert!((900..1100).contains(&twice), "{twice}");
+        assert_eq!(wait_at(100), 2000);
+        let rate = LedgerRate::default();
+        assert_eq!(rate.merge_wait(Span(0), Instant(0)), Span(0));
     }
 
     #[test]

@@ -221,7 +221,7 @@ fn wait(
         let since = memos.look(&pass.view.job.uid, |memo| {
             *memo.reconcile.merges_since.get_or_insert(ticks)
         });
-        since.plus(context.merge_wait)
+        since.plus(context.ledger_rate.merge_wait(context.merge_wait, ticks))
     });
     let until = own.into_iter().chain(all).chain(merged).max();
     until.filter(|until| *until > ticks)
@@ -246,7 +246,8 @@ pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
         && !is_changed
 }
 
-/// Whether a condition has turned, or has another reason.
+/// Whether a condition has turned, or has another reason. That the deadline is feasible calls for nothing, so
+/// this alone is not written at once.
 fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
     let words = |condition: &Condition| {
         let Condition {
@@ -257,8 +258,13 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
         } = condition;
         (type_.clone(), status.clone(), reason.clone())
     };
-    let (old, new) = (&old.conditions, &new.conditions);
-    !old.iter().map(words).eq(new.iter().map(words))
+    let is_news = |condition: &&Condition| {
+        condition.type_ != api::DEADLINE_FEASIBLE || condition.status == "False"
+    };
+    let words = |conditions: &[Condition]| -> Vec<_> {
+        conditions.iter().filter(is_news).map(words).collect()
+    };
+    words(&old.conditions) != words(&new.conditions)
 }
 
 /// The ledger as users see it, without a fate that may turn. (An earlier operator may have reported
