@@ -40,7 +40,8 @@ pub mod write_places;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt, stream};
+use futures::stream::{self, FuturesUnordered};
+use futures::{Stream, StreamExt};
 use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
@@ -91,7 +92,11 @@ async fn run_by<F>(
         .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
     let jobs = context.shared.stores.jobs.clone();
     applier(
-        |job, context| Box::pin(jobs_at_rest::reconcile_by(job, context, work)),
+        |job, context| {
+            Box::pin(run_when_woken(jobs_at_rest::reconcile_by(
+                job, context, work,
+            )))
+        },
         wake::after_error,
         Arc::clone(&context),
         jobs,
@@ -107,6 +112,17 @@ async fn run_by<F>(
         std::future::ready(())
     })
     .await;
+}
+
+/// The applier polls all its futures whenever one of them is woken, also the hundreds that wait for a place. So each
+/// is polled only after it was woken itself.
+async fn run_when_woken<F: Future>(reconcile: F) -> F::Output {
+    let mut alone = FuturesUnordered::from_iter([reconcile]);
+    match alone.next().await {
+        Some(result) => result,
+        // It holds one future, and that is not polled again after its end.
+        None => std::future::pending().await,
+    }
 }
 
 /// Why a reconcile failed; the next try starts from scratch.
