@@ -21,6 +21,7 @@ use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodRef;
 use crate::context::backoff::Blocked;
+use crate::fair_places::Position;
 use crate::metrics::Metrics;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
@@ -29,6 +30,8 @@ use crate::validate::template_extras::TemplateExtras;
 
 /// Writes of one job under way at once.
 const WRITES_AT_ONCE: usize = 16;
+/// Writes that are prepared together.
+const BATCH_MAX: usize = 128;
 /// A pass begins writes of one kind for this long; the next pass makes the rest, after it has looked
 /// whether anything must stop.
 const TIME_OF_KIND: Duration = Duration::from_secs(5);
@@ -88,21 +91,30 @@ impl<'a> PodWriter<'a> {
         }
     }
 
-    /// Creates pods in batches that double (1, 2, 4, …), so that a refusal costs one call and not
-    /// hundreds. The answers are in the order of `pods`.
-    pub async fn create<K: PodLike>(self, api: &Api<K>, pods: Vec<K>) -> Vec<Created> {
+    /// Creates pods in batches that double (1, 2, 4, …, 128), so that a refusal costs one call and not
+    /// hundreds. Each batch is made when its turn comes: a pass has time for a part of a large job only, and
+    /// the pods of all its tasks would take more memory than everything else about it. The answers are in the
+    /// order of `pods`.
+    pub async fn create<K: PodLike>(
+        self,
+        api: &Api<K>,
+        mut pods: impl ExactSizeIterator<Item = Result<K, Blocked>>,
+    ) -> Vec<Created> {
         let until = Instant::now() + TIME_OF_KIND;
-        let mut answers = Vec::with_capacity(pods.len());
-        let mut rest = pods.into_iter();
-        let total = rest.len();
+        // Pods of one job that start together also end together, and few status writes count them.
+        let position = self.places.creations.position();
+        let total = pods.len();
+        let mut answers = Vec::with_capacity(total);
         let mut batch_size = 1;
         loop {
-            let batch: Vec<K> = rest.by_ref().take(batch_size).collect();
-            if batch.is_empty() {
+            let batch = pods.by_ref().take(batch_size);
+            let calls: Vec<_> = batch
+                .map(|pod| self.create_in_time(api, pod, position, until))
+                .collect();
+            if calls.is_empty() {
                 return answers;
             }
-            let calls = batch.iter().map(|pod| self.create_in_time(api, pod, until));
-            let batch_answers: Vec<Created> = futures::stream::iter(calls.collect::<Vec<_>>())
+            let batch_answers: Vec<Created> = futures::stream::iter(calls)
                 .buffered(WRITES_AT_ONCE)
                 .collect()
                 .await;
@@ -114,16 +126,27 @@ impl<'a> PodWriter<'a> {
                 answers.resize_with(total, || Created::NotTried);
                 return answers;
             }
-            batch_size *= 2;
+            batch_size = BATCH_MAX.min(batch_size * 2);
         }
     }
 
-    async fn create_in_time<K: PodLike>(self, api: &Api<K>, pod: &K, until: Instant) -> Created {
-        let _place = self.places.creations.acquire(self.namespace).await;
+    async fn create_in_time<K: PodLike>(
+        self,
+        api: &Api<K>,
+        pod: Result<K, Blocked>,
+        position: Position,
+        until: Instant,
+    ) -> Created {
+        let pod = match pod {
+            Ok(pod) => pod,
+            Err(blocked) => return Created::Refused(blocked),
+        };
+        let creations = &self.places.creations;
+        let _place = creations.acquire_at(self.namespace, position).await;
         if Instant::now() >= until {
             return Created::NotTried;
         }
-        create_one(api, pod, self.metrics).await
+        create_one(api, &pod, self.metrics).await
     }
 
     /// Deletes pods; a pod that is gone or has another uid needs no delete. Each is tried though another
@@ -140,23 +163,25 @@ impl<'a> PodWriter<'a> {
 
     async fn all(self, api: &Api<Pod>, write: Write, pods: &[PodRef]) -> Written {
         let until = Instant::now() + TIME_OF_KIND;
-        let calls = pods.iter().map(|pod| async move {
-            let _place = self.places.stops.acquire(self.namespace).await;
-            if Instant::now() >= until {
-                return Err(None);
-            }
-            let written = insist(api, write, pod, self.metrics).await;
-            written.map(|()| pod.uid.clone()).map_err(Some)
-        });
         let mut written = Written::default();
-        let mut calls = futures::stream::iter(calls.collect::<Vec<_>>());
-        let mut answers = std::pin::pin!(calls.by_ref().buffer_unordered(WRITES_AT_ONCE));
-        while let Some(answer) = answers.next().await {
-            match answer {
-                Ok(uid) => written.done.push(uid),
-                Err(None) => written.is_cut_short = true,
-                Err(Some(error)) => {
-                    written.failure.get_or_insert(error);
+        for pods in pods.chunks(BATCH_MAX) {
+            let calls = pods.iter().map(|pod| async move {
+                let _place = self.places.stops.acquire(self.namespace).await;
+                if Instant::now() >= until {
+                    return Err(None);
+                }
+                let written = insist(api, write, pod, self.metrics).await;
+                written.map(|()| pod.uid.clone()).map_err(Some)
+            });
+            let calls = futures::stream::iter(calls.collect::<Vec<_>>());
+            let mut answers = std::pin::pin!(calls.buffer_unordered(WRITES_AT_ONCE));
+            while let Some(answer) = answers.next().await {
+                match answer {
+                    Ok(uid) => written.done.push(uid),
+                    Err(None) => written.is_cut_short = true,
+                    Err(Some(error)) => {
+                        written.failure.get_or_insert(error);
+                    }
                 }
             }
         }
@@ -169,26 +194,21 @@ pub async fn create_with(
     client: &Client,
     writer: PodWriter<'_>,
     template_extras: &TemplateExtras,
-    pods: &[Pod],
+    pods: impl ExactSizeIterator<Item = Pod>,
 ) -> Vec<Created> {
-    let whole: Result<Vec<_>, String> = pods.iter().map(|pod| template_extras.on(pod)).collect();
-    match whole {
-        Ok(whole) => {
-            let pods_api = ApiResource::erase::<Pod>(&());
-            let api = Api::namespaced_with(client.clone(), writer.namespace, &pods_api);
-            writer.create(&api, whole).await
-        }
-        Err(field) => {
-            let message = format!(
-                "{field} is unknown to this version of the operator, so it cannot set the field on pods: \
-                 upgrade the operator, or remove the field"
-            );
-            let reason = reason::POD_INVALID;
-            let refused = Created::Refused(Blocked { reason, message });
-            let mut answers = vec![refused];
-            answers.resize_with(pods.len(), || Created::NotTried);
-            answers
-        }
+    let pods_api = ApiResource::erase::<Pod>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), writer.namespace, &pods_api);
+    let whole = pods.map(|pod| template_extras.on(&pod).map_err(|field| unknown(&field)));
+    writer.create(&api, whole).await
+}
+
+fn unknown(field: &str) -> Blocked {
+    Blocked {
+        reason: reason::POD_INVALID,
+        message: format!(
+            "{field} is unknown to this version of the operator, so it cannot set the field on pods: \
+             upgrade the operator, or remove the field"
+        ),
     }
 }
 

@@ -90,13 +90,12 @@ fn sort(context: &ReconcileContext, pass: &Pass, step: &Step, answers: Vec<Creat
         for (&id, answer) in step.creates.iter().zip(answers) {
             let entry = step.ledger.attempt(id.0, id.1);
             let kind = entry.map(|attempt| attempt.kind);
-            let trace = memo.traces.entry(id).or_default();
             if matches!(answer, Created::Ours | Created::Failed(_)) {
-                trace.asked = Some(ticks);
+                memo.traces.entry(id).or_default().asked = Some(ticks);
             }
             match answer {
                 Created::Ours => {
-                    trace.created = Some(ticks);
+                    memo.traces.entry(id).or_default().created = Some(ticks);
                     sorted.summary.create(kind);
                 }
                 Created::Refused(blocked) => {

@@ -113,23 +113,27 @@ async fn create(
         .as_ref()
         .map(|adopted| &adopted.template_extras);
     let answers = match template_extras.filter(|fields| !fields.is_empty()) {
-        None => writer.create(api, pods).await,
-        Some(fields) => pod_writer::create_with(&context.client, writer, fields, &pods).await,
+        None => writer.create(api, pods.map(Ok)).await,
+        Some(fields) => pod_writer::create_with(&context.client, writer, fields, pods).await,
     };
     answers::take(context, pass, owner, step, answers).await
 }
 
-/// The pods that a step creates.
-fn pods(
-    context: &ReconcileContext,
-    job: &ValidatedJob,
-    owner: &DeadlineJob,
-    step: &Step,
-) -> Vec<Pod> {
+/// The pods that a step creates, each made when it is asked for.
+fn pods<'a>(
+    context: &'a ReconcileContext,
+    job: &'a ValidatedJob,
+    owner: &'a DeadlineJob,
+    step: &'a Step,
+) -> impl ExactSizeIterator<Item = Pod> + 'a {
     let rather_not = preference::rather_not(&step.notices);
     let (agent, priority) = (&context.shared.agent, context.clone_priority.as_ref());
-    let pod = |&(task, number): &AttemptId| {
+    let attempt = |&(task, number): &AttemptId| {
         let attempt = step.ledger.attempt(task, number)?;
+        Some((task, number, attempt))
+    };
+    let attempts: Vec<_> = step.creates.iter().filter_map(attempt).collect();
+    attempts.into_iter().map(move |(task, number, attempt)| {
         let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, priority);
         attempt_pod::note_failures(&mut pod, job, &step.ledger, task);
         if let Some(nodes) = rather_not.get(&(task, number)) {
@@ -138,7 +142,6 @@ fn pods(
         if job.rules.resume == Resume::Range {
             range::dress(&mut pod, job, &step.ledger, task, &agent.operator_key);
         }
-        Some(pod)
-    };
-    step.creates.iter().filter_map(pod).collect()
+        pod
+    })
 }

@@ -33,6 +33,7 @@ impl Shared {
 }
 
 async fn create(api: &Apiserver, pods: Vec<Pod>) -> Vec<Created> {
+    let pods = pods.into_iter().map(Ok);
     Shared::new().writer().create(&pods_of(api), pods).await
 }
 
@@ -78,6 +79,22 @@ async fn answers_come_in_the_order_of_the_pods_and_what_was_not_tried_is_said() 
     assert_eq!(words[5..7], ["ours"; 2]);
     assert_eq!(words[7..], ["not tried"; 3]);
     assert_eq!(api.said().len(), 7);
+}
+
+#[tokio::test]
+async fn pods_are_made_when_their_batch_is_sent() {
+    let api = apiserver();
+    api.refuse("POST pod 3-0", 422, "Invalid", "no such field");
+    let shared = Shared::new();
+    let mut made = 0;
+    let pods = (0..1000).map(|task| {
+        made += 1;
+        Ok(pod(&api, task))
+    });
+    let answers = shared.writer().create(&pods_of(&api), pods).await;
+    assert_eq!(answers.len(), 1000);
+    // Batches of 1, 2, 4.
+    assert_eq!(made, 7);
 }
 
 #[tokio::test]
@@ -195,14 +212,12 @@ fn template_extras() -> TemplateExtras {
 #[tokio::test]
 async fn pods_are_created_with_what_is_not_known_of_their_template() {
     let api = apiserver();
-    let pods: Vec<Pod> = (0..2)
-        .map(|task| Pod {
-            spec: Some(k8s_openapi::api::core::v1::PodSpec::default()),
-            ..pod(&api, task)
-        })
-        .collect();
+    let pods = (0..2).map(|task| Pod {
+        spec: Some(k8s_openapi::api::core::v1::PodSpec::default()),
+        ..pod(&api, task)
+    });
     let shared = Shared::new();
-    let answers = create_with(&api.client, shared.writer(), &template_extras(), &pods).await;
+    let answers = create_with(&api.client, shared.writer(), &template_extras(), pods).await;
     assert!(matches!(answers[..], [Created::Ours, Created::Ours]));
     let body = api.call("POST pod 1-0").body;
     assert_eq!(body["spec"]["hardened"], json!({"level": 3}));
@@ -212,8 +227,8 @@ async fn pods_are_created_with_what_is_not_known_of_their_template() {
     );
     api.said();
     // Pods without a place for it are not created without it.
-    let pods = [pod(&api, 2), pod(&api, 3)];
-    let answers = create_with(&api.client, shared.writer(), &template_extras(), &pods).await;
+    let pods = [pod(&api, 2), pod(&api, 3)].into_iter();
+    let answers = create_with(&api.client, shared.writer(), &template_extras(), pods).await;
     let [Created::Refused(blocked), Created::NotTried] = &answers[..] else {
         panic!("{answers:?}");
     };
@@ -235,7 +250,7 @@ async fn a_pass_begins_writes_for_so_long_and_leaves_the_rest_to_the_next() {
         tokio::time::sleep(TIME_OF_KIND * 2).await;
         drop((stops, creations));
     };
-    let (pods_api, pods) = (pods_of(&api), (0..2).map(|task| pod(&api, task)).collect());
+    let (pods_api, pods) = (pods_of(&api), (0..2).map(|task| Ok(pod(&api, task))));
     let stale = [PodRef {
         name: "a".to_owned(),
         uid: "a".to_owned(),
@@ -265,7 +280,9 @@ async fn slow_creations_of_one_namespace_delay_no_write_of_another() {
         ..slow.writer()
     };
     let began = Instant::now();
-    let created = writer.create(&pods_of(&api), vec![pod(&api, 0)]).await;
+    let created = writer
+        .create(&pods_of(&api), std::iter::once(Ok(pod(&api, 0))))
+        .await;
     assert!(matches!(created[..], [Created::Ours]));
     // They do not delay a stop of the same namespace either.
     let pods = api.pods();
