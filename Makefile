@@ -53,6 +53,7 @@ lint: ## Format, clippy, words, purity of the core, licenses, generated files
 	.ci/campaign-mutants --check
 	.ci/licenses --check
 	docs/research/figures.py --check
+	.ci/docs --check
 	e2e/generate.sh --check
 docs: ## Build the documentation as a site in target/docs (the first time it builds mdBook)
 	.ci/docs
