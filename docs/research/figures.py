@@ -183,6 +183,38 @@ def reliability():
     return svg.whole()
 
 
+def price():
+    """Deadlines met over clones per task: shed-prime at each price of a clone, and other policies."""
+    load = "0.6"
+    svg = Svg(960, 330, f"Deadlines met over clones per task at several prices of a clone, load {load}")
+    others = {**COLORS, "hadoop-ns": "#57606a"}
+    del others["shed-prime"]
+    legend(svg, 50, 24, [("shed-prime at prices from 0 to 0.1", COLORS["shed-prime"], "none"), *((*other, "2 3") for other in others.items())])
+    for position, preset in enumerate(("A", "aL", "C", "G")):
+        left, top, width, height = 50 + position * 232, 74, 180, 176
+        at = lambda clones, met: (left + float(clones) / 4 * width, top + height * (1 - float(met) / 100))
+        svg.text(left, top - 12, f'<tspan font-weight="bold">{preset}</tspan> {PRESETS[preset]}')
+        for value in (0, 50, 100):
+            svg.line([at(0, value), at(4, value)], "#d0d7de")
+            svg.text(left - 6, at(0, value)[1] + 4, value, text_anchor="end", font_size=10)
+        for value in range(5):
+            svg.text(at(value, 0)[0], top + height + 16, value, text_anchor="middle", font_size=10)
+        cell = [row for row in rows("frontier") if (row["preset"], row["load"]) == (preset, load)]
+        own = sorted((row for row in cell if row["clone_price"]), key=lambda row: float(row["clone_price"]))
+        svg.line([at(row["clones_per_task"], row["met_percent"]) for row in own], COLORS["shed-prime"])
+        for row in own:
+            x, y = at(row["clones_per_task"], row["met_percent"])
+            chosen = row["clone_price"] == "0.02"
+            svg.add("circle", {"cx": x, "cy": y, "r": 6 if chosen else 3, "fill": COLORS["shed-prime"]})
+        for row in cell:
+            if row["policy"] in others:
+                x, y = at(row["clones_per_task"], row["met_percent"])
+                svg.add("rect", {"x": x - 4, "y": y - 4, "width": 8, "height": 8, "fill": others[row["policy"]]})
+    svg.text(480, 292, "clones per task (vertical axis: deadlines met in %)", text_anchor="middle")
+    svg.text(50, 318, f"The large circle is the default price, 0.02. Data: docs/research/data/frontier.csv, load {load}, k {FACTOR}.", fill="#57606a")
+    return svg.whole()
+
+
 def ranking():
     """All policies, the highest mean first."""
     met = collections.defaultdict(list)
@@ -236,7 +268,7 @@ def table_loads():
 
 
 TABLES = {"policies": table_policies, "cells": table_cells, "loads": table_loads}
-FIGURES = {"deadlines-met": small_multiples, "policies": heat_map, "reliability": reliability}
+FIGURES = {"deadlines-met": small_multiples, "policies": heat_map, "price": price, "reliability": reliability}
 
 
 def filled(page):
