@@ -28,7 +28,7 @@ down: ## Stop the local cluster and delete everything of it
 
 ##@ Before each commit
 
-.PHONY: check unit alerts lint generate
+.PHONY: check unit alerts lint docs generate
 check: ## Format, clippy, unit tests and words of what changed (under a minute)
 	.ci/check $(BASE)
 unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
@@ -52,9 +52,14 @@ lint: ## Format, clippy, words, purity of the core, licenses, generated files
 	.ci/layers
 	.ci/campaign-mutants --check
 	.ci/licenses --check
+	docs/research/figures.py --check
+	.ci/docs --check
 	e2e/generate.sh --check
-generate: ## Write the CRD, the chart's generated files, manifests/ and the local cluster's Go modules
+docs: ## Build the documentation as a site in target/docs (the first time it builds mdBook)
+	.ci/docs
+generate: ## Write the CRD, the chart's generated files, manifests/, figures of docs/ and the local cluster's Go modules
 	e2e/generate.sh
+	docs/research/figures.py
 	e2e/cluster/cluster modules
 
 ##@ Before each merge

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Figures in docs/research/pictures and tables of docs/research/results.md, from docs/research/data.
+
+  docs/research/figures.py           writes them
+  docs/research/figures.py --check   fails if one of them differs, and changes nothing
+
+In Markdown it replaces the lines between `<!-- figures.py: NAME -->` and `<!-- end -->`.
+"""
+
+import collections
+import csv
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).parent
+PAGES = [HERE / "results.md"]
+# Colors that readers with color blindness can tell apart.
+COLORS = {"shed-prime": "#0072B2", "shed-plus": "#D55E00", "s-resume-event": "#009E73"}
+FACTOR = "1.5"
+# One line per preset of docs/simulator.md#presets; the order is that of the figures.
+PRESETS = {
+    "A": "heavy tails",
+    "Ar": "A, clones start over",
+    "aL": "A, launch takes 60 s",
+    "aS": "A, half slow by size",
+    "an": "A, no reports",
+    "C": "slots become slow",
+    "G": "Google 2011",
+    "Gn": "G, no preemption",
+    "Gr": "Gn, clones start over",
+    "G1": "G, clones repeat",
+    "GJ": "G, jittered deadlines",
+    "P": "Google 2011, second",
+    "Y": "Yahoo",
+    "F": "Facebook 2010",
+    "T": "TPC-H on Spark",
+    "Gm": "G on slow slots",
+    "Pm": "P on slow slots",
+    "Ym": "Y on slow slots",
+    "Fm": "F on slow slots",
+    "Tm": "T on slow slots",
+}
+
+
+def rows(name):
+    with open(HERE / "data" / f"{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def bare(policy):
+    """The name of a policy without its parameters."""
+    return policy.split("{")[0]
+
+
+def mean(values):
+    values = [float(value) for value in values]
+    return sum(values) / len(values)
+
+
+class Svg:
+    """A figure on a white card, so that its text is readable on dark pages too."""
+
+    def __init__(self, width, height, label):
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}" '
+            'font-family="sans-serif" font-size="12" fill="#1f2328">',
+            f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>',
+        ]
+
+    def text(self, x, y, text, **attributes):
+        self.add("text", {"x": x, "y": y, **attributes}, text)
+
+    def line(self, points, color, **attributes):
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.add("polyline", {"points": points, "fill": "none", "stroke": color, **attributes})
+
+    def add(self, name, attributes, text=None):
+        written = "".join(f' {key.replace("_", "-")}="{short(value)}"' for key, value in attributes.items())
+        self.parts.append(f"<{name}{written}/>" if text is None else f"<{name}{written}>{text}</{name}>")
+
+    def whole(self):
+        return "\n".join([*self.parts, "</svg>", ""])
+
+
+def short(value):
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
+
+
+def legend(svg, x, y, entries):
+    for name, color, dash in entries:
+        svg.line([(x, y - 4), (x + 24, y - 4)], color, stroke_width=2, stroke_dasharray=dash)
+        svg.text(x + 30, y, name)
+        x += 52 + 7 * len(name)
+
+
+def small_multiples():
+    """Deadlines met over the load, one panel per preset."""
+    cells = collections.defaultdict(list)
+    for row in rows("league-presets"):
+        if row["k"] == FACTOR:
+            cells[row["preset"]].append(row)
+    svg = Svg(960, 640, "Deadlines met in percent over the load, for 15 presets and three policies")
+    legend(svg, 40, 24, [*((name, color, "none") for name, color in COLORS.items()), ("bound", "#57606a", "4 3")])
+    for position, preset in enumerate(name for name in PRESETS if name in cells):
+        left, top = 40 + position % 5 * 184, 66 + position // 5 * 192
+        panel(svg, left, top, preset, cells[preset])
+    svg.text(480, 632, f"load (vertical axis: deadlines met in %, k {FACTOR})", text_anchor="middle")
+    return svg.whole()
+
+
+def panel(svg, left, top, preset, cell):
+    width, height = 138, 124
+    at = lambda load, met: (left + (float(load) - 0.4) / 1.1 * width, top + height * (1 - float(met) / 100))
+    svg.text(left, top - 8, f'<tspan font-weight="bold">{preset}</tspan> {PRESETS[preset]}')
+    for met in (0, 50, 100):
+        svg.line([at(0.4, met), at(1.5, met)], "#d0d7de")
+        svg.text(left - 6, at(0, met)[1] + 4, met, text_anchor="end", font_size=10)
+    for load in ("0.4", "0.8", "1.5"):
+        svg.text(at(load, 0)[0], top + height + 14, load, text_anchor="middle", font_size=10)
+    series = collections.defaultdict(list)
+    for row in sorted(cell, key=lambda row: float(row["load"])):
+        series[row["policy"]].append(at(row["load"], row["met_percent"]))
+        if row["policy"] == "shed-plus":
+            series["bound"].append(at(row["load"], row["bound_percent"]))
+    svg.line(series["bound"], "#57606a", stroke_dasharray="4 3")
+    for name in reversed(COLORS):
+        svg.line(series[name], COLORS[name], stroke_width=2)
+
+
+def heat_map():
+    """Deadlines met by each policy on each preset, at one load."""
+    load = "0.95"
+    met = {(bare(row["policy"]), row["preset"]): float(row["met_percent"]) for row in rows("league-all") if row["load"] == load}
+    policies = ranking()
+    left, top, width, height = 130, 64, 41, 24
+    svg = Svg(960, top + height * len(policies) + 34, f"Deadlines met in percent by 15 policies on 20 presets at load {load}")
+    svg.text(left, 22, f"Deadlines met in %, load {load}, k {FACTOR}", font_weight="bold")
+    for column, preset in enumerate(PRESETS):
+        svg.text(left + (column + 0.5) * width, top - 8, preset, text_anchor="middle")
+    for line, policy in enumerate(policies):
+        y = top + line * height
+        svg.text(left - 8, y + 16, policy, text_anchor="end")
+        for column, preset in enumerate(PRESETS):
+            value = met[policy, preset]
+            x = left + column * width
+            svg.add("rect", {"x": x, "y": y, "width": width, "height": height, "fill": shade(value)})
+            color = "#ffffff" if value > 68 else "#1f2328"
+            svg.text(x + width / 2, y + 16, f"{value:.0f}", text_anchor="middle", fill=color)
+    svg.text(left, top + height * len(policies) + 20, "Policies in the order of their mean over all cells of league-all.csv.", fill="#57606a")
+    return svg.whole()
+
+
+def shade(percent):
+    """From nearly white at 0 to dark blue at 100."""
+    light, dark = (241, 246, 252), (8, 69, 130)
+    return "#" + "".join(f"{round(a + (b - a) * percent / 100):02x}" for a, b in zip(light, dark))
+
+
+def reliability():
+    """Deadlines met over the predicted PoCD; the area of a point is the number of jobs."""
+    svg = Svg(960, 400, "Share of jobs that met their deadline over their PoCD, at 25 and at 75 percent of the time to the deadline")
+    legend(svg, 60, 24, [("shed-prime", COLORS["shed-prime"], "none"), ("shed-plus", COLORS["shed-plus"], "none"), ("met as predicted", "#57606a", "4 3")])
+    for position, (preset, moment) in enumerate((preset, moment) for preset in "AG" for moment in ("25", "75")):
+        left, top, size = 60 + position * 230, 76, 176
+        at = lambda predicted, met: (left + predicted / 100 * size, top + size * (1 - met / 100))
+        svg.text(left, top - 26, f"{preset}: {PRESETS[preset]}", font_weight="bold")
+        svg.text(left, top - 10, f"at {moment} % of the time", fill="#57606a")
+        for value in (0, 50, 100):
+            svg.line([at(0, value), at(100, value)], "#d0d7de")
+            svg.text(left - 6, at(0, value)[1] + 4, value, text_anchor="end", font_size=10)
+            svg.text(at(value, 0)[0], top + size + 16, value, text_anchor="middle", font_size=10)
+        svg.line([at(0, 0), at(100, 100)], "#57606a", stroke_dasharray="4 3")
+        for row in rows("reliability"):
+            if (row["preset"], row["moment_percent"]) == (preset, moment):
+                x, y = at(float(row["predicted_percent"]), float(row["met_percent"]))
+                radius = max(2.0, (float(row["jobs"]) / 12) ** 0.5)
+                svg.add("circle", {"cx": x, "cy": y, "r": radius, "fill": COLORS[bare(row["policy"])], "fill_opacity": "0.65"})
+    svg.text(480, 294, "predicted PoCD in %", text_anchor="middle")
+    svg.text(60, 330, "Vertical axis: share of these jobs that met their deadline, in %. The area of a circle is the number of jobs.")
+    svg.text(60, 350, "Above the dashed line the PoCD was too low: clones and restarts that came later saved jobs.")
+    svg.text(60, 380, "Data: docs/research/data/reliability.csv, load 0.8.", fill="#57606a")
+    return svg.whole()
+
+
+def price():
+    """Deadlines met over clones per task: shed-prime at each price of a clone, and other policies."""
+    load = "0.6"
+    svg = Svg(960, 330, f"Deadlines met over clones per task at several prices of a clone, load {load}")
+    others = {**COLORS, "hadoop-ns": "#57606a"}
+    del others["shed-prime"]
+    legend(svg, 50, 24, [("shed-prime at prices from 0 to 0.1", COLORS["shed-prime"], "none"), *((*other, "2 3") for other in others.items())])
+    for position, preset in enumerate(("A", "aL", "C", "G")):
+        left, top, width, height = 50 + position * 232, 74, 180, 176
+        at = lambda clones, met: (left + float(clones) / 4 * width, top + height * (1 - float(met) / 100))
+        svg.text(left, top - 12, f'<tspan font-weight="bold">{preset}</tspan> {PRESETS[preset]}')
+        for value in (0, 50, 100):
+            svg.line([at(0, value), at(4, value)], "#d0d7de")
+            svg.text(left - 6, at(0, value)[1] + 4, value, text_anchor="end", font_size=10)
+        for value in range(5):
+            svg.text(at(value, 0)[0], top + height + 16, value, text_anchor="middle", font_size=10)
+        cell = [row for row in rows("frontier") if (row["preset"], row["load"]) == (preset, load)]
+        own = sorted((row for row in cell if row["clone_price"]), key=lambda row: float(row["clone_price"]))
+        svg.line([at(row["clones_per_task"], row["met_percent"]) for row in own], COLORS["shed-prime"])
+        for row in own:
+            x, y = at(row["clones_per_task"], row["met_percent"])
+            chosen = row["clone_price"] == "0.02"
+            svg.add("circle", {"cx": x, "cy": y, "r": 6 if chosen else 3, "fill": COLORS["shed-prime"]})
+        for row in cell:
+            if row["policy"] in others:
+                x, y = at(row["clones_per_task"], row["met_percent"])
+                svg.add("rect", {"x": x - 4, "y": y - 4, "width": 8, "height": 8, "fill": others[row["policy"]]})
+    svg.text(480, 292, "clones per task (vertical axis: deadlines met in %)", text_anchor="middle")
+    svg.text(50, 318, f"The large circle is the default price, 0.02. Data: docs/research/data/frontier.csv, load {load}, k {FACTOR}.", fill="#57606a")
+    return svg.whole()
+
+
+def ranking():
+    """All policies, the highest mean first."""
+    met = collections.defaultdict(list)
+    for row in rows("league-all"):
+        met[bare(row["policy"])].append(row["met_percent"])
+    return sorted(met, key=lambda policy: (-round(mean(met[policy]), 1), policy))
+
+
+def table_policies():
+    cells, best = collections.defaultdict(list), {}
+    for row in rows("league-all"):
+        cells[bare(row["policy"])].append(row)
+        cell = row["preset"], row["load"]
+        best[cell] = max(best.get(cell, 0), float(row["met_percent"]))
+    lines = ["| policy | deadlines met % | cells with the most | clones per task | slot-seconds relative to shed-plus |", "|---|---|---|---|---|"]
+    for policy in ranking():
+        mine = cells[policy]
+        first = sum(float(row["met_percent"]) >= best[row["preset"], row["load"]] for row in mine)
+        average = lambda column: mean(row[column] for row in mine)
+        lines.append(
+            f"| `{policy}` | {average('met_percent'):.1f} | {first} of {len(mine)} | "
+            f"{average('clones_per_task'):.2f} | {average('slot_seconds_ratio'):.2f} |"
+        )
+    return lines
+
+
+def table_cells():
+    """How often shed-prime is behind, in the cells of three deadline factors."""
+    lines = ["| compared with | cells | behind | by more than 1 point | worst cell | points there |", "|---|---|---|---|---|---|"]
+    mine = [row for row in rows("league-presets") if row["policy"] == "shed-prime"]
+    for rival, column in (("shed-plus", "points_to_shed_plus"), ("s-resume-event", "points_to_s_resume_event")):
+        points = {(row["preset"], row["load"], row["k"]): float(row[column]) for row in mine}
+        worst = min(points, key=lambda cell: (points[cell], cell))
+        lines.append(
+            f"| `{rival}` | {len(points)} | {sum(p < 0 for p in points.values())} | {sum(p < -1 for p in points.values())} | "
+            f"{worst[0]}, load {worst[1]}, k {worst[2]} | −{-points[worst]:.1f} |"
+        )
+    return lines
+
+
+def table_loads():
+    """Means over all presets, by load."""
+    cells = collections.defaultdict(list)
+    for row in rows("league-presets"):
+        cells[row["load"], row["policy"]].append(row)
+    loads = sorted({load for load, _ in cells}, key=float)
+    lines = ["| policy | " + " | ".join(loads) + " |", "|---" * (len(loads) + 1) + "|"]
+    for policy in COLORS:
+        lines.append(f"| `{policy}` | " + " | ".join(f"{mean(row['met_percent'] for row in cells[load, policy]):.1f}" for load in loads) + " |")
+    return lines
+
+
+TABLES = {"policies": table_policies, "cells": table_cells, "loads": table_loads}
+FIGURES = {"deadlines-met": small_multiples, "policies": heat_map, "price": price, "reliability": reliability}
+
+
+def filled(page):
+    """The text of a page with its tables renewed."""
+    block = lambda match: "\n".join([f"<!-- figures.py: {match[1]} -->", "", *TABLES[match[1]](), "", "<!-- end -->"])
+    return re.sub(r"<!-- figures\.py: (\w+) -->.*?<!-- end -->", block, page.read_text(), flags=re.DOTALL)
+
+
+def main(arguments):
+    if arguments not in ([], ["--check"]):
+        sys.exit("usage: figures.py [--check]")
+    texts = {HERE / "pictures" / f"{name}.svg": draw() for name, draw in FIGURES.items()}
+    texts |= {page: filled(page) for page in PAGES}
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        if arguments:
+            print(f"{path} is not what docs/research/data gives: run docs/research/figures.py", file=sys.stderr)
+        else:
+            path.write_text(texts[path])
+            print(f"wrote {path}")
+    if arguments and stale:
+        sys.exit(1)
+
+
+main(sys.argv[1:])
