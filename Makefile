@@ -49,13 +49,15 @@ lint: ## Format, clippy, words, links, purity of the core, licenses, generated f
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
 	.ci/docs-links
+	e2e/readme-picture.py --check
 	.ci/purity
 	.ci/layers
 	.ci/campaign-mutants --check
 	.ci/licenses --check
 	e2e/generate.sh --check
-generate: ## Write the CRD, the chart's generated files, manifests/ and the local cluster's Go modules
+generate: ## Write the CRD, the chart's generated files, manifests/, the README's picture and the local cluster's Go modules
 	e2e/generate.sh
+	e2e/readme-picture.py
 	e2e/cluster/cluster modules
 
 ##@ Before each merge
