@@ -55,10 +55,10 @@ lint: ## Format, clippy, words, links, purity of the core, licenses, generated f
 	.ci/campaign-mutants --check
 	.ci/licenses --check
 	e2e/generate.sh --check
-generate: ## Write the CRD, the chart's generated files, manifests/, the README's picture and the local cluster's Go modules
+generate: ## Write the CRD, the chart's generated files, manifests/ and the local cluster's Go modules
 	e2e/generate.sh
-	e2e/readme-picture.py
 	e2e/cluster/cluster modules
+	e2e/readme-picture.py
 
 ##@ Before each merge
 
