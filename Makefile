@@ -40,7 +40,7 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
-lint: ## Format, clippy, words, purity of the core, licenses, generated files
+lint: ## Format, clippy, words, links, purity of the core, licenses, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
@@ -48,6 +48,8 @@ lint: ## Format, clippy, words, purity of the core, licenses, generated files
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
+	.ci/docs-links
+	e2e/readme-picture.py --check
 	.ci/purity
 	.ci/layers
 	.ci/campaign-mutants --check
@@ -61,6 +63,7 @@ generate: ## Write the CRD, the chart's generated files, manifests/, figures of 
 	e2e/generate.sh
 	docs/research/figures.py
 	e2e/cluster/cluster modules
+	e2e/readme-picture.py
 
 ##@ Before each merge
 

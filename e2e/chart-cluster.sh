@@ -59,7 +59,8 @@ done
 }
 kubectl delete namespace "$ns" --ignore-not-found --wait >/dev/null
 kubectl create namespace "$ns" >/dev/null
-trap 'kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null' EXIT
+pages=$(mktemp -d "${TMPDIR:-/tmp}/shed-pages.XXXXXX")
+trap 'rm -rf -- "$pages"; kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null' EXIT
 
 # What the operator may and may not.
 for verb in get list watch delete; do may "$operator" yes "$verb" deadlinejobs.shed.dev; done
@@ -188,7 +189,9 @@ has "spec.completions cannot be changed with spec.resume: Range" "another number
 has "spec.idempotency cannot be changed" "another idempotency" change '{"spec":{"idempotency":"None"}}' --dry-run=server
 has "spec.template cannot be changed" "another template" change '{"spec":{"template":{"spec":{"hostname":"x"}}}}' --dry-run=server
 
-for file in manifests/examples/*.yaml; do
+# The examples, and the objects in the pages for users.
+.ci/docs-links --manifests "$pages"
+for file in manifests/examples/*.yaml "$pages"/*.yaml; do
     has 'created (server dry run)' "$file" kubectl create --namespace "$ns" --dry-run=server --filename "$file"
 done
 

@@ -5,7 +5,7 @@
 #   e2e/chart-test.sh --write     the same, and writes docs/chart-refusals.md
 #   e2e/chart-test.sh --cluster   against the cluster of KUBECONFIG, where the
 #                                 chart is installed: rights, admission policy,
-#                                 the CRD's messages, examples
+#                                 the CRD's messages, examples, manifests of the pages
 #
 # Every file of charts/shed/ci must lint and render; a line `# expect: REGEX` in
 # it must match a line of the result, `# reject: REGEX` none. Every file of
