@@ -75,17 +75,18 @@ may "$operator" yes get persistentvolumeclaims
 for verb in list watch update delete; do may "$operator" no "$verb" persistentvolumeclaims; done
 # The Lease, in its own namespace and under its own name only.
 for verb in get update; do may "$operator" yes "$verb" "leases.coordination.k8s.io/$release" --namespace "$system"; done
-may "$operator" yes create leases.coordination.k8s.io --namespace "$system"
+may "$operator" no create leases.coordination.k8s.io --namespace "$system"
 may "$operator" no get leases.coordination.k8s.io/other --namespace "$system"
 may "$operator" no delete "leases.coordination.k8s.io/$release" --namespace "$system"
 may "$operator" no get "leases.coordination.k8s.io/$release"
 for verb in create patch; do may "$operator" yes "$verb" events.events.k8s.io; done
 # Its own events go by the newer group alone.
 for verb in create patch; do may "$operator" no "$verb" events; done
-may "$operator" yes get priorityclasses.scheduling.k8s.io
+may "$operator" yes get "priorityclasses.scheduling.k8s.io/$release-clones"
+may "$operator" no get priorityclasses.scheduling.k8s.io/other
 # Its key, by name and in its own namespace.
-may "$operator" yes get "secrets/$release-signing-key" --namespace "$system"
-may "$operator" yes create secrets --namespace "$system"
+for verb in get update; do may "$operator" yes "$verb" "secrets/$release-signing-key" --namespace "$system"; done
+may "$operator" no create secrets --namespace "$system"
 may "$operator" no get secrets/other --namespace "$system"
 may "$operator" no list secrets --namespace "$system"
 # What it has learned, by name and in its own namespace.
@@ -194,6 +195,23 @@ has "spec.template cannot be changed" "another template" change '{"spec":{"templ
 for file in manifests/examples/*.yaml "$pages"/*.yaml; do
     has 'created (server dry run)' "$file" kubectl create --namespace "$ns" --dry-run=server --filename "$file"
 done
+
+# A second release is refused, in whatever namespace.
+helm=$(find_tool helm)
+for name in "$release" second; do
+    has "shed is installed already, as release $release in namespace $system" "a second release named $name" \
+        "$helm" install "$name" "$chart" --namespace shed-second --dry-run=server --set crds.enabled=false
+done
+has 'STATUS: pending-upgrade' "an upgrade of the release" \
+    "$helm" upgrade "$release" "$chart" --namespace "$system" --reset-then-reuse-values --dry-run=server
+
+# Names and labels of the greatest length. The Prometheus Operator's CRDs are not there.
+out=$("$helm" template "$(printf 'r%.0s' {1..53})" "$chart" --namespace "$system" --kube-version "$(kubectl version --output json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["serverVersion"]["gitVersion"])')" \
+    --values "$chart/ci/long-labels-values.yaml" --set metrics.serviceMonitor.enabled=false \
+    --set metrics.prometheusRule.enabled=false --set "networkPolicy.attemptNamespaces={$ns}" --skip-tests |
+    kubectl apply --server-side --dry-run=server --force-conflicts --filename - 2>&1) || bad "labels of 63 characters" "$out"
+if grep -q 'deployment.apps/.* serverside-applied' <<<"$out"; then ok; else bad "labels of 63 characters" "$out"; fi
 
 # The operator's own pod in the strictest namespace: a violation is a warning.
 out=$(kubectl label --dry-run=server --overwrite namespace "$system" pod-security.kubernetes.io/enforce=restricted 2>&1)

@@ -134,6 +134,15 @@ impl Touched {
 }
 
 impl Stores {
+    /// The resources that are watched.
+    #[must_use]
+    pub fn watched(adopt: AdoptJobs) -> &'static [&'static str] {
+        match adopt {
+            AdoptJobs::None => &["deadlinejobs", "namespaces", "nodes", "pods"],
+            _ => &["deadlinejobs", "jobs", "namespaces", "nodes", "pods"],
+        }
+    }
+
     /// Starts the watches, which end with `tasks`; `touched` gets every job that something happened to.
     #[must_use]
     pub fn start(
@@ -212,7 +221,19 @@ impl Stores {
     /// Whether every list has come in.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.pods().listed && self.nodes_guard().is_some() && self.knows_clone_stops()
+        self.awaited().is_empty()
+    }
+
+    /// The resources whose first list has not come in.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<&'static str> {
+        let lists = [
+            ("namespaces", self.knows_clone_stops()),
+            ("nodes", self.nodes_guard().is_some()),
+            ("pods", self.pods().listed),
+        ];
+        let missing = lists.into_iter().filter(|(_, is_listed)| !is_listed);
+        missing.map(|(resource, _)| resource).collect()
     }
 
     /// The batch/v1 Jobs, if any of them are shed's to run.
