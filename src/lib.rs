@@ -21,6 +21,7 @@ pub mod job;
 mod layers;
 pub mod lease;
 pub mod metrics;
+pub mod observed_clones;
 pub mod operator;
 pub mod plan_slices;
 pub mod planner;

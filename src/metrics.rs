@@ -18,6 +18,7 @@ pub mod dropped_reasons;
 mod jobs;
 mod ledger;
 mod namespaces;
+mod observed;
 mod planning;
 mod progress;
 mod reconciles;
@@ -28,6 +29,7 @@ pub use attempts::{AttemptMetrics, WON};
 pub use deadlines::DeadlineMetrics;
 pub use jobs::{JobFigures, JobSeries, OWN_MAX};
 pub use ledger::LedgerMetrics;
+pub use observed::ObservedMetrics;
 pub use planning::PlanningMetrics;
 pub use progress::ProgressMetrics;
 pub use reconciles::ReconcileMetrics;
@@ -53,6 +55,8 @@ pub struct Metrics {
     pub jobs: JobSeries,
     /// Deadlines met and missed, and predictions.
     pub deadlines: DeadlineMetrics,
+    /// Clones that were not started, because their jobs only observe.
+    pub observed: ObservedMetrics,
     /// Attempts.
     pub attempts: AttemptMetrics,
     /// The time for which attempts held their slots.
@@ -110,6 +114,7 @@ impl Metrics {
             page: Mutex::default(),
             jobs: JobSeries::register(&mut registrar, jobs_max)?,
             deadlines: DeadlineMetrics::register(&mut registrar)?,
+            observed: ObservedMetrics::register(&mut registrar)?,
             attempts: AttemptMetrics::register(&mut registrar)?,
             slot_time: SlotTimeMetrics::register(&mut registrar)?,
             capacity_used: registrar.gauges(

@@ -27,6 +27,7 @@ mod range;
 mod record;
 mod refused_writes;
 mod reserved_keys;
+mod risk;
 mod slot_time;
 pub mod status;
 pub mod step;

@@ -15,7 +15,9 @@ mod write;
 pub(super) use write::note_answer;
 use write::write_status;
 
-use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, reason};
+use crate::api::{
+    self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, ObservedClones, reason,
+};
 use crate::clock;
 use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
@@ -26,6 +28,7 @@ use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Memo, spacing};
 use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::JobLabels;
+use crate::observed_clones;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
@@ -98,8 +101,7 @@ pub(super) async fn record(
         memo.reconcile.last_write = Some(last_write);
         memo.reconcile.merges_since = None;
         let new = written.status.as_ref();
-        let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
-        if new.map(figures) != Some(figures(&old)) {
+        if new.is_none_or(|new| status::have_estimates_changed(new, &old)) {
             memo.reconcile.pocd_written = Some(pass.view.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
@@ -130,6 +132,8 @@ fn render(
         deadline: step.deadline,
         old,
         report: pass.report.as_ref(),
+        calibrated: memo.calibrated,
+        observed: memo.observed,
         blocked: blocked.as_ref(),
         placeable: memo.placeable,
         running: any_runs(&pass.view.pods),
@@ -176,6 +180,8 @@ struct Remembered {
     pocd_written: Option<Instant>,
     last_write: Option<Instant>,
     told: Option<Told>,
+    calibrated: Option<f64>,
+    observed: Option<ObservedClones>,
 }
 
 impl Remembered {
@@ -186,6 +192,11 @@ impl Remembered {
             pocd_written: memo.reconcile.pocd_written,
             last_write: memo.reconcile.last_write.map(|write| write.at),
             told: memo.told.clone(),
+            calibrated: memo.calibrated,
+            observed: memo
+                .observed
+                .as_ref()
+                .map(observed_clones::ObservedClones::status),
         }
     }
 }
