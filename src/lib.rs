@@ -38,6 +38,7 @@ pub mod server;
 pub mod size;
 #[cfg(feature = "otel")]
 pub mod span_export;
+pub mod token_bucket;
 pub mod validate;
 pub mod watch_age;
 pub mod watchdog;

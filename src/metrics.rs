@@ -141,7 +141,7 @@ impl Metrics {
             ledger: LedgerMetrics::register(&mut registrar)?,
             events_dropped: registrar.counters(
                 "shed_events_dropped_total",
-                "Events that shed did not write because its queue was full or the apiserver refused them",
+                "Events that shed did not write because too many waited, too many were written, or the apiserver refused them",
                 ["reason"],
             )?,
             reconciles: ReconcileMetrics::register(&mut registrar)?,

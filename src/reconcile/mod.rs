@@ -6,6 +6,7 @@ mod claims;
 pub mod clone_stops;
 pub mod companion_failures;
 pub mod companions;
+mod condition_events;
 pub mod context;
 mod deadline;
 pub mod disowned_pods;
