@@ -37,6 +37,7 @@ use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;
 use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
+use crate::observed_clones::ObservedClones;
 use crate::plan_slices::Board;
 use crate::progress::ProgressTable;
 use crate::watchdog::Watch;
@@ -99,6 +100,10 @@ pub struct Memo {
     pub weighed: Option<(Instant, i64)>,
     /// The last published verdict about the deadline.
     pub told: Option<Told>,
+    /// Its calibrated PoCD after the last pass that looked at it.
+    pub calibrated: Option<f64>,
+    /// What the planner would have done for it, if it only observes.
+    pub observed: Option<ObservedClones>,
     /// Nodes where its attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
     /// What only its reconciler remembers.

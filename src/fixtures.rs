@@ -218,5 +218,6 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         kept_back: 0,
         attempt_slot_seconds: None,
         feasibility: None,
+        risk: None,
     }
 }

@@ -18,6 +18,8 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "watch_age",
             "restore_guard",
             "api",
+            "token_bucket",
+            "observed_clones",
             "quarantine",
         ],
     ),

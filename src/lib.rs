@@ -21,6 +21,7 @@ pub mod job;
 mod layers;
 pub mod lease;
 pub mod metrics;
+pub mod observed_clones;
 pub mod operator;
 pub mod plan_slices;
 pub mod planner;
@@ -37,6 +38,7 @@ pub mod server;
 pub mod size;
 #[cfg(feature = "otel")]
 pub mod span_export;
+pub mod token_bucket;
 pub mod validate;
 pub mod watch_age;
 pub mod watchdog;

@@ -19,6 +19,7 @@ mod jobs;
 mod ledger;
 mod memory_limit;
 mod namespaces;
+mod observed;
 mod planning;
 mod progress;
 mod reconciles;
@@ -29,6 +30,7 @@ pub use attempts::{AttemptMetrics, WON};
 pub use deadlines::DeadlineMetrics;
 pub use jobs::{JobFigures, JobSeries, OWN_MAX};
 pub use ledger::LedgerMetrics;
+pub use observed::ObservedMetrics;
 pub use planning::PlanningMetrics;
 pub use progress::ProgressMetrics;
 pub use reconciles::ReconcileMetrics;
@@ -54,6 +56,8 @@ pub struct Metrics {
     pub jobs: JobSeries,
     /// Deadlines met and missed, and predictions.
     pub deadlines: DeadlineMetrics,
+    /// Clones that were not started, because their jobs only observe.
+    pub observed: ObservedMetrics,
     /// Attempts.
     pub attempts: AttemptMetrics,
     /// The time for which attempts held their slots.
@@ -112,6 +116,7 @@ impl Metrics {
             page: Mutex::default(),
             jobs: JobSeries::register(&mut registrar, jobs_max)?,
             deadlines: DeadlineMetrics::register(&mut registrar)?,
+            observed: ObservedMetrics::register(&mut registrar)?,
             attempts: AttemptMetrics::register(&mut registrar)?,
             slot_time: SlotTimeMetrics::register(&mut registrar)?,
             capacity_used: registrar.gauges(
@@ -138,7 +143,7 @@ impl Metrics {
             ledger: LedgerMetrics::register(&mut registrar)?,
             events_dropped: registrar.counters(
                 "shed_events_dropped_total",
-                "Events that shed did not write because its queue was full or the apiserver refused them",
+                "Events that shed did not write because too many waited, too many were written, or the apiserver refused them",
                 ["reason"],
             )?,
             reconciles: ReconcileMetrics::register(&mut registrar)?,

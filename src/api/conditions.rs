@@ -76,8 +76,14 @@ pub mod reason {
     pub const JOB_SUSPENDED: &str = "JobSuspended";
     /// `Suspended` is false again.
     pub const JOB_RESUMED: &str = "JobResumed";
-    /// `DeadlineAtRisk`: tasks are expected to finish after the deadline.
+    /// `DeadlineAtRisk`: a few tasks are far behind the others.
     pub const TASKS_STRAGGLING: &str = "TasksStraggling";
+    /// `DeadlineAtRisk`: all tasks are too slow.
+    pub const TASKS_SLOW: &str = "TasksSlow";
+    /// `DeadlineAtRisk`: attempts failed, and their tasks start again.
+    pub const ATTEMPTS_FAILING: &str = "AttemptsFailing";
+    /// `DeadlineAtRisk`: tasks report no progress.
+    pub const TASKS_SILENT: &str = "TasksSilent";
     /// `DeadlineAtRisk`: the deadline may have passed, but the apiserver's time is uncertain.
     pub const CLOCK_UNCERTAIN: &str = "ClockUncertain";
     /// `DeadlineAtRisk`, `TasksPending`: tasks wait for capacity. `DeadlineFeasible` is false: no node has free
@@ -89,7 +95,7 @@ pub mod reason {
     pub const BACK_OFF: &str = "BackOff";
     /// `TasksPending`: a task's last attempt is still terminating.
     pub const ATTEMPT_TERMINATING: &str = "AttemptTerminating";
-    /// `TasksPending`: as many tasks run as `parallelism` allows.
+    /// `DeadlineAtRisk`, `TasksPending`: as many tasks run as `parallelism` allows.
     pub const PARALLELISM_REACHED: &str = "ParallelismReached";
     /// `TasksPending`, `CheckpointsNotDurable`: the job's object would exceed its size limit.
     pub const OBJECT_SIZE_LIMIT: &str = "ObjectSizeLimit";

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use shed_core::snapshot::{Idempotency, OnMiss, Preemption, SpeculationMode};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
+use super::decimal::Decimal;
 use super::ledger::Ledger;
 use super::pocd::{self, Pocd};
 use super::rule_schemas;
@@ -449,6 +450,16 @@ pub struct DeadlineJobStatus {
     )]
     #[schemars(with = "Option<String>")]
     pub pocd: Option<Pocd>,
+    /// Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs
+    /// with a deadline have ended.
+    #[serde(
+        rename = "calibratedPoCD",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "pocd::deserialize"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub calibrated_pocd: Option<Pocd>,
     /// Expected finish of the last task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_completion_time: Option<Time>,
@@ -480,6 +491,9 @@ pub struct DeadlineJobStatus {
     /// Totals of the job's attempts.
     #[serde(default)]
     pub attempts: AttemptCounts,
+    /// With speculation.mode Observe: what Enabled would have done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<ObservedClones>,
     /// Conditions, by type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
@@ -529,6 +543,31 @@ pub struct AttemptCounts {
     /// Attempts that the apiserver refused to create.
     #[serde(default)]
     pub refused: i64,
+}
+
+/// The clones that shed would have started for the job, as its model estimates. Each clone counts once, with the
+/// figures of the first planning pass that decides on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedClones {
+    /// Clones that shed would start now.
+    #[serde(default)]
+    pub clones: i32,
+    /// Clones that shed would have started so far.
+    #[serde(default)]
+    pub total_clones: i32,
+    /// Expected work of all these clones in slot-seconds, e.g. 84.000.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub slot_seconds: Decimal,
+    /// Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub price: Option<Decimal>,
+    /// Expected deadlines gained: by how much these clones would have raised PoCD, 0.000 to 1.000.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub gain: Decimal,
 }
 
 /// A list map by type, so that server-side apply by others merges and does not replace.

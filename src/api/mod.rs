@@ -3,6 +3,7 @@
 mod batch;
 mod conditions;
 mod deadline_job;
+mod decimal;
 pub mod decoding;
 pub mod former_names;
 mod index_lists;
@@ -17,6 +18,7 @@ pub mod unknown_fields;
 pub use batch::*;
 pub use conditions::*;
 pub use deadline_job::*;
+pub use decimal::Decimal;
 pub use ledger::*;
 pub use names::*;
 pub use pocd::Pocd;

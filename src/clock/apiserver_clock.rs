@@ -35,6 +35,9 @@ pub struct Clock {
     /// Time that tests skip.
     #[cfg(test)]
     skipped: std::sync::atomic::AtomicI64,
+    /// Whether no other time passes.
+    #[cfg(test)]
+    frozen: std::sync::atomic::AtomicBool,
 }
 
 impl Clock {
@@ -52,6 +55,8 @@ impl Clock {
             heard: Mutex::default(),
             #[cfg(test)]
             skipped: std::sync::atomic::AtomicI64::new(0),
+            #[cfg(test)]
+            frozen: std::sync::atomic::AtomicBool::new(false),
         })
     }
 
@@ -60,6 +65,11 @@ impl Clock {
     #[must_use]
     pub fn ticks(&self) -> Instant {
         let passed = i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        #[cfg(test)]
+        let passed = match self.frozen.load(std::sync::atomic::Ordering::Relaxed) {
+            true => 0,
+            false => passed,
+        };
         #[cfg(test)]
         let passed = passed + self.skipped.load(std::sync::atomic::Ordering::Relaxed);
         self.base.plus(Span(passed))
@@ -250,7 +260,13 @@ impl Clock {
         self.hear(now, now, super::timestamp(now.plus(ahead)));
     }
 
-    /// Lets time pass.
+    /// No time passes any more, except what the test skips.
+    pub fn freeze_for_tests(&self) {
+        let frozen = &self.frozen;
+        frozen.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Lets this time pass.
     pub fn skip_for_tests(&self, span: Span) {
         let skipped = &self.skipped;
         skipped.fetch_add(span.0, std::sync::atomic::Ordering::Relaxed);

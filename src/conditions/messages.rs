@@ -225,8 +225,26 @@ pub const TABLE: &[Row] = &[
     blocked(
         &[api::DEADLINE_AT_RISK],
         reason::TASKS_STRAGGLING,
-        "tasks are expected to finish after the deadline; PoCD is below {}",
+        "a few tasks are far behind the others: {}",
         "move the deadline, or add capacity for clones",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::TASKS_SLOW,
+        "the tasks take too long for the deadline; PoCD is below {}",
+        "move the deadline, or give each task more resources",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::ATTEMPTS_FAILING,
+        "attempts failed, and shed starts their tasks again: {}",
+        "read the log of the failed attempts, and move the deadline",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::TASKS_SILENT,
+        "tasks report no progress: {}",
+        "check that the tasks write their progress, and that the operator can reach their progress port",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],
@@ -239,6 +257,12 @@ pub const TABLE: &[Row] = &[
         reason::HEADROOM_RESERVED,
         "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive; PoCD is below {}",
         "move the deadline, or add capacity",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::PARALLELISM_REACHED,
+        "tasks wait because as many run as spec.parallelism allows; PoCD is below {}",
+        "raise spec.parallelism, or move the deadline",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],
@@ -512,6 +536,14 @@ fn shortened(detail: &str) -> Cow<'_, str> {
         Some((end, _)) => Cow::Owned(format!("{}…", &detail[..end])),
         None => Cow::Borrowed(detail),
     }
+}
+
+/// A message without the start of its state.
+#[must_use]
+pub fn without_since(message: &str) -> &str {
+    message
+        .rsplit_once(" (since ")
+        .map_or(message, |(words, _)| words)
 }
 
 /// The start of the state in a message.

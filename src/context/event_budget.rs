@@ -1,6 +1,8 @@
-//! How many events of its attempts a job may cause. Each is a write, and an object for an hour.
+//! How many events of its attempts and conditions a job may cause. Each is a write, and an object for an hour.
 
 use shed_core::time::{Instant, Span};
+
+use crate::token_bucket::TokenBucket;
 
 /// Events that may come at once …
 const BURST: u32 = 10;
@@ -10,9 +12,7 @@ const REFILL: Span = Span::from_seconds(20);
 /// Remaining budget of a job's events.
 #[derive(Clone, Debug)]
 pub struct EventBudget {
-    left: u32,
-    /// Since when the next one is on its way.
-    since: Option<Instant>,
+    bucket: TokenBucket,
     /// Events that were left out since the last one.
     omitted: u32,
 }
@@ -20,8 +20,7 @@ pub struct EventBudget {
 impl Default for EventBudget {
     fn default() -> Self {
         Self {
-            left: BURST,
-            since: None,
+            bucket: TokenBucket::new(BURST, REFILL),
             omitted: 0,
         }
     }
@@ -30,19 +29,10 @@ impl Default for EventBudget {
 impl EventBudget {
     /// The note, if it may be published, with how many were left out before it.
     pub fn admit(&mut self, note: String, now: Instant) -> Option<String> {
-        // The clock may have been put back.
-        let since = self.since.map_or(now, |since| since.min(now));
-        let refilled = now.since(since).0.max(0) / REFILL.0;
-        self.left = self
-            .left
-            .saturating_add(u32::try_from(refilled).unwrap_or(u32::MAX))
-            .min(BURST);
-        self.since = Some(since.plus(Span(refilled * REFILL.0)));
-        let Some(left) = self.left.checked_sub(1) else {
+        if !self.bucket.take(now) {
             self.omitted = self.omitted.saturating_add(1);
             return None;
-        };
-        self.left = left;
+        }
         match std::mem::take(&mut self.omitted) {
             0 => Some(note),
             omitted => Some(format!("{note} ({omitted} earlier events were omitted)")),

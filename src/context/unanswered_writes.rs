@@ -3,7 +3,6 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use crate::api::DeadlineJobStatus;
-use crate::context::backoff::Blocked;
 use crate::job::notice::Notice;
 use crate::job::verdict::DeadlineVerdict;
 
@@ -17,8 +16,6 @@ pub struct UnansweredWrite {
     pub(crate) before: DeadlineJobStatus,
     /// Digest of the written status.
     digest: u64,
-    /// The obstacle to starting attempts.
-    pub(crate) blocked: Option<Blocked>,
     /// The verdict on the deadline, if there was one.
     pub(crate) verdict: Option<DeadlineVerdict>,
     /// Notices of the step.
@@ -30,7 +27,7 @@ impl UnansweredWrite {
     pub(crate) fn new(
         before: &DeadlineJobStatus,
         sent: &DeadlineJobStatus,
-        (blocked, verdict): (Option<&Blocked>, Option<DeadlineVerdict>),
+        verdict: Option<DeadlineVerdict>,
         notices: &[Notice],
     ) -> Self {
         Self {
@@ -39,7 +36,6 @@ impl UnansweredWrite {
                 ..DeadlineJobStatus::default()
             },
             digest: digest(sent),
-            blocked: blocked.cloned(),
             verdict,
             notices: notices.to_vec(),
         }

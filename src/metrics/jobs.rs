@@ -9,6 +9,8 @@ use shed_core::time::{Instant, Span};
 
 use super::JobLabels;
 use super::namespaces::NamespaceSeries;
+use super::observed::ObservedSeries;
+use crate::observed_clones::Figures;
 use crate::registrar::{Gauges, Registrar};
 
 /// Jobs with series of their own, unless a flag says otherwise.
@@ -27,6 +29,8 @@ pub struct JobFigures {
     pub earliest: Option<Instant>,
     /// Its expected completion.
     pub expected: Option<Instant>,
+    /// The clones that shed would have started, if it only observes.
+    pub observed: Option<Figures>,
 }
 
 impl JobFigures {
@@ -43,6 +47,7 @@ impl JobFigures {
         self.deadline = now.deadline.or(self.deadline);
         self.earliest = now.earliest.or(self.earliest);
         self.expected = now.expected.or(self.expected);
+        self.observed = now.observed.or(self.observed);
     }
 
     /// Whether the job is more at risk than another: less likely to be in time, or else due earlier.
@@ -87,6 +92,7 @@ pub struct JobSeries {
     deadline: Gauges<2>,
     earliest: Gauges<2>,
     expected: Gauges<2>,
+    observed: ObservedSeries,
     namespaces: NamespaceSeries,
 }
 
@@ -131,6 +137,7 @@ impl JobSeries {
                 "shed_job_expected_completion_timestamp_seconds",
                 "Expected finish of the job's last task",
             )?,
+            observed: ObservedSeries::register(gauges)?,
         })
     }
 
@@ -186,6 +193,9 @@ impl JobSeries {
                 family.with([&job.job_namespace, &job.job_name]).set(value);
             }
         }
+        if let Some(total) = &figures.observed {
+            self.observed.show(job, total);
+        }
     }
 
     fn clear_own(&self) {
@@ -199,6 +209,7 @@ impl JobSeries {
         ] {
             family.clear();
         }
+        self.observed.clear();
     }
 
     // A panic while the lock was held leaves whole entries.
@@ -245,6 +256,12 @@ mod tests {
             deadline: at(1000),
             earliest: at(800),
             expected: at(900),
+            observed: Some(Figures {
+                clones: 3,
+                slot_seconds: 84.0,
+                price: None,
+                gain: 0.25,
+            }),
         };
         metrics.jobs.set(&job, &known);
         // A later pass does not estimate everything again.
@@ -257,6 +274,8 @@ mod tests {
             r#"shed_job_deadline_timestamp_seconds{job_name="count",job_namespace="team"} 100"#,
             r#"shed_job_earliest_feasible_deadline_timestamp_seconds{job_name="count",job_namespace="team"} 800"#,
             r#"shed_job_expected_completion_timestamp_seconds{job_name="count",job_namespace="team"} 900"#,
+            r#"shed_job_observed_clones{job_name="count",job_namespace="team"} 3"#,
+            r#"shed_job_observed_gain{job_name="count",job_namespace="team"} 0.25"#,
             "shed_jobs_unfinished 1",
         ] {
             assert!(page.contains(line), "{line}\n{page}");

@@ -22,7 +22,7 @@ use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
+use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot, SpeculationMode};
 use shed_core::time::Instant;
 use shed_record::Basis;
 use shed_record::schema::Decided;
@@ -34,6 +34,7 @@ use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::context::feasibility::Told;
 use crate::metrics::{JobFigures, JobLabels, Metrics};
+use crate::observed_clones::Figures;
 use crate::plan_slices::JobUid;
 use crate::recording::{self, Decision};
 
@@ -370,7 +371,14 @@ fn export(
         let reference = view.addresses.references.get(&job.key.0);
         // Of two jobs with one key only the first is planned for.
         if let Some(reference) = reference.filter(|_| facts.key == job.key) {
-            export_job(context, view.snapshot.now, job, facts, &labels(reference));
+            let observed = observe(context, job, facts, *is_looked_at);
+            export_job(
+                context,
+                view.snapshot.now,
+                (job, observed),
+                facts,
+                &labels(reference),
+            );
         }
     }
 }
@@ -389,19 +397,46 @@ fn export_capacity(metrics: &Metrics, capacity: &CapacityReport) {
 fn export_job(
     context: &Context,
     now: Instant,
-    report: &JobReport,
+    (report, observed): (&JobReport, Option<Figures>),
     facts: &JobSnapshot,
     labels: &JobLabels,
 ) {
     let pocd = report.pocd_after;
+    let calibrated = pocd.and_then(|pocd| context.forecasts.say(facts, now, pocd));
+    context.memos.change(&facts.key.0, |memo| {
+        memo.calibrated = calibrated;
+    });
     let figures = JobFigures {
         pocd,
-        calibrated: pocd.and_then(|pocd| context.forecasts.say(facts, now, pocd)),
+        calibrated,
         deadline: facts.deadline,
         earliest: report.feasibility.and_then(|figures| figures.earliest),
         expected: report.estimated_completion,
+        observed,
     };
     context.metrics.jobs.set(labels, &figures);
+}
+
+/// Notes the clones that the plan withholds from a job that only observes. Returns the figures of all of them so far.
+fn observe(
+    context: &Context,
+    report: &JobReport,
+    facts: &JobSnapshot,
+    is_looked_at: bool,
+) -> Option<Figures> {
+    if facts.rules.speculation != SpeculationMode::Observe {
+        return None;
+    }
+    // The policy acts on a job only in some of the passes that look at it.
+    let has_decided = is_looked_at && report.optimized && !report.is_cut_short;
+    context.memos.look(&facts.key.0, |memo| {
+        if has_decided {
+            let observed = memo.observed.get_or_insert_default();
+            let fresh = observed.decide(&report.clones);
+            context.metrics.observed.add(&fresh);
+        }
+        memo.observed.as_ref().map(|observed| observed.total)
+    })
 }
 
 /// Resource, unit and amount; Prometheus wants base units: cores, not milli-cores.

@@ -17,6 +17,7 @@ use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
 use crate::job::leftover_pods::leftover;
 use crate::job::view::{JobView, Places, Sighting};
+use crate::observed_clones::ObservedClones;
 use crate::plan_slices::JobUid;
 use crate::planner::departing_jobs;
 use crate::planner::known_jobs::{Addresses, KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
@@ -243,8 +244,15 @@ fn job_facts(
         eligible: nodes.eligible(&view.job),
         demand: obstacles::demand(context, &view),
     };
-    let weighed = context.memos.look(&view.job.uid, |memo| memo.weighed);
     let status = newest.status.as_ref();
+    let observed = status.and_then(|status| status.observed.as_ref());
+    let weighed = context.memos.look(&view.job.uid, |memo| {
+        memo.observed = memo
+            .observed
+            .take()
+            .or(observed.map(ObservedClones::restored));
+        memo.weighed
+    });
     let (job, ledger) = (&view.job, &view.ledger);
     let asks = feasibility::is_asked(status, job.generation, ledger, weighed, ticks);
     let mut facts = JobSnapshot {

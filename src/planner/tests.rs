@@ -21,6 +21,7 @@ mod creations;
 mod experience;
 mod placement;
 mod scale;
+mod stories;
 
 /// Longer than the planner needs for a pass or two.
 const A_WHILE: Duration = Duration::from_millis(400);

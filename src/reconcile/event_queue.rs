@@ -8,16 +8,22 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, Recorder};
+use shed_core::time::{Instant, Span};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::fair_places::FairPlaces;
-use crate::metrics::dropped_reasons::{QUEUE_FULL, REFUSED, TIMEOUT};
+use crate::metrics::dropped_reasons::{QUEUE_FULL, RATE_LIMIT, REFUSED, TIMEOUT};
 use crate::registrar::Counters;
+use crate::token_bucket::TokenBucket;
 
 /// Events that may wait or be sent, of all namespaces and of one.
 const WAITING_MAX: usize = 1024;
 const WAITING_MAX_OF_NAMESPACE: usize = 128;
+/// Events of a namespace that are written at once, and the time until one more is: 36 000 in an hour at most, for which
+/// the apiserver keeps them. Jobs have narrower bounds of their own.
+const BURST_OF_NAMESPACE: u32 = 1000;
+const PERIOD_OF_NAMESPACE: Span = Span(100);
 /// Events that are sent at a time.
 const SENT_AT_ONCE: usize = 16;
 /// The apiserver has this long to take an event.
@@ -42,9 +48,17 @@ pub struct EventSender {
 }
 
 struct Shared {
-    /// Events by namespace that wait or are being sent.
-    waiting: Mutex<HashMap<String, usize>>,
+    namespaces: Mutex<HashMap<String, Namespace>>,
+    /// The begin of the time by which tokens are given out.
+    begun: tokio::time::Instant,
     dropped: Counters<1>,
+}
+
+/// The events of a namespace.
+struct Namespace {
+    /// How many wait or are being sent.
+    waiting: usize,
+    tokens: TokenBucket,
 }
 
 /// A queue and its other end.
@@ -52,7 +66,8 @@ struct Shared {
 pub fn queue(dropped: Counters<1>) -> (EventQueue, EventSender) {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let shared = Arc::new(Shared {
-        waiting: Mutex::default(),
+        namespaces: Mutex::default(),
+        begun: tokio::time::Instant::now(),
         dropped,
     });
     let other_end = EventSender {
@@ -63,11 +78,11 @@ pub fn queue(dropped: Counters<1>) -> (EventQueue, EventSender) {
 }
 
 impl EventQueue {
-    /// Takes an event in, unless too many wait.
+    /// Takes an event in, unless too many wait or were written of late.
     pub fn push(&self, event: Event, about: ObjectReference) {
         let namespace = about.namespace.clone().unwrap_or_default();
-        if !self.shared.enter(&namespace) {
-            return self.shared.drop_one(QUEUE_FULL);
+        if let Err(reason) = self.shared.enter(&namespace) {
+            return self.shared.drop_one(reason);
         }
         if self.sender.try_send(Queued { event, about }).is_err() {
             self.shared.leave(&namespace);
@@ -124,22 +139,38 @@ async fn send(recorder: &Recorder, shared: &Shared, queued: &Queued) {
 }
 
 impl Shared {
-    fn enter(&self, namespace: &str) -> bool {
-        let mut waiting = self.lock();
-        let count = waiting.entry(namespace.to_owned()).or_default();
-        let is_in = *count < WAITING_MAX_OF_NAMESPACE;
-        *count += usize::from(is_in);
-        is_in
+    /// Counts an event, or returns why it is dropped.
+    fn enter(&self, name: &str) -> Result<(), &'static str> {
+        let now = self.now();
+        let mut namespaces = self.lock();
+        let namespace = namespaces.entry(name.to_owned());
+        let namespace = namespace.or_insert_with(|| Namespace {
+            waiting: 0,
+            tokens: TokenBucket::new(BURST_OF_NAMESPACE, PERIOD_OF_NAMESPACE),
+        });
+        if namespace.waiting >= WAITING_MAX_OF_NAMESPACE {
+            return Err(QUEUE_FULL);
+        }
+        if !namespace.tokens.take(now) {
+            return Err(RATE_LIMIT);
+        }
+        namespace.waiting += 1;
+        Ok(())
     }
 
-    fn leave(&self, namespace: &str) {
-        let mut waiting = self.lock();
-        if let Some(count) = waiting.get_mut(namespace) {
-            *count -= 1;
-            if *count == 0 {
-                waiting.remove(namespace);
-            }
+    fn leave(&self, name: &str) {
+        let now = self.now();
+        let mut namespaces = self.lock();
+        if let Some(namespace) = namespaces.get_mut(name) {
+            namespace.waiting = namespace.waiting.saturating_sub(1);
         }
+        // There are few, and one that is like new need not be kept.
+        namespaces.retain(|_, it| it.waiting > 0 || !it.tokens.is_full(now));
+    }
+
+    fn now(&self) -> Instant {
+        let elapsed = self.begun.elapsed().as_millis();
+        Instant(i64::try_from(elapsed).unwrap_or(i64::MAX))
     }
 
     fn drop_one(&self, reason: &'static str) {
@@ -147,8 +178,10 @@ impl Shared {
     }
 
     // A panic while the lock was held leaves counts that end with the term.
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Namespace>> {
+        self.namespaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -239,7 +272,52 @@ mod tests {
         assert_eq!(dropped(&family, TIMEOUT), 0);
         tokio::time::sleep(PATIENCE * 20).await;
         assert_eq!(dropped(&family, TIMEOUT), 40);
-        assert!(queue.shared.lock().is_empty());
+        let waiting: usize = queue.shared.lock().values().map(|it| it.waiting).sum();
+        assert_eq!(waiting, 0);
+        running.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ten_thousand_jobs_of_a_namespace_write_a_bounded_number_of_events() {
+        let (family, sent) = (
+            Metrics::new().unwrap().events_dropped,
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let (queue, other_end) = queue(family.clone());
+        let recorder = Recorder::new(client(Arc::clone(&sent)), Reporter::from("shed"));
+        let running = tokio::spawn(other_end.run(recorder));
+        let job = |number: usize| ObjectReference {
+            // A name as long as a label's value may be.
+            name: Some(format!("{number:0>63}")),
+            uid: Some(number.to_string()),
+            ..about("many")
+        };
+        // One event of each job within ten seconds, twice.
+        for second in 0..20 {
+            for number in 0..1000 {
+                queue.push(event(second), job(number + second % 10 * 1000));
+                if number % 100 == 99 {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        let burst = BURST_OF_NAMESPACE as usize;
+        let written = sent.load(Ordering::SeqCst);
+        assert!((burst..=burst + 200).contains(&written), "{written}");
+        let missing = 20_000 - written as u64;
+        assert_eq!(
+            dropped(&family, RATE_LIMIT) + dropped(&family, QUEUE_FULL),
+            missing
+        );
+        // Other namespaces are not affected.
+        queue.push(event(0), about("few"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(sent.load(Ordering::SeqCst), written + 1);
+        // After some minutes nothing is remembered.
+        tokio::time::sleep(Duration::from_secs(200)).await;
+        queue.push(event(1), about("few"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(queue.shared.lock().len() <= 1);
         running.abort();
     }
 }

@@ -18,6 +18,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use shed_core::plan::Move;
 use shed_core::snapshot::AttemptKind;
+use shed_core::time::Instant;
 
 use self::invariants::Invariants;
 pub use self::process::Process;
@@ -72,6 +73,8 @@ pub struct World {
     pub pods_apart: u64,
     /// Pods in one answer to a list that has a limit.
     pub page: usize,
+    /// Its time; absent: this machine's.
+    pub time: Option<Instant>,
     script: Script,
     invariants: Invariants,
 }
@@ -97,6 +100,7 @@ impl Apiserver {
             version: 100,
             pods_apart: 0,
             page: usize::MAX,
+            time: None,
             invariants: Invariants::default(),
         }));
         let served = Arc::clone(&world);
@@ -119,6 +123,11 @@ impl Apiserver {
     /// Its content, for tests to inspect or change.
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
+    }
+
+    /// Its time.
+    pub fn now(&self) -> Instant {
+        self.world().now()
     }
 
     /// Decides the fate of calls from now on.
@@ -231,6 +240,10 @@ impl Call {
 }
 
 impl World {
+    fn now(&self) -> Instant {
+        self.time.unwrap_or_else(clock::now)
+    }
+
     /// The answer to a call; none if the connection breaks.
     fn take(&mut self, call: Call) -> Option<Response<Body>> {
         self.calls.push(call.clone());
@@ -360,11 +373,11 @@ impl World {
     }
 
     fn delete_pod(&mut self, call: &Call) -> Result<Value, Refusal> {
+        let now = clock::time(self.now());
         let pod = self.pod(call)?;
         if !has_uid(call, pod.metadata.uid.as_deref()) {
             return Err(conflict());
         }
-        let now = clock::time(clock::now());
         pod.metadata.deletion_timestamp.get_or_insert(now);
         let answer = json!(pod);
         self.collect_garbage();

@@ -15,7 +15,9 @@ mod write;
 pub(super) use write::note_answer;
 use write::write_status;
 
-use crate::api::{self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, reason};
+use crate::api::{
+    self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, ObservedClones, reason,
+};
 use crate::clock;
 use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
@@ -26,11 +28,12 @@ use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Memo, spacing};
 use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::JobLabels;
+use crate::observed_clones;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
 use crate::reconcile::step::Step;
-use crate::reconcile::{Error, companions, events, job_status, status};
+use crate::reconcile::{Error, companions, condition_events, events, job_status, status};
 use crate::validate::DeadlineRule;
 
 pub(super) fn any_runs(pods: &JobPods) -> bool {
@@ -70,7 +73,7 @@ pub(super) async fn record(
     step: &Step,
 ) -> Result<Arc<DeadlineJob>, Error> {
     let old = pass.owner.status.clone().unwrap_or_default();
-    let (mut status, blocked, verdict) = render(context, pass, step, &old);
+    let (mut status, verdict) = render(context, pass, step, &old);
     if status == old {
         merge_no_more(context, pass);
         return Ok(Arc::clone(&pass.owner));
@@ -85,8 +88,7 @@ pub(super) async fn record(
     let written = match write_status(context, &pass.owner, &status).await {
         Ok(written) => written,
         Err(error) => {
-            let found = (blocked.as_ref(), verdict);
-            let write = UnansweredWrite::new(&old, &status, found, &step.notices);
+            let write = UnansweredWrite::new(&old, &status, verdict, &step.notices);
             let remember = |memo: &mut Memo| write.remember(&mut memo.reconcile.unanswered);
             context.shared.memos.with(&pass.view.job.uid, remember);
             return Err(error);
@@ -98,25 +100,24 @@ pub(super) async fn record(
         memo.reconcile.last_write = Some(last_write);
         memo.reconcile.merges_since = None;
         let new = written.status.as_ref();
-        let figures = |status: &DeadlineJobStatus| (status.pocd, status.ready);
-        if new.map(figures) != Some(figures(&old)) {
+        if new.is_none_or(|new| status::have_estimates_changed(new, &old)) {
             memo.reconcile.pocd_written = Some(pass.view.ticks);
         }
         memo.newest = Some(Arc::clone(&written));
         memo.reconcile.unanswered.clear();
     });
-    announce(context, &written, &old, blocked.as_ref(), verdict);
+    announce(context, &written, &old, verdict);
     context.shared.stores.changed.notify_one();
     Ok(written)
 }
 
-/// The status after a step, the obstacle to starting attempts, and the verdict on the deadline.
+/// The status after a step, and the verdict on the deadline.
 fn render(
     context: &ReconcileContext,
     pass: &Pass,
     step: &Step,
     old: &DeadlineJobStatus,
-) -> (DeadlineJobStatus, Option<Blocked>, Option<DeadlineVerdict>) {
+) -> (DeadlineJobStatus, Option<DeadlineVerdict>) {
     let clock = &context.shared.clock;
     let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
@@ -130,6 +131,8 @@ fn render(
         deadline: step.deadline,
         old,
         report: pass.report.as_ref(),
+        calibrated: memo.calibrated,
+        observed: memo.observed,
         blocked: blocked.as_ref(),
         placeable: memo.placeable,
         running: any_runs(&pass.view.pods),
@@ -150,7 +153,7 @@ fn render(
     };
     let (mut status, verdict) = (status::render(input), input.verdict());
     status.ledger = Some(step.ledger.clone());
-    (status, blocked, verdict)
+    (status, verdict)
 }
 
 /// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
@@ -176,6 +179,8 @@ struct Remembered {
     pocd_written: Option<Instant>,
     last_write: Option<Instant>,
     told: Option<Told>,
+    calibrated: Option<f64>,
+    observed: Option<ObservedClones>,
 }
 
 impl Remembered {
@@ -186,6 +191,11 @@ impl Remembered {
             pocd_written: memo.reconcile.pocd_written,
             last_write: memo.reconcile.last_write.map(|write| write.at),
             told: memo.told.clone(),
+            calibrated: memo.calibrated,
+            observed: memo
+                .observed
+                .as_ref()
+                .map(observed_clones::ObservedClones::status),
         }
     }
 }
@@ -285,11 +295,12 @@ pub(super) fn announce(
     context: &ReconcileContext,
     written: &DeadlineJob,
     old: &DeadlineJobStatus,
-    blocked: Option<&Blocked>,
     verdict: Option<DeadlineVerdict>,
 ) {
     let Some(new) = &written.status else { return };
-    announce_conditions(context, written, (new, old), blocked);
+    for event in condition_events::between(old, new) {
+        events::publish_within_budget(context, written, event);
+    }
     let fresh = verdict.filter(|verdict| is_news(*verdict, new, old));
     if let Some(verdict) = fresh {
         announce_verdict(context, written, new, verdict);
@@ -312,47 +323,6 @@ fn slack(status: &DeadlineJobStatus) -> Option<Span> {
     Some(clock::instant(deadline).since(clock::instant(completed)))
 }
 
-fn message_if_true<'a>(status: &'a DeadlineJobStatus, type_: &str) -> Option<&'a str> {
-    message_if(status, type_, "True")
-}
-
-fn message_if<'a>(status: &'a DeadlineJobStatus, type_: &str, is: &str) -> Option<&'a str> {
-    let mut conditions = status.conditions.iter();
-    let found = conditions.find(|condition| condition.type_ == type_ && condition.status == is);
-    found.map(|condition| condition.message.as_str())
-}
-
-fn announce_conditions(
-    context: &ReconcileContext,
-    written: &DeadlineJob,
-    (new, old): (&DeadlineJobStatus, &DeadlineJobStatus),
-    blocked: Option<&Blocked>,
-) {
-    let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
-    let warn = |reason, note| {
-        events::publish(context, written, EventType::Warning, reason, note);
-    };
-    if let Some(blocked) = blocked.filter(|_| turned_true(api::ATTEMPTS_BLOCKED)) {
-        warn(blocked.reason, blocked.message.clone());
-    }
-    let unshared = message_if_true(new, api::VOLUME_NOT_SHARED);
-    if let Some(why) = unshared.filter(|_| turned_true(api::VOLUME_NOT_SHARED)) {
-        warn(api::VOLUME_NOT_SHARED, why.to_owned());
-    }
-    if turned_true(api::DEADLINE_AT_RISK) {
-        let unknown = || "unknown".to_owned();
-        let pocd = new.pocd.map_or_else(unknown, |pocd| pocd.to_string());
-        let note = format!("the probability of completion before the deadline is {pocd}");
-        warn(api::DEADLINE_AT_RISK, note);
-    }
-    let is_infeasible = |status| message_if(status, api::DEADLINE_FEASIBLE, "False").is_some();
-    if let Some(why) = message_if(new, api::DEADLINE_FEASIBLE, "False")
-        && !is_infeasible(old)
-    {
-        warn(events::DEADLINE_INFEASIBLE, why.to_owned());
-    }
-}
-
 /// Whether this write is the first that reports the verdict: a miss with its own condition, a met
 /// deadline with the job's end. So each is announced and counted once per job.
 fn is_news(verdict: DeadlineVerdict, new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> bool {
@@ -370,8 +340,7 @@ fn announce_verdict(
     verdict: DeadlineVerdict,
 ) {
     if verdict == DeadlineVerdict::Missed {
-        let reason = api::DEADLINE_MISSED;
-        let note = message_if_true(new, reason).unwrap_or_default().to_owned();
+        let (reason, note) = (api::DEADLINE_MISSED, condition_events::missed(new));
         events::publish(context, written, EventType::Warning, reason, note);
     }
     let deadlines = &context.shared.metrics.deadlines;

@@ -1,13 +1,12 @@
 //! The status that users read, derived from the ledger and the planner's report. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use shed_core::decide::feasibility::TARGET_DEFAULT;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
 use shed_core::snapshot::{AttemptKind, Conclusion, Idempotency, SpeculationMode};
 use shed_core::time::{Instant, Span};
 
-use crate::api::{self, DeadlineJobStatus, Ledger, Pocd, reason};
+use crate::api::{self, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
 use crate::cluster::clone_stops::CloneStop;
 use crate::conditions::{Conditions, messages};
@@ -16,10 +15,9 @@ use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
 use crate::job::verdict::DeadlineVerdict;
+use crate::reconcile::risk;
 use crate::validate::{DeadlineRule, ValidatedJob};
 
-/// Below this PoCD a job is at risk.
-const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
 /// A PoCD alone is worth a write if it moved by this …
 const POCD_STEP: f64 = 0.05;
 /// … and the last such write is this long ago.
@@ -46,6 +44,10 @@ pub struct Input<'a> {
     pub old: &'a DeadlineJobStatus,
     /// The planner's last report.
     pub report: Option<&'a JobReport>,
+    /// The calibrated PoCD of that report.
+    pub calibrated: Option<f64>,
+    /// The clones that shed would have started, if the job only observes.
+    pub observed: Option<ObservedClones>,
     /// The obstacle to starting attempts.
     pub blocked: Option<&'a Blocked>,
     /// Whether nothing is known to keep attempts from being placed.
@@ -111,6 +113,8 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         start_time: ledger.started.map(clock::time),
         completion_time: ledger.last_win.filter(|_| complete).map(clock::time),
         pocd: fresh.pocd,
+        calibrated_pocd: fresh.calibrated,
+        observed: observed(input),
         estimated_completion_time: fresh.estimate.map(clock::time),
         active: count(live()),
         // Once the fate is known, no attempt may win.
@@ -157,19 +161,29 @@ fn has_begun(input: Input<'_>) -> bool {
     input.placed || ran > 0 || input.old.phase.as_deref() == Some(RUNNING)
 }
 
+/// Figures of a job that ended, or that a new leader does not know yet, stay.
+fn observed(input: Input<'_>) -> Option<ObservedClones> {
+    let observes = input.job.rules.speculation == SpeculationMode::Observe;
+    let known = input.observed.or(input.old.observed);
+    known.filter(|_| observes)
+}
+
 struct FreshPocd {
     pocd: Option<Pocd>,
+    calibrated: Option<Pocd>,
     estimate: Option<Instant>,
 }
 
 fn fresh_pocd(input: Input<'_>) -> FreshPocd {
     let settled = |pocd: Pocd| FreshPocd {
         pocd: Some(pocd),
+        calibrated: None,
         estimate: None,
     };
     match input.ledger.ending {
         _ if input.job.deadline == DeadlineRule::Never => FreshPocd {
             pocd: None,
+            calibrated: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
         Some(_) if input.verdict() == Some(DeadlineVerdict::Met) => settled(Pocd::MET),
@@ -180,6 +194,10 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
                 .and_then(|report| report.pocd_after)
                 .map(Pocd::nearest)
                 .or(input.old.pocd),
+            calibrated: input
+                .calibrated
+                .map(Pocd::nearest)
+                .or(input.old.calibrated_pocd),
             estimate: input.report.and_then(|report| report.estimated_completion),
         },
     }
@@ -191,12 +209,15 @@ impl DeadlineJobStatus {
         self.phase.as_deref() == Some(PENDING)
     }
 
-    /// PoCD, the estimate and readiness change all the time. A change of these alone is written
-    /// only if PoCD or readiness moved far enough, and if the last such write is long enough ago.
+    /// PoCD, the estimate, the cause of a risk and readiness change all the time. A change of these alone is written
+    /// only if one of them moved far enough, and if the last such write is long enough ago.
     /// The first assignment of a node to an attempt waits with them.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
         alike.pocd = old.pocd;
+        alike.calibrated_pocd = old.calibrated_pocd;
+        alike.observed = old.observed;
+        risk::restate(&mut alike, old);
         alike.ready = old.ready;
         let begins = old.is_pending() && self.phase.as_deref() == Some(RUNNING);
         if begins {
@@ -208,10 +229,10 @@ impl DeadlineJobStatus {
         if alike != *old {
             return self;
         }
-        let moved = match (self.pocd, old.pocd) {
-            (Some(new), Some(before)) => new.distance(before) >= Pocd::nearest(POCD_STEP),
-            (new, before) => new.is_some() != before.is_some(),
-        };
+        let moved = has_moved(self.pocd, old.pocd)
+            || has_moved(self.calibrated_pocd, old.calibrated_pocd)
+            || has_more(self.observed, old.observed)
+            || risk::stated(&self) != risk::stated(old);
         let wait = match self.ready == old.ready && begins {
             true => BEGIN_WAIT,
             false => READY_WAIT,
@@ -224,10 +245,32 @@ impl DeadlineJobStatus {
             self.phase = alike.phase;
             self.ready = alike.ready;
             self.pocd = alike.pocd;
+            self.calibrated_pocd = alike.calibrated_pocd;
+            self.observed = alike.observed;
+            self.conditions = alike.conditions;
             self.estimated_completion_time = alike.estimated_completion_time;
         }
         self
     }
+}
+
+/// Whether a figure differs that changes all the time.
+pub(super) fn have_estimates_changed(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> bool {
+    let figures = |it: &DeadlineJobStatus| (it.pocd, it.calibrated_pocd, it.observed, it.ready);
+    figures(new) != figures(old) || risk::stated(new) != risk::stated(old)
+}
+
+fn has_moved(new: Option<Pocd>, old: Option<Pocd>) -> bool {
+    match (new, old) {
+        (Some(new), Some(old)) => new.distance(old) >= Pocd::nearest(POCD_STEP),
+        (new, old) => new.is_some() != old.is_some(),
+    }
+}
+
+/// Whether shed would have started more clones, or would start some now and would not before.
+fn has_more(new: Option<ObservedClones>, old: Option<ObservedClones>) -> bool {
+    let figures = |it: ObservedClones| (it.total_clones, it.clones > 0);
+    new.map(figures) != old.map(figures)
 }
 
 fn conditions(input: Input<'_>) -> Vec<Condition> {
@@ -240,7 +283,7 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
         list.clear(api::SUSPENDED, reason::JOB_RESUMED, "");
     }
     deadline_conditions(&mut list, input);
-    risk_conditions(&mut list, input);
+    risk::condition(&mut list, input);
     feasibility_condition(&mut list, input);
     clone_condition(&mut list, input);
     obstacle_conditions(&mut list, input);
@@ -429,37 +472,6 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MET, "");
     } else if input.now < deadline {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MOVED, "");
-    }
-}
-
-fn risk_conditions(list: &mut Conditions, input: Input<'_>) {
-    let type_ = api::DEADLINE_AT_RISK;
-    if input.ledger.ending.is_some() {
-        return list.clear(type_, reason::ON_TRACK, "the job has ended");
-    }
-    if input.held_back {
-        return list.say(type_, reason::CLOCK_UNCERTAIN, "");
-    }
-    let Some(report) = input.report else {
-        return;
-    };
-    // Clones stop at the target, so a job that has reached it is as its user wants it.
-    let target = input.job.rules.target_pocd;
-    let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
-    match report.pocd_after {
-        Some(pocd) if pocd < at_risk_below => {
-            let reason = if report.stragglers.is_empty() && report.kept_back > 0 {
-                reason::HEADROOM_RESERVED
-            } else if report.stragglers.is_empty() && report.waiting > 0 {
-                reason::INSUFFICIENT_CAPACITY
-            } else {
-                reason::TASKS_STRAGGLING
-            };
-            // No figures of the report in the message: they would make a write of each.
-            list.say(type_, reason, &at_risk_below.to_string());
-        }
-        Some(_) => list.clear(type_, reason::ON_TRACK, "PoCD is high enough"),
-        None => {}
     }
 }
 

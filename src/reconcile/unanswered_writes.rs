@@ -27,8 +27,7 @@ pub(super) fn announce(
         Some(found)
     });
     if let Some(found) = found {
-        let (blocked, verdict) = (found.blocked.as_ref(), found.verdict);
-        record::announce(context, owner, &found.before, blocked, verdict);
+        record::announce(context, owner, &found.before, found.verdict);
         events::announce(context, owner, job, ledger, &found.notices);
     }
 }

@@ -88,6 +88,7 @@ pub mod plan;
 pub mod plan_check;
 pub mod policy;
 pub mod resources;
+pub mod risk;
 pub mod round;
 pub mod settings;
 pub mod settle;

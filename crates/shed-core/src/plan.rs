@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::float;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::resources::Resources;
+use crate::risk::Risk;
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
 use crate::time::Instant;
 
@@ -257,7 +258,7 @@ pub struct JobReport {
     /// PoCD with the live attempts; absent while nothing is known about the tasks.
     #[serde(with = "float::option")]
     pub pocd_before: Option<f64>,
-    /// PoCD with the clones that the plan launches (or, in `Observe`, would launch).
+    /// PoCD with the clones that the plan launches. In `Observe` it launches none.
     #[serde(with = "float::option")]
     pub pocd_after: Option<f64>,
     /// When the job's last task is expected to end, waves included.
@@ -269,7 +270,7 @@ pub struct JobReport {
     pub is_cut_short: bool,
     /// Tasks whose estimated completion is after the deadline.
     pub stragglers: Vec<TaskIndex>,
-    /// Clones given, in the order of the optimizer.
+    /// Clones given, in the order of the optimizer. In `Observe` the plan does not launch them.
     pub clones: Vec<CloneReport>,
     /// Attempts stopped, with the gain and cost of each.
     pub kills: Vec<KillReport>,
@@ -289,6 +290,9 @@ pub struct JobReport {
     /// The deadline that the job could keep; absent unless the snapshot requests it and the pass computed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feasibility: Option<Feasibility>,
+    /// What lowers the job's PoCD most; absent if the pass did not look at the job, or if the PoCD is near 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
 }
 
 /// The deadline that a job could keep with the present capacity and without further clones.

@@ -11,6 +11,7 @@ mod clone_stop;
 mod completion;
 mod deadlines;
 mod election;
+mod events;
 mod failures;
 mod feasibility;
 mod fence;

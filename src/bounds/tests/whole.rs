@@ -91,6 +91,8 @@ impl Driven {
             deadline: self.job.deadline_after(ledger.first_pass),
             old: &old,
             report: None,
+            calibrated: Some(0.5),
+            observed: None,
             blocked: Some(&blocked),
             placeable: false,
             running: false,

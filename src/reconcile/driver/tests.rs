@@ -337,9 +337,11 @@ fn clones(count: usize) -> Vec<Move> {
 }
 
 #[tokio::test]
-async fn each_clone_has_an_event_of_its_own() {
+async fn a_burst_of_clones_is_one_event_and_the_next_burst_another() {
     let (api, process) = two_running("").await;
     process.plan(&api.job(), clones(3));
+    process.look(&api).await.unwrap();
+    process.plan(&api.job(), clones(1));
     process.look(&api).await.unwrap();
     let events = events(&api);
     assert!(
@@ -348,20 +350,31 @@ async fn each_clone_has_an_event_of_its_own() {
             .all(|(words, _)| words == "POST event CloneLaunched")
     );
     let told = |number: usize, field: &str| events[number].1.pointer(field).cloned();
-    for (number, attempt) in (1..=3).enumerate() {
+    let note = |number| told(number, "/note").unwrap().to_string();
+    assert!(
+        note(0).contains("shed started 3 clones, of task 0"),
+        "{}",
+        note(0)
+    );
+    for (number, attempt) in [1, 4].into_iter().enumerate() {
         let name = pod_name(&api.job(), (0, attempt));
-        let note = told(number, "/note").unwrap();
-        assert!(note.as_str().unwrap().contains(&name), "{note}");
         assert_eq!(told(number, "/related/name"), Some(name.into()));
         assert_eq!(told(number, "/related/kind"), Some("Pod".into()));
     }
+    assert!(
+        note(1).contains(&pod_name(&api.job(), (0, 4))),
+        "{}",
+        note(1)
+    );
 }
 
 #[tokio::test]
-async fn a_job_with_many_clones_writes_few_events() {
+async fn a_job_with_many_bursts_of_clones_writes_few_events() {
     let (api, process) = two_running("").await;
-    process.plan(&api.job(), clones(18));
-    process.look(&api).await.unwrap();
+    for _ in 0..18 {
+        process.plan(&api.job(), clones(1));
+        process.look(&api).await.unwrap();
+    }
     assert_eq!(events(&api).len(), 10);
     // Its end is still reported.
     for id in [(0, 0), (1, 0)] {

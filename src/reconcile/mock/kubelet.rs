@@ -25,7 +25,7 @@ pub fn has_ended(pod: &Pod) -> bool {
 impl Apiserver {
     /// The attempt's container started a second ago on `node-1`.
     pub fn run(&self, id: AttemptId) {
-        let started = clock::time(Instant(clock::now().0 - 1000));
+        let started = clock::time(Instant(self.now().0 - 1000));
         let state = json!({"running": {"startedAt": started}});
         self.report(id, "Running", &state);
     }
@@ -41,7 +41,7 @@ impl Apiserver {
 
     /// The attempt's container succeeded, and its agent reported the end.
     pub fn exit_at(&self, id: AttemptId, said: &str) {
-        self.exit(id, 0, clock::now());
+        self.exit(id, 0, self.now());
         let name = pod_name(&self.job(), id);
         let mut world = self.world();
         let pod = world.pods.get_mut(&name).expect("the pod is there");
@@ -61,7 +61,7 @@ impl Apiserver {
     /// Sets the attempt's pod to failed without a report about its container, as garbage collection
     /// does for pods on a machine out of reach.
     pub fn lose(&self, id: AttemptId) {
-        let started = clock::time(Instant(clock::now().0 - 1000));
+        let started = clock::time(Instant(self.now().0 - 1000));
         let state = json!({"running": {"startedAt": started}});
         self.report(id, "Failed", &state);
     }
@@ -128,7 +128,7 @@ impl Apiserver {
         let pods = self.pods();
         let ids: Vec<AttemptId> = pods.iter().filter(doomed).map(attempt_id).collect();
         for &id in &ids {
-            self.exit(id, 143, clock::now());
+            self.exit(id, 143, self.now());
         }
         self.world().collect_garbage();
         !ids.is_empty()

@@ -1,4 +1,5 @@
-use shed_core::ids::TaskIndex;
+use shed_core::ids::{NodeName, TaskIndex};
+use shed_core::risk::{Risk, RiskCause};
 
 use super::*;
 use crate::fixtures;
@@ -10,7 +11,17 @@ fn report(pocd: f64) -> JobReport {
         pocd_after: Some(pocd),
         estimated_completion: Some(Instant(300_000)),
         stragglers: vec![TaskIndex(1)],
+        risk: Some(risk(RiskCause::Straggler, 1)),
         ..fixtures::report("u")
+    }
+}
+
+fn risk(cause: RiskCause, task: u32) -> Risk {
+    Risk {
+        cause,
+        task: Some(TaskIndex(task)),
+        node: Some(NodeName::from(&*format!("node-{task}"))),
+        failures: 0,
     }
 }
 
@@ -20,6 +31,8 @@ struct Case {
     ledger: Ledger,
     old: DeadlineJobStatus,
     report: Option<JobReport>,
+    calibrated: Option<f64>,
+    observed: Option<ObservedClones>,
     blocked: Option<Blocked>,
     now: Instant,
     told: Option<Told>,
@@ -42,6 +55,8 @@ impl Case {
             ledger: Ledger::default(),
             old: DeadlineJobStatus::default(),
             report: None,
+            calibrated: None,
+            observed: None,
             blocked: None,
             now: Instant(10_000),
             told: None,
@@ -65,6 +80,8 @@ impl Case {
             deadline: self.job.deadline_after(self.ledger.first_pass),
             old: &self.old,
             report: self.report.as_ref(),
+            calibrated: self.calibrated,
+            observed: self.observed,
             blocked: self.blocked.as_ref(),
             placeable: self.placeable,
             running: self.running,
@@ -320,13 +337,14 @@ fn a_job_at_risk_says_what_its_tasks_wait_for() {
             stragglers: vec![],
             waiting,
             kept_back,
+            risk: None,
             ..report(0.1)
         });
         case.condition(api::DEADLINE_AT_RISK)
     };
     assert_eq!(reason_of(2, 0), is("True", reason::INSUFFICIENT_CAPACITY));
     assert_eq!(reason_of(2, 1), is("True", reason::HEADROOM_RESERVED));
-    assert_eq!(reason_of(0, 0), is("True", reason::TASKS_STRAGGLING));
+    assert_eq!(reason_of(0, 0), is("True", reason::TASKS_SLOW));
 }
 
 #[test]
@@ -486,4 +504,134 @@ fn a_job_that_has_no_clones_reports_no_stop() {
         case.clone_stop = Some(CloneStop::Namespace("team"));
         assert_eq!(case.condition(api::CLONES_STOPPED), None, "{change}");
     }
+}
+
+/// What the condition says about the risk.
+fn risk_words(case: &mut Case) -> String {
+    let status = case.render();
+    let mut conditions = status.conditions.into_iter();
+    let found = conditions.find(|one| one.type_ == api::DEADLINE_AT_RISK);
+    found.map_or_else(String::new, |found| found.message)
+}
+
+#[test]
+fn the_calibrated_pocd_decides_whether_a_job_is_at_risk() {
+    let mut case = Case::new("");
+    (case.report, case.calibrated) = (Some(report(0.4)), Some(0.95));
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
+    (case.report, case.calibrated) = (Some(report(0.95)), Some(0.4));
+    case.now = Instant(60_000);
+    let at_risk = is("True", reason::TASKS_STRAGGLING);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
+    let shown = case.old.calibrated_pocd.map(|pocd| pocd.to_string());
+    assert_eq!(shown.as_deref(), Some("0.400"));
+}
+
+#[test]
+fn a_risk_names_its_cause_and_what_shed_does() {
+    let words = |change: &str, risk: Risk| {
+        let mut case = Case::new(change);
+        case.report = Some(JobReport {
+            risk: Some(risk),
+            ..report(0.4)
+        });
+        let words = risk_words(&mut case);
+        words.rsplit_once(" (since").unwrap().0.to_owned()
+    };
+    let straggler = risk(RiskCause::Straggler, 3);
+    for (change, does) in [
+        ("", "shed clones it while a clone is worth its price"),
+        (
+            "speculation: {mode: Observe}",
+            "shed starts no clone of it, because spec.speculation.mode is Observe",
+        ),
+        (
+            "idempotency: None",
+            "shed starts no clone of it with spec.idempotency: None",
+        ),
+    ] {
+        assert_eq!(
+            words(change, straggler.clone()),
+            format!(
+                "a few tasks are far behind the others: task 3 on node node-3; {does}; PoCD is below 0.9; move the \
+                 deadline, or add capacity for clones"
+            )
+        );
+    }
+    let failed = Risk {
+        failures: 2,
+        ..risk(RiskCause::Restarts, 3)
+    };
+    let failed = words("", failed);
+    assert!(
+        failed.contains("again: task 3 failed 2 times; PoCD is below 0.9; read the log"),
+        "{failed}"
+    );
+    let silent = words("", risk(RiskCause::Silent, 3));
+    assert!(
+        silent.starts_with("tasks report no progress: task 3 on node node-3;"),
+        "{silent}"
+    );
+}
+
+#[test]
+fn tasks_that_wait_for_parallelism_say_so() {
+    let mut case = Case::new("");
+    case.report = Some(JobReport {
+        risk: Some(risk(RiskCause::Waiting, 0)),
+        waiting: 2,
+        ..report(0.4)
+    });
+    case.waiting = PendingTasks::Told {
+        reason: reason::PARALLELISM_REACHED,
+        detail: String::new(),
+        since: Instant(0),
+    };
+    let narrow = is("True", reason::PARALLELISM_REACHED);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), narrow);
+}
+
+#[test]
+fn the_cause_of_a_risk_is_written_no_more_often_than_pocd() {
+    let mut case = Case::new("");
+    case.report = Some(report(0.4));
+    let first = risk_words(&mut case);
+    (case.pocd_written, case.last_write) = (Some(case.now), Some(case.now));
+    let other = JobReport {
+        risk: Some(risk(RiskCause::Restarts, 2)),
+        ..report(0.4)
+    };
+    case.report = Some(other);
+    case.now = Instant(19_000);
+    assert_eq!(risk_words(&mut case), first, "too soon");
+    case.now = Instant(20_000);
+    let restarts = is("True", reason::ATTEMPTS_FAILING);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), restarts);
+}
+
+#[test]
+fn observed_clones_are_shown_in_observe_mode_and_ride_on_the_writes_of_pocd() {
+    let clones = |total_clones| {
+        Some(ObservedClones {
+            clones: 1,
+            total_clones,
+            ..ObservedClones::default()
+        })
+    };
+    let mut enabled = Case::new("");
+    (enabled.report, enabled.observed) = (Some(report(0.4)), clones(1));
+    assert_eq!(enabled.render().observed, None);
+    let mut case = Case::new("speculation: {mode: Observe}");
+    (case.report, case.observed) = (Some(report(0.4)), clones(1));
+    assert_eq!(case.render().observed, clones(1));
+    (case.pocd_written, case.last_write) = (Some(case.now), Some(case.now));
+    case.observed = clones(2);
+    case.now = Instant(19_000);
+    assert_eq!(case.render().observed, clones(1), "too soon");
+    case.now = Instant(20_000);
+    assert_eq!(case.render().observed, clones(2));
+    // A new leader knows nothing yet, and the figures outlive the job's end.
+    case.observed = None;
+    case.ledger.ending = Some(Conclusion::DeadlineExceeded);
+    assert_eq!(case.render().observed, clones(2));
 }

@@ -24,6 +24,7 @@ mod orders;
 mod placement;
 mod pocd;
 mod properties;
+mod risk;
 mod shed_plus;
 mod shed_prime;
 mod tenants;

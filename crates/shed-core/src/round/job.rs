@@ -12,7 +12,7 @@ use crate::round::slow::Heard;
 use crate::round::specification::Specification;
 use crate::round::standing::{Standing, is_active, standing};
 use crate::snapshot::{
-    AttemptKind, JobPhase, JobSnapshot, NodeIndex, SpeculationMode, TaskSnapshot,
+    AttemptKind, JobPhase, JobSnapshot, NodeIndex, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -144,6 +144,8 @@ pub struct JobView<'a> {
     /// ln PoCD without the plan's prunes and clones, and with them.
     pub(crate) ln_pocd_before: Option<f64>,
     pub(crate) ln_pocd_after: Option<f64>,
+    /// ln PoCD before the first clone of the plan that the job only observes; absent without such a clone.
+    pub(crate) ln_pocd_unobserved: Option<f64>,
     pub(crate) clones: Vec<CloneReport>,
     /// The figures of the job's clone budget, once a clone was weighed.
     pub(crate) clone_budget: Option<CloneBudget>,
@@ -303,6 +305,7 @@ impl<'a> JobView<'a> {
             stragglers: Vec::new(),
             ln_pocd_before: None,
             ln_pocd_after: None,
+            ln_pocd_unobserved: None,
             clones: Vec::new(),
             clone_budget: None,
             kills: Vec::new(),
@@ -516,12 +519,15 @@ impl<'a> JobView<'a> {
         self.is_looked_at() || self.news > News::None
     }
 
-    pub(crate) fn report(&mut self, now: Instant) -> JobReport {
+    pub(crate) fn report(&mut self, snapshot: &Snapshot) -> JobReport {
+        let now = snapshot.now;
+        let pocd_after = self.ln_pocd_unobserved.or(self.ln_pocd_after);
+        let pocd_after = pocd_after.map(probability);
         let seconds = self.completion.filter(|seconds| seconds.is_finite());
         JobReport {
             key: self.job.key.clone(),
             pocd_before: self.ln_pocd_before.map(probability),
-            pocd_after: self.ln_pocd_after.map(probability),
+            pocd_after,
             estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
             optimized: self.optimized,
             is_cut_short: self.is_cut_short,
@@ -534,6 +540,7 @@ impl<'a> JobView<'a> {
             kept_back: self.kept_back,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
             feasibility: self.feasibility,
+            risk: self.risk(snapshot, pocd_after),
         }
     }
 }

@@ -22,6 +22,7 @@ mod lessons;
 pub mod levels;
 mod measures;
 mod pocd;
+mod risk;
 pub(crate) mod slow;
 mod specification;
 pub(crate) mod standing;
@@ -338,7 +339,7 @@ impl<'a> Round<'a> {
                 used_after.add_times(&state.job.demand, state.launched);
             }
             lessons.add(snapshot.now, state);
-            jobs.push(state.report(snapshot.now));
+            jobs.push(state.report(snapshot));
         }
         let mut launches = self.launches;
         // A policy may have decided on clones first. The capacity suffices for all launches.

@@ -98,9 +98,13 @@ impl JobView<'_> {
         let (slack, law) = (self.estimate.slack?, self.estimate.law.as_ref()?);
         let running = self.estimate.tasks.iter();
         let running: f64 = running.map(|task| ln_task_pocd(ln_miss_of(task))).sum();
+        Some(running + self.ln_pocd_without_attempts(overhead, slack, law))
+    }
+
+    /// ln P(the tasks without an attempt are all in time).
+    pub(crate) fn ln_pocd_without_attempts(&self, overhead: f64, slack: f64, law: &Law) -> f64 {
         let mean_run = self.estimate.mean_run.unwrap_or(law.minimum());
-        let waves = self.waves(mean_run);
-        Some(running + self.ln_pocd_of_waiting(waves, slack - overhead, law))
+        self.ln_pocd_of_waiting(self.waves(mean_run), slack - overhead, law)
     }
 
     fn certain_ln_pocd(&self) -> Option<f64> {

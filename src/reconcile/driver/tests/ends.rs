@@ -23,14 +23,19 @@ async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner
     assert_eq!(patch["metadata"]["uid"], uid_of(&api, (0, 1)));
     assert_eq!(
         api.said(),
-        ["PUT job status", "DELETE pod 0-0", "PATCH pod 0-1"]
+        [
+            "PUT job status",
+            "DELETE pod 0-0",
+            "PATCH pod 0-1",
+            "POST event CloneWon"
+        ]
     );
 }
 
 #[tokio::test]
 async fn a_pod_that_is_gone_or_another_by_now_needs_no_delete_and_no_release() {
     // A conflict alone does not prove a replaced pod, so the process reads it.
-    for (code, reason, calls) in [(404, "NotFound", 3), (409, "Conflict", 5)] {
+    for (code, reason, calls) in [(404, "NotFound", 4), (409, "Conflict", 6)] {
         let (api, process) = race().await;
         api.exit((0, 1), 0, clock::now());
         api.script(move |call| match &call.words {

@@ -51,6 +51,11 @@ pub(crate) fn grant(
     let gain = gain_of_one_more(task.ln_miss, task.ln_miss_per_clone);
     task.ln_miss += task.ln_miss_per_clone;
     let (index, cost, is_first) = (task.index, task.cost, task.clones == 1);
+    let is_observed = job.mode == SpeculationMode::Observe;
+    if let Some(state) = pass.jobs.get_mut(position).filter(|_| is_observed) {
+        let known = state.ln_pocd_unobserved.or(state.ln_pocd_after);
+        state.ln_pocd_unobserved = known;
+    }
     let odds = job.raise(pass, gain);
     let Some(state) = pass.jobs.get_mut(position) else {
         return false;

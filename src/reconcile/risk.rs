@@ -1,0 +1,149 @@
+//! The condition `DeadlineAtRisk`: whether a job is likely to miss its deadline, and why. Pure.
+//!
+//! The calibrated PoCD decides, or the PoCD until enough jobs have ended. The cause is that of the planner's report: what
+//! lowers PoCD most.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use shed_core::decide::feasibility::TARGET_DEFAULT;
+use shed_core::plan::JobReport;
+use shed_core::risk::{Risk, RiskCause};
+use shed_core::snapshot::{Idempotency, SpeculationMode};
+
+use crate::api::{self, DeadlineJobStatus, reason};
+use crate::conditions::Conditions;
+use crate::context::pending_tasks::PendingTasks;
+use crate::reconcile::status::Input;
+
+/// Below this PoCD a job is at risk.
+const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
+
+pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
+    let type_ = api::DEADLINE_AT_RISK;
+    if input.ledger.ending.is_some() {
+        return list.clear(type_, reason::ON_TRACK, "the job has ended");
+    }
+    if input.held_back {
+        return list.say(type_, reason::CLOCK_UNCERTAIN, "");
+    }
+    let Some(report) = input.report else {
+        return;
+    };
+    // Clones stop at the target, so a job that has reached it is as its user wants it.
+    let target = input.job.rules.target_pocd;
+    let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
+    // Without a PoCD a calibrated one would be that of an earlier report.
+    match report
+        .pocd_after
+        .map(|pocd| input.calibrated.unwrap_or(pocd))
+    {
+        Some(pocd) if pocd < at_risk_below => {
+            let (reason, example) = cause(input, report);
+            // No figures of the report in the message: they would make a write of each.
+            let below = match example {
+                None => at_risk_below.to_string(),
+                Some(example) => format!("{example}; PoCD is below {at_risk_below}"),
+            };
+            list.say(type_, reason, &below);
+        }
+        Some(_) => list.clear(type_, reason::ON_TRACK, "PoCD is high enough"),
+        None => {}
+    }
+}
+
+/// The reason, and the task that shows it.
+fn cause(input: Input<'_>, report: &JobReport) -> (&'static str, Option<String>) {
+    let Some(risk) = &report.risk else {
+        return match report.stragglers.is_empty() && report.waiting > 0 {
+            true => (waiting(input, report), None),
+            false => (reason::TASKS_SLOW, None),
+        };
+    };
+    let (silent, asked) = input.unreachable;
+    let runs = matches!(risk.cause, RiskCause::Straggler | RiskCause::Slow);
+    let cause = match runs && asked > 0 && silent == asked {
+        true => RiskCause::Silent,
+        false => risk.cause,
+    };
+    match cause {
+        RiskCause::Waiting => (waiting(input, report), None),
+        RiskCause::Straggler => {
+            let example = format!("{}; {}", place(input, risk), what_shed_does(input));
+            (reason::TASKS_STRAGGLING, Some(example))
+        }
+        RiskCause::Restarts => (reason::ATTEMPTS_FAILING, Some(failures(input, risk))),
+        RiskCause::Silent => (reason::TASKS_SILENT, Some(place(input, risk))),
+        RiskCause::Slow => (reason::TASKS_SLOW, None),
+    }
+}
+
+/// What tasks without an attempt wait for.
+fn waiting(input: Input<'_>, report: &JobReport) -> &'static str {
+    match input.waiting {
+        PendingTasks::Told { reason, .. } if *reason == reason::PARALLELISM_REACHED => {
+            reason::PARALLELISM_REACHED
+        }
+        _ if report.kept_back > 0 => reason::HEADROOM_RESERVED,
+        _ => reason::INSUFFICIENT_CAPACITY,
+    }
+}
+
+fn task(input: Input<'_>, risk: &Risk) -> String {
+    match risk.task {
+        Some(index) => format!("task {}", input.ledger.task_of(index.0)),
+        None => "some tasks".to_owned(),
+    }
+}
+
+fn place(input: Input<'_>, risk: &Risk) -> String {
+    let task = task(input, risk);
+    match &risk.node {
+        Some(node) => format!("{task} on node {node}"),
+        None => task,
+    }
+}
+
+fn failures(input: Input<'_>, risk: &Risk) -> String {
+    let task = task(input, risk);
+    match risk.failures {
+        0 => task,
+        1 => format!("{task} failed once"),
+        times => format!("{task} failed {times} times"),
+    }
+}
+
+/// What shed does about a straggler.
+fn what_shed_does(input: Input<'_>) -> &'static str {
+    let rules = &input.job.rules;
+    if rules.idempotency == Idempotency::None {
+        "shed starts no clone of it with spec.idempotency: None"
+    } else if rules.speculation == SpeculationMode::Observe {
+        "shed starts no clone of it, because spec.speculation.mode is Observe"
+    } else if rules.speculation == SpeculationMode::Disabled {
+        "shed starts no clone of it, because spec.speculation.mode is Disabled"
+    } else if input.clone_stop.is_some() {
+        "shed starts no clone of it, because an annotation stops new clones"
+    } else {
+        "shed clones it while a clone is worth its price"
+    }
+}
+
+/// The cause that a status states while the job is at risk. Its task changes as often as PoCD does.
+pub(super) fn stated(status: &DeadlineJobStatus) -> Option<&Condition> {
+    let mut conditions = status.conditions.iter();
+    conditions.find(|one| {
+        one.type_ == api::DEADLINE_AT_RISK
+            && one.status == "True"
+            && one.reason != reason::CLOCK_UNCERTAIN
+    })
+}
+
+/// Restates the cause of `old`, if both states are at risk.
+pub(super) fn restate(status: &mut DeadlineJobStatus, old: &DeadlineJobStatus) {
+    let (Some(before), true) = (stated(old), stated(status).is_some()) else {
+        return;
+    };
+    let mut conditions = status.conditions.iter_mut();
+    if let Some(now) = conditions.find(|one| one.type_ == api::DEADLINE_AT_RISK) {
+        now.clone_from(before);
+    }
+}
