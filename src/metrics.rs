@@ -51,7 +51,7 @@ pub struct Metrics {
     page: Mutex<()>,
     /// Series of unfinished jobs.
     pub jobs: JobSeries,
-    /// Deadlines met and missed, and predictions.
+    /// Outcomes of jobs with a deadline, and predictions.
     pub deadlines: DeadlineMetrics,
     /// Attempts.
     pub attempts: AttemptMetrics,
@@ -194,6 +194,7 @@ impl Metrics {
     pub fn page_at(&self, now: Instant) -> Result<String> {
         let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         self.jobs.show(now);
+        self.deadlines.show();
         self.watch_age.clear();
         for (resource, seconds) in self.watch_ages.seconds() {
             self.watch_age.with([&resource]).set(seconds);
@@ -218,6 +219,7 @@ impl Metrics {
     /// Drops the series of all jobs: another replica shows them now.
     pub fn forget_jobs(&self) {
         self.jobs.clear();
+        self.deadlines.show_totals(None);
         self.capacity_used.clear();
         self.capacity_usable.clear();
         self.watch_ages.clear();

@@ -279,6 +279,11 @@ async fn act(
     let name = &setup.args.state_config_map;
     let store = Store::open(&client, name, setup.metrics.state.clone()).await;
     let stored = store.stored();
+    let totals = stores.totals();
+    if let Some(stored) = store.totals() {
+        totals.restore(stored);
+    }
+    setup.metrics.deadlines.show_totals(Some(totals));
     let context = context(&setup, client, stores, events, term, &key, stored).await;
     store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
@@ -356,8 +361,10 @@ fn store_state(
     let latest = move || State {
         planner: shared.experience.get(),
         calibration: shared.forecasts.calibration(),
+        ..State::default()
     };
-    let writer = durable_state::run(store, latest, hand_overs);
+    let totals = context.shared.stores.totals();
+    let writer = durable_state::run(store, totals, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
 }
 
