@@ -87,6 +87,14 @@ pub struct OperatorArgs {
     /// Address of /healthz and /readyz for the kubelet's probes. Absent: only --http-address serves them.
     #[arg(long, env = "SHED_PROBE_ADDRESS", value_name = "ADDRESS")]
     pub probe_address: Option<std::net::SocketAddr>,
+    /// Serve --http-address over TLS, and /metrics only to clients with a bearer token whose user may get the non-resource
+    /// URL /metrics. The probes of --probe-address stay plain.
+    #[arg(long, env = "SHED_METRICS_SECURE")]
+    pub metrics_secure: bool,
+    /// Folder with the certificate, tls.crt, and its key, tls.key, read again when they change. Absent: a self-signed
+    /// certificate.
+    #[arg(long, env = "SHED_METRICS_CERT_DIR", value_name = "FOLDER")]
+    pub metrics_cert_dir: Option<std::path::PathBuf>,
     /// Unfinished jobs with metrics of their own: those most at risk. All jobs are in the histograms of their
     /// namespaces.
     #[arg(long, env = "SHED_METRICS_JOBS", default_value_t = crate::metrics::OWN_MAX, value_name = "COUNT",

@@ -24,7 +24,10 @@ const LAYERS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("specification", &["validate", "pod_names", "adopt"]),
-    ("cluster state", &["conditions", "cluster", "polling"]),
+    (
+        "cluster state",
+        &["conditions", "deadline_totals", "cluster", "polling"],
+    ),
     ("job view", &["bounds", "job", "attempt_pod"]),
     (
         "services",

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod cluster;
 pub mod conditions;
 pub mod context;
+pub mod deadline_totals;
 pub mod durable_state;
 pub mod fair_places;
 pub mod fence;

@@ -54,7 +54,7 @@ pub struct Metrics {
     page: Mutex<()>,
     /// Series of unfinished jobs.
     pub jobs: JobSeries,
-    /// Deadlines met and missed, and predictions.
+    /// Outcomes of jobs with a deadline, and predictions.
     pub deadlines: DeadlineMetrics,
     /// Clones that were not started, because their jobs only observe.
     pub observed: ObservedMetrics,
@@ -206,6 +206,7 @@ impl Metrics {
         let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         self.jobs.show(now);
         self.memory_limit.set(memory_limit::own());
+        self.deadlines.show();
         self.watch_age.clear();
         for (resource, seconds) in self.watch_ages.seconds() {
             self.watch_age.with([&resource]).set(seconds);
@@ -230,6 +231,7 @@ impl Metrics {
     /// Drops the series of all jobs: another replica shows them now.
     pub fn forget_jobs(&self) {
         self.jobs.clear();
+        self.deadlines.show_totals(None);
         self.capacity_used.clear();
         self.capacity_usable.clear();
         self.watch_ages.clear();

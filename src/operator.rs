@@ -45,7 +45,7 @@ use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{self, companions};
 use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
-use crate::server::Served;
+use crate::server::{Certificates, Protection, Reviewer, Served};
 use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{durable_state, fence, planner, progress, recording, restore_check, server};
@@ -83,6 +83,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let identity = identity();
     let config = configuration(&identity).await?;
     let place = args.lease.place(&config.default_namespace)?;
+    let protection = protection(&args, &config)?;
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
     let metrics = Arc::new(Metrics::with_jobs(args.metrics_jobs).context("metrics")?);
     let standing = Arc::new(Standing::default());
@@ -112,13 +113,28 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         clock,
     };
     let ended = tokio::select! {
-        result = server::run(doors, served) => result,
+        result = server::run(doors, served, protection) => result,
         result = lead(&setup, election) => result,
     };
     if let Some(recording) = &setup.recording {
         recording.finish();
     }
     ended
+}
+
+/// How the metrics are protected, if that is enabled. Its client is not bound to a term, because every replica serves metrics.
+fn protection(args: &OperatorArgs, config: &Config) -> anyhow::Result<Option<Protection>> {
+    if !args.metrics_secure {
+        anyhow::ensure!(
+            args.metrics_cert_dir.is_none(),
+            "--metrics-cert-dir has no effect without --metrics-secure: set both"
+        );
+        return Ok(None);
+    }
+    Ok(Some(Protection {
+        certificates: Certificates::open(args.metrics_cert_dir.as_deref())?,
+        reviewer: Reviewer::new(Client::try_from(config.clone())?),
+    }))
 }
 
 /// The election of a leader, if it is enabled.
@@ -265,6 +281,11 @@ async fn act(
     let name = &setup.args.state_config_map;
     let store = Store::open(&client, name, setup.metrics.state.clone()).await;
     let stored = store.stored();
+    let totals = stores.totals();
+    if let Some(stored) = store.totals() {
+        totals.restore(stored);
+    }
+    setup.metrics.deadlines.show_totals(Some(totals));
     let context = context(&setup, client, stores, events, term, &key, stored).await;
     store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
@@ -344,8 +365,10 @@ fn store_state(
     let latest = move || State {
         planner: shared.experience.get(),
         calibration: shared.forecasts.calibration(),
+        ..State::default()
     };
-    let writer = durable_state::run(store, latest, hand_overs);
+    let totals = context.shared.stores.totals();
+    let writer = durable_state::run(store, totals, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
 }
 

@@ -1,5 +1,6 @@
 //! Serves /metrics, /healthz and /readyz; the kubelet's probes have a port of their own, so
-//! that strangers on the first can't make a healthy replica look dead.
+//! that strangers on the first can't make a healthy replica look dead. The first may speak TLS and return the metrics only
+//! to clients with the right to read them.
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
@@ -15,6 +16,15 @@ use axum::routing::get;
 use shed_agent::connection::{BoundedListener, Limits};
 use shed_core::time::Span;
 use tokio::net::TcpListener;
+
+mod access;
+mod self_signed;
+mod tls;
+
+pub use access::Reviewer;
+pub use tls::Certificates;
+
+use tls::TlsListener;
 
 use crate::clock::Clock;
 use crate::lease::role::Standing;
@@ -44,6 +54,14 @@ pub struct Served {
     pub standing: Arc<Standing>,
     /// For both.
     pub clock: Arc<Clock>,
+}
+
+/// How the pages are protected.
+pub struct Protection {
+    /// The certificate of the server.
+    pub certificates: Certificates,
+    /// Who may read the metrics.
+    pub reviewer: Reviewer,
 }
 
 /// Where the pages and the probes are served.
@@ -78,14 +96,13 @@ async fn listen(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
 ///
 /// # Errors
 /// If it does.
-pub async fn run(doors: Doors, served: Served) -> anyhow::Result<()> {
+pub async fn run(
+    doors: Doors,
+    served: Served,
+    protection: Option<Protection>,
+) -> anyhow::Result<()> {
     let probes = health(served.clone());
-    let pages = health(served.clone()).merge(
-        Router::new()
-            .route("/metrics", get(metrics))
-            .with_state(served),
-    );
-    let pages = axum::serve(BoundedListener::new(doors.pages, PAGE_LIMITS), pages);
+    let pages = serve_pages(doors.pages, served, protection);
     let probes = async {
         match doors.probes {
             Some(listener) => {
@@ -95,10 +112,32 @@ pub async fn run(doors: Doors, served: Served) -> anyhow::Result<()> {
         }
     };
     tokio::select! {
-        ended = pages.into_future() => ended?,
+        ended = pages => ended?,
         ended = probes => ended?,
     }
     Ok(())
+}
+
+async fn serve_pages(
+    listener: TcpListener,
+    served: Served,
+    protection: Option<Protection>,
+) -> std::io::Result<()> {
+    let listener = BoundedListener::new(listener, PAGE_LIMITS);
+    let health = health(served.clone());
+    let page = get(metrics).with_state(served);
+    let Some(protection) = protection else {
+        return axum::serve(listener, health.route("/metrics", page)).await;
+    };
+    let reviewer = Arc::new(protection.reviewer);
+    let review = axum::middleware::from_fn_with_state(reviewer, access::require);
+    let certificates = Arc::new(protection.certificates);
+    let listener = TlsListener::new(listener, Arc::clone(&certificates));
+    let pages = axum::serve(listener, health.route("/metrics", page.layer(review)));
+    tokio::select! {
+        ended = pages.into_future() => ended,
+        () = certificates.follow() => Ok(()),
+    }
 }
 
 fn health(served: Served) -> Router {

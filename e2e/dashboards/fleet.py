@@ -25,9 +25,17 @@ def increase(metric, window, matchers=""):
     return f"sum(increase({metric}{matchers}[{window}]))"
 
 
+def ended(outcome, window):
+    """Ended jobs of the chosen namespaces with this outcome."""
+    return increase(f"shed_deadlines_{outcome}_total", window, CHOSEN)
+
+
+def missed(window):
+    return f"{ended('missed', window)} + {ended('failed', window)}"
+
+
 def missed_share(window):
-    missed, met = increase("shed_deadlines_missed_total", window), increase("shed_deadlines_met_total", window)
-    return f"{missed} / ({missed} + {met})"
+    return f"({missed(window)}) / ({missed(window)} + {ended('met', window)})"
 
 
 def burn_rate(window):
@@ -39,7 +47,7 @@ def deadlines(board):
     board.stat(
         "Deadlines met",
         "percentunit",
-        f"Share of the jobs that finished in the time range and met their deadline. {ALL_NAMESPACES}",
+        "Share of the jobs with a deadline that ended in the time range and met it.",
         f"1 - {missed_share('$__range')}",
         decimals=2,
     )
@@ -47,7 +55,7 @@ def deadlines(board):
         "Error budget left",
         "percentunit",
         "Share of the error budget that is left, if the time range is the period of the objective, for example 30 days. "
-        f"Below 0 the objective is missed. {ALL_NAMESPACES}",
+        "Below 0 the objective is missed.",
         f"1 - {missed_share('$__range')} / $budget",
         thresholds=steps(RED, (0, ORANGE), (0.5, GREEN)),
         decimals=1,
@@ -55,8 +63,8 @@ def deadlines(board):
     board.stat(
         "Deadlines missed",
         "short",
-        f"Jobs that missed their deadline in the time range. {ALL_NAMESPACES}",
-        f"{increase('shed_deadlines_missed_total', '$__range')} or vector(0)",
+        "Jobs that ended in the time range and missed their deadline, or failed before it.",
+        f"({missed('$__range')}) or vector(0)",
         decimals=0,
     )
     board.stat(
@@ -91,9 +99,9 @@ def deadlines_over_time(board):
     board.lines(
         "Burn rate of the error budget",
         "short",
-        "Share of missed deadlines over each window, divided by the error budget. At 1 the budget lasts exactly as long as the "
+        "Share of missed deadlines and failed jobs over each window, divided by the error budget. At 1 the budget lasts exactly as long as the "
         "objective's period. The alerts fire at 14.4 (1 h) and 6 (6 h), and at 3 (1 d) and 1 (3 d). A window in which no job "
-        f"finished has no value. {ALL_NAMESPACES}",
+        "ended has no value.",
         *[(burn_rate(window), window) for window in ("1h", "6h", "1d", "3d")],
         width=12,
         thresholds=steps("transparent", (1, ORANGE), (6, RED)),
@@ -102,9 +110,10 @@ def deadlines_over_time(board):
     board.lines(
         "Finished jobs",
         "short",
-        f"Jobs with a deadline that finished in each interval. {ALL_NAMESPACES}",
-        (increase("shed_deadlines_met_total", "$__rate_interval"), "met"),
-        (increase("shed_deadlines_missed_total", "$__rate_interval"), "missed"),
+        "Jobs with a deadline that ended in each interval.",
+        (ended("met", "$__rate_interval"), "met"),
+        (ended("missed", "$__rate_interval"), "missed"),
+        (ended("failed", "$__rate_interval"), "failed"),
         width=12,
         bars=True,
         stacked=True,
@@ -308,7 +317,7 @@ def dashboard():
         "Do jobs meet their deadlines, and what does that cost? docs/dashboards.md explains the panels.",
         [
             datasource_variable(),
-            label_variable("namespace", "Namespace of jobs", "shed_jobs_pocd_count", "job_namespace", True),
+            label_variable("namespace", "Namespace of jobs", "shed_deadlines_met_total", "job_namespace", True),
             text_variable("budget", "Error budget", "0.01"),
         ],
     )

@@ -11,6 +11,7 @@ use crate::cluster::identity::Owner;
 use crate::cluster::job_watch::Gap;
 use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob};
 use crate::cluster::{Shown, Stores, version};
+use crate::deadline_totals::{DeadlineTotals, JobWithDeadline};
 
 /// Namespace and name of a job.
 pub(super) type Key = (String, String);
@@ -52,6 +53,7 @@ pub(super) struct JobTable {
     pub(super) incoming: Vec<JobObject>,
     /// The newest version that the watch of jobs has shown; all up to it is taken in.
     pub(super) reached: u64,
+    totals: Arc<DeadlineTotals>,
 }
 
 pub(super) fn key(metadata: &ObjectMeta) -> Key {
@@ -74,6 +76,13 @@ impl Known {
     fn live(&self) -> Option<&Arc<DeadlineJob>> {
         match self {
             Self::Watched(job) => job.live(),
+            Self::Undecodable(_) => None,
+        }
+    }
+
+    fn with_deadline(&self) -> Option<JobWithDeadline<'_>> {
+        match self {
+            Self::Watched(job) => job.with_deadline(),
             Self::Undecodable(_) => None,
         }
     }
@@ -101,6 +110,8 @@ impl JobTable {
         let before = self.take(&key);
         self.compare(before.as_ref(), Some(&known));
         let uid: Arc<str> = known.metadata().uid.as_deref().unwrap_or_default().into();
+        self.totals
+            .see(&uid, known.is_leaving(), known.with_deadline());
         self.by_owner
             .insert(Owner::of(known.metadata()), Arc::clone(&uid));
         if let Some(job) = known.live() {
@@ -133,6 +144,7 @@ impl JobTable {
         for object in incoming {
             self.put(object);
         }
+        self.totals.listed();
         // The first list may be empty, and its waiters must still check.
         self.staying_version += 1;
         let newest = self.versions().values().copied().max();
@@ -183,6 +195,12 @@ impl JobTable {
         }
         let staying = |known: &&Known| !known.is_leaving();
         let uid = |known: &Known| known.metadata().uid.clone();
+        if let Some(gone) = before
+            .and_then(uid)
+            .filter(|gone| after.and_then(uid).as_ref() != Some(gone))
+        {
+            self.totals.gone(&gone);
+        }
         let before = before.filter(staying);
         let after = after.filter(staying);
         if let Some(left) = before.filter(|left| after.map(uid) != Some(uid(left))) {
@@ -223,6 +241,12 @@ impl Stores {
         self.count_visits(1);
         let uid = table.by_owner.get(owner)?;
         table.live.get(uid).cloned()
+    }
+
+    /// Deadlines met, missed and failed, as far as the watch of jobs has shown them.
+    #[must_use]
+    pub fn totals(&self) -> Arc<DeadlineTotals> {
+        Arc::clone(&self.table().totals)
     }
 
     /// Raised whenever a live job is added, removed or changed.

@@ -12,6 +12,7 @@ use crate::api::decoding::{Read, read};
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
 use crate::conditions;
+use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
 use crate::quarantine;
 use crate::validate::{self, InvalidSpec, ValidatedJob};
 use shed_core::snapshot::OnMiss;
@@ -66,6 +67,8 @@ pub struct Finished {
     pub expiry: Option<Instant>,
     /// Its class.
     pub class: Option<Arc<str>>,
+    /// How it ended, if it has a deadline.
+    pub outcome: Option<DeadlineOutcome>,
     /// Execution times of its latest winners.
     pub runs: Vec<Span>,
 }
@@ -112,6 +115,22 @@ impl WatchedJob {
         }
     }
 
+    /// What the totals of deadlines count of it, if it has a deadline.
+    #[must_use]
+    pub fn with_deadline(&self) -> Option<JobWithDeadline<'_>> {
+        let skeleton = match self {
+            Self::Live(job, _) => return JobWithDeadline::of(job),
+            Self::Skeleton(skeleton) => skeleton,
+        };
+        match &skeleton.rest {
+            Rest::Finished(finished) => {
+                let outcome = finished.outcome?;
+                Some(JobWithDeadline::ended(&skeleton.metadata, outcome))
+            }
+            Rest::Foreign | Rest::Suspended { .. } | Rest::Oversized { .. } => None,
+        }
+    }
+
     /// Where the queue of reconciles finds it.
     #[must_use]
     pub fn reference(job: &ObjectRef<DeadlineJob>) -> ObjectRef<Self> {
@@ -132,6 +151,7 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         ended: ledger.ended,
         expiry: validated.and_then(|job| crate::validate::expiry(job, &ledger)),
         class: validate::class(&job.metadata),
+        outcome: DeadlineOutcome::of(job),
         runs: ledger.ended_runs.clone(),
     };
     let has_ended = ledger.finished && ledger.tasks.is_empty() && is_observed(job);

@@ -7,6 +7,8 @@ use serde_json::Value;
 use shed_core::estimate::forecast::Calibration;
 use shed_core::memory::Durable;
 
+use crate::deadline_totals::StoredTotals;
+
 /// The version of the format. A section that may be passed over needs no new version: an operator that does not know
 /// it keeps it ([`Sections`]).
 pub const VERSION: u64 = 1;
@@ -14,7 +16,7 @@ pub const VERSION: u64 = 1;
 /// The text is not larger than this many bytes. A ConfigMap may have 1 MiB.
 pub const TEXT_MAX: usize = 512 * 1024;
 
-/// What the operator has learned from past jobs.
+/// What the operator has learned from past jobs, and how many of them met their deadline.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
@@ -22,6 +24,9 @@ pub struct State {
     pub planner: Durable,
     /// How right predicted PoCDs were.
     pub calibration: Calibration,
+    /// Deadlines met, missed and failed. They are never dropped.
+    #[serde(skip_serializing_if = "StoredTotals::is_empty")]
+    pub totals: StoredTotals,
 }
 
 /// Sections that this version does not know.
@@ -78,6 +83,9 @@ pub fn decode(text: &str) -> Result<(State, Sections), Fault> {
     if !state.calibration.is_sound() {
         return Err(Fault::Broken("invalid value in `calibration`".to_owned()));
     }
+    if !state.totals.is_sound() {
+        return Err(Fault::Broken("invalid value in `totals`".to_owned()));
+    }
     Ok((state, content.others))
 }
 
@@ -86,10 +94,10 @@ impl State {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (own, others) = (&self.planner.experience, &other.planner.experience);
-        own == others && self.calibration == other.calibration
+        own == others && self.calibration == other.calibration && self.totals.is_same(&other.totals)
     }
 
-    /// The number of its entries.
+    /// The number of its entries, without the totals.
     #[must_use]
     pub fn len(&self) -> usize {
         self.planner.experience.len() + self.calibration.len()

@@ -1,5 +1,5 @@
-//! What the operator has learned from past jobs, in one ConfigMap, so that the next leader goes on from there. It
-//! belongs to no job, so no ledger holds it. If it is lost, the next leader begins with priors.
+//! What the operator has learned from past jobs, and its totals of deadlines, in one ConfigMap, so that the next leader goes
+//! on from there. It belongs to no job, so no ledger holds it. If it is lost, the next leader begins with priors.
 //!
 //! `format` has the text, `store` reads and writes the ConfigMap, and `writer` decides when.
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::format::{Fault, Sections, State, decode, encode};
 use super::metrics::{BROKEN, NEWER, StateMetrics, UNREADABLE};
+use crate::deadline_totals::StoredTotals;
 
 /// The entry of the ConfigMap that is shed's. shed does not touch others.
 pub const ENTRY: &str = "state.json";
@@ -110,6 +111,26 @@ impl Store {
         self.held.clone().unwrap_or_default()
     }
 
+    /// The stored totals, if the ConfigMap was read and this version may write it. Empty if they are lost.
+    #[must_use]
+    pub fn totals(&self) -> Option<StoredTotals> {
+        match self.known {
+            Known::Nothing | Known::Newer => None,
+            Known::Absent | Known::Version(_) => Some(self.stored().totals),
+        }
+    }
+
+    /// Reads the ConfigMap again if nothing is known of it, or if a newer version of shed wrote it.
+    ///
+    /// # Errors
+    /// If the apiserver refuses it or does not answer.
+    pub(super) async fn look(&mut self) -> Result<(), Error> {
+        match self.known {
+            Known::Nothing | Known::Newer => self.read().await,
+            Known::Absent | Known::Version(_) => Ok(()),
+        }
+    }
+
     fn place(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
@@ -160,9 +181,7 @@ impl Store {
     pub async fn write(&mut self, state: State) -> Result<(), Error> {
         state.planner.experience.check()?;
         for _ in 0..ATTEMPTS {
-            if matches!(self.known, Known::Nothing | Known::Newer) {
-                self.read().await?;
-            }
+            self.look().await?;
             if self.known == Known::Newer {
                 return Ok(());
             }

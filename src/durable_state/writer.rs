@@ -1,12 +1,15 @@
-//! When the state is stored: at most every 30 s, only if it has changed, and before the leader hands over.
+//! When the state is stored: at most every 30 s, only if it has changed, and before the leader hands over. A change of the
+//! totals is stored at once if the last write is 30 s ago, because jobs may wait for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::format::State;
-use super::store::Store;
+use super::store::{Error, Store};
+use crate::deadline_totals::DeadlineTotals;
 
 /// Time between two writes.
 pub const PERIOD: Duration = Duration::from_secs(30);
@@ -38,33 +41,86 @@ impl HandOver {
     }
 }
 
-/// Stores what `latest` returns until the term ends.
+/// Stores what `latest` returns, with the totals, until the term ends.
 pub async fn run(
-    mut store: Store,
-    latest: impl Fn() -> State + Send,
+    store: Store,
+    totals: Arc<DeadlineTotals>,
+    latest: impl Fn() -> State + Send + Sync,
     mut requests: HandOverRequests,
 ) {
+    let mut writer = Writer {
+        store,
+        totals: Arc::clone(&totals),
+        latest,
+    };
     let mut next = Instant::now() + PERIOD;
+    // No write comes before this.
+    let mut rests_until = next;
     loop {
-        tokio::select! {
-            () = sleep_until(next) => write(&mut store, latest()).await,
-            request = requests.0.recv() => {
-                // Without a sender the term is ending without a hand-over.
-                let Some(done) = request else { return };
-                write(&mut store, latest()).await;
-                let _ = done.send(());
+        let asked = async {
+            totals.changed().await;
+            sleep_until(rests_until).await;
+        };
+        let done = tokio::select! {
+            () = sleep_until(next) => None,
+            () = asked => None,
+            // Without a sender the term is ending without a hand-over.
+            request = requests.0.recv() => match request {
+                Some(done) => Some(done),
+                None => return,
             }
+        };
+        let has_called = writer.write().await;
+        let now = Instant::now();
+        next = now + PERIOD;
+        rests_until = if has_called { next } else { now };
+        if let Some(done) = done {
+            let _ = done.send(());
         }
-        next = Instant::now() + PERIOD;
     }
 }
 
-async fn write(store: &mut Store, state: State) {
-    let is_stored = store.held.as_ref().is_some_and(|held| held.is_same(&state));
-    if is_stored {
-        return;
+struct Writer<F> {
+    store: Store,
+    totals: Arc<DeadlineTotals>,
+    latest: F,
+}
+
+impl<F: Fn() -> State + Send + Sync> Writer<F> {
+    /// Stores the state unless it is stored. Returns whether the apiserver was called.
+    async fn write(&mut self) -> bool {
+        match self.try_write().await {
+            Ok(has_called) => has_called,
+            Err(error) => {
+                self.totals.not_stored();
+                self.store.warn_unwritten(&error);
+                true
+            }
+        }
     }
-    if let Err(error) = store.write(state).await {
-        store.warn_unwritten(&error);
+
+    async fn try_write(&mut self) -> Result<bool, Error> {
+        self.store.look().await?;
+        // A write before the stored totals are known would replace them.
+        let Some(stored) = self.store.totals() else {
+            self.totals.not_stored();
+            return Ok(true);
+        };
+        self.totals.restore(stored);
+        let state = State {
+            totals: self.totals.to_store(),
+            ..(self.latest)()
+        };
+        let held = self.store.held.as_ref();
+        let is_stored = held.is_some_and(|held| held.is_same(&state));
+        if !is_stored {
+            self.store.write(state).await?;
+        }
+        // Absent if a newer version of shed has written in between.
+        match &self.store.held {
+            Some(held) => self.totals.stored(&held.totals),
+            None => self.totals.not_stored(),
+        }
+        Ok(!is_stored)
     }
 }

@@ -1,9 +1,12 @@
-//! Metrics of deadlines: verdicts, slack, and how right the predictions were.
+//! Metrics of deadlines: outcomes, slack, and how right the predictions were.
 
-use prometheus::{Histogram, IntCounter, Result};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use prometheus::{Histogram, Result};
+
+use crate::deadline_totals::{DeadlineOutcome, DeadlineTotals};
 use crate::forecast::Scored;
-use crate::registrar::{Histograms, Registrar};
+use crate::registrar::{Counters, Histograms, Registrar};
 
 /// From a second to a day.
 const SECONDS: [f64; 10] = [
@@ -12,10 +15,10 @@ const SECONDS: [f64; 10] = [
 
 /// Metrics of deadlines.
 pub struct DeadlineMetrics {
-    /// Jobs complete in time.
-    pub met: IntCounter,
-    /// Jobs that missed their deadline.
-    pub missed: IntCounter,
+    /// Ended jobs, in the order of [`DeadlineOutcome::ALL`].
+    ended: [Counters<2>; 3],
+    /// The leader's totals.
+    totals: Mutex<Option<Arc<DeadlineTotals>>>,
     slack: Histogram,
     lateness: Histogram,
     squared_errors: Histograms<2>,
@@ -27,12 +30,23 @@ impl DeadlineMetrics {
     /// # Errors
     /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
+        let mut ended = |name, help| registrar.counters(name, help, ["job_namespace", "job_class"]);
         Ok(Self {
-            met: registrar.counter("shed_deadlines_met_total", "Jobs that met their deadline")?,
-            missed: registrar.counter(
-                "shed_deadlines_missed_total",
-                "Jobs that missed their deadline",
-            )?,
+            ended: [
+                ended(
+                    "shed_deadlines_met_total",
+                    "Jobs that completed at or before their deadline, since shed was installed",
+                )?,
+                ended(
+                    "shed_deadlines_missed_total",
+                    "Ended jobs whose deadline passed before they completed, since shed was installed",
+                )?,
+                ended(
+                    "shed_deadlines_failed_total",
+                    "Jobs that failed for another reason before their deadline, since shed was installed",
+                )?,
+            ],
+            totals: Mutex::default(),
             slack: registrar.histogram(
                 "shed_job_completion_slack_seconds",
                 "Time that was left until the deadline when a job was complete in time",
@@ -51,6 +65,24 @@ impl DeadlineMetrics {
                 &[0.01, 0.04, 0.09, 0.16, 0.25, 0.36, 0.49, 0.64, 0.81, 1.0],
             )?,
         })
+    }
+
+    /// From now on pages show these totals, or none: another replica shows them now.
+    pub fn show_totals(&self, totals: Option<Arc<DeadlineTotals>>) {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = totals;
+    }
+
+    /// Writes the series for a page.
+    pub(super) fn show(&self) {
+        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = totals.as_ref().and_then(|totals| totals.shown());
+        for (family, outcome) in self.ended.iter().zip(DeadlineOutcome::ALL) {
+            family.clear();
+            for (namespace, class, counts) in shown.iter().flatten() {
+                let series = family.with([namespace, class]);
+                series.inc_by(counts.of(outcome));
+            }
+        }
     }
 
     /// A job is complete, this many seconds before its deadline.

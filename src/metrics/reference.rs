@@ -11,7 +11,8 @@ const HEAD: &str = "\
 
 The operator serves these metrics at `/metrics`, in the text format of Prometheus.
 Metrics of jobs and attempts come from the leader alone. Other replicas have no series of jobs, and their counters stand still.
-Counters begin at 0 when a process starts, so use `rate` and `increase`.
+Counters begin at 0 when a process starts, so use `rate` and `increase`. The [totals of deadlines](#totals-of-deadlines) do not.
+[Secure metrics](secure-metrics.md) shows how to serve them over TLS.
 
 - `job_namespace` and `job_name` name the job. `namespace` and `job` are set by the scrape.
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
@@ -19,6 +20,28 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`.
 - The histograms `shed_jobs_*` are the state at the moment of the scrape. Use their buckets without `rate`, for example
   `histogram_quantile(0.1, shed_jobs_pocd_bucket)`. The 200 namespaces with the most unfinished jobs have series of their own,
   and `other` is the sum of the rest.
+
+## Totals of deadlines
+
+`shed_deadlines_met_total`, `shed_deadlines_missed_total` and `shed_deadlines_failed_total` count each ended job with a deadline once.
+
+| the job | counts as |
+|---|---|
+| completed at or before its deadline, by the end time of its last task | met |
+| completed later (`onMiss: Continue`) | missed |
+| was stopped at its deadline (`onMiss: Fail`), or failed after it | missed |
+| failed before its deadline for another reason, such as `backoffLimit` | failed |
+| has no deadline, was refused (`InvalidSpec`), or was deleted before it ended | not counted |
+
+- `job_class` is the job's label `shed.dev/class`, and is absent without it.
+- A job counts when it ends. A late job that continues counts when it is complete.
+- The totals survive a crash and a failover. Only the leader shows them, once it has read the [stored state](stored-state.md) and the
+  list of jobs. To count across failovers, remove the label of the replica before `increase`, as the rule `shed:deadlines_met:total` of the
+  [alerts](alerts.md) does.
+- Before shed deletes a job at the end of `ttlSecondsAfterFinished`, it stores the outcome. So the delete comes up to 30 s later.
+- If a user or the garbage collector deletes an ended job, the outcome is stored within 30 s. It is lost if the leader crashes before.
+  A total that is then lower looks like a counter reset to Prometheus.
+- The first 200 namespaces, and the first 8 classes of each, have series of their own. The rest is `other`.
 
 ";
 

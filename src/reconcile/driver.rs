@@ -6,6 +6,7 @@ mod execution;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
 use kube::runtime::controller::Action as Wake;
@@ -19,6 +20,7 @@ use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
 use crate::bounds::Bounds;
 use crate::cluster::pod::AttemptId;
 use crate::context::validation::{self, Unfit};
+use crate::deadline_totals::DeadlineOutcome;
 use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
@@ -37,6 +39,9 @@ use crate::{planner, recording};
 
 pub(super) use answers::creations_wait;
 use execution::carry_out;
+
+/// Until the next check whether the totals keep the outcome of a job that has expired.
+const TOTALS_WAIT: Duration = Duration::from_secs(2);
 
 /// Everything about one job in one pass.
 #[derive(Clone)]
@@ -150,9 +155,12 @@ async fn pass(
     let apply = carry_out(context, &pass, &recorded, &step, mirrored);
     let is_cut_short = apply.instrument(debug_span!("apply")).await?;
     // wake (no client required)
-    expire(context, &pass, &step.ledger).await?;
+    let must_wait = expire(context, &pass, &step.ledger, &recorded).await?;
     if is_cut_short {
         return Ok(wake::at(context, context.shared.clock.ticks()));
+    }
+    if let Some(wake) = must_wait {
+        return Ok(wake);
     }
     Ok(wake::after(context, &pass, &step, &recorded))
 }
@@ -216,10 +224,10 @@ fn announce(context: &ReconcileContext, pass: &Pass, step: &Step, recorded: &Dea
 /// orphaned it on purpose, shed must delete it.
 async fn let_go(context: &ReconcileContext, owner: &DeadlineJob) -> Result<Wake, Error> {
     let has_begun = owner.status.is_some();
-    if has_begun && adopt::owner(owner).is_none() {
-        delete_job(context, &owner.metadata).await?;
+    if !has_begun || adopt::owner(owner).is_some() {
+        return Ok(Wake::await_change());
     }
-    Ok(Wake::await_change())
+    delete_counted(context, &owner.metadata, DeadlineOutcome::of(owner)).await
 }
 
 async fn observe(
@@ -285,14 +293,36 @@ async fn sight(
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }
 
-async fn expire(context: &ReconcileContext, pass: &Pass, ledger: &Ledger) -> Result<(), Error> {
+/// Deletes a job at the end of its time to live. Returns when to look again, if that has come.
+async fn expire(
+    context: &ReconcileContext,
+    pass: &Pass,
+    ledger: &Ledger,
+    recorded: &DeadlineJob,
+) -> Result<Option<Wake>, Error> {
     if validate::expiry(&pass.view.job, ledger).is_none_or(|expiry| pass.view.now < expiry) {
-        return Ok(());
+        return Ok(None);
     }
-    delete_job(context, &pass.owner.metadata).await
+    let outcome = DeadlineOutcome::of(recorded);
+    let deleted = delete_counted(context, &pass.owner.metadata, outcome).await?;
+    Ok(Some(deleted))
 }
 
-pub(super) async fn delete_job(context: &ReconcileContext, job: &ObjectMeta) -> Result<(), Error> {
+/// Deletes an ended job once the totals of deadlines keep its outcome. Returns when to look again.
+pub(super) async fn delete_counted(
+    context: &ReconcileContext,
+    job: &ObjectMeta,
+    outcome: Option<DeadlineOutcome>,
+) -> Result<Wake, Error> {
+    let uid = job.uid.as_deref().unwrap_or_default();
+    if outcome.is_some() && !context.shared.stores.totals().may_expire(uid) {
+        return Ok(Wake::requeue(TOTALS_WAIT));
+    }
+    delete_job(context, job).await?;
+    Ok(Wake::await_change())
+}
+
+async fn delete_job(context: &ReconcileContext, job: &ObjectMeta) -> Result<(), Error> {
     let namespace = job.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let parameters = DeleteParams {

@@ -290,7 +290,7 @@ fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> 
     })
 }
 
-/// Announces the conditions that turned since `old`, and counts a new fate.
+/// Announces the conditions that turned since `old`, and learns from a new fate.
 pub(super) fn announce(
     context: &ReconcileContext,
     written: &DeadlineJob,
@@ -344,10 +344,6 @@ fn announce_verdict(
         events::publish(context, written, EventType::Warning, reason, note);
     }
     let deadlines = &context.shared.metrics.deadlines;
-    match verdict {
-        DeadlineVerdict::Met => deadlines.met.inc(),
-        DeadlineVerdict::Missed => deadlines.missed.inc(),
-    }
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
     let met = verdict == DeadlineVerdict::Met;
     let predictions = context.shared.forecasts.learn(&uid, met);

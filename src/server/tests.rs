@@ -17,7 +17,7 @@ async fn served() -> (SocketAddr, SocketAddr) {
         standing,
         clock,
     };
-    tokio::spawn(run(doors, served));
+    tokio::spawn(run(doors, served, None));
     addresses
 }
 

@@ -85,6 +85,8 @@ SHED_ORDER: order
 SHED_CAPACITY_SHARE: capacityShare
 SHED_SURGE_MAX: surgeMax
 SHED_PROGRESS_POLLS_PER_SECOND: progressPollsPerSecond
+SHED_METRICS_SECURE: metrics.secure.enabled
+SHED_METRICS_CERT_DIR: metrics.secure.certificateSecret
 SHED_ADOPT_JOBS: adoptJobs
 SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
@@ -154,6 +156,10 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- $names = append $names "policy-files" }}
 {{- $paths = append $paths "/policy" }}
 {{- end }}
+{{- if .Values.metrics.secure.certificateSecret }}
+{{- $names = append $names "metrics-certificate" }}
+{{- $paths = append $paths "/metrics-certificate" }}
+{{- end }}
 {{- range .Values.extraVolumes }}
 {{- if has .name $names }}
 {{- fail (printf "extraVolumes: there are two volumes %q; rename one of them" .name) }}
@@ -184,6 +190,14 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- end }}
 {{- if and $metrics.serviceMonitor.enabled (not $metrics.service.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled: true; enable it, or use metrics.podMonitor" }}
+{{- end }}
+{{- range $name := list "certificateSecret" "tokenSecret" "tlsConfig" }}
+{{- if and (index $metrics.secure $name) (not $metrics.secure.enabled) }}
+{{- fail (printf "metrics.secure.%s: has no effect while metrics.secure.enabled is false; set metrics.secure.enabled to true" $name) }}
+{{- end }}
+{{- end }}
+{{- if and $metrics.podMonitor.enabled $metrics.secure.enabled (not $metrics.secure.tokenSecret) }}
+{{- fail "metrics.podMonitor.enabled: a PodMonitor cannot use the Prometheus's own token, which metrics.secure needs; set metrics.secure.tokenSecret, or use metrics.serviceMonitor" }}
 {{- end }}
 {{- $seen := or $metrics.assumePrometheusOperator (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}
 {{- range $name := list "serviceMonitor" "podMonitor" "prometheusRule" }}

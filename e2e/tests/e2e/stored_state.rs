@@ -1,4 +1,4 @@
-//! What the operator has learned from past jobs survives its death.
+//! What the operator has learned from past jobs, and its totals of deadlines, survive its death.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::json;
-use shed::api;
+use shed::api::{self, reason};
 use shed_e2e::cluster::RELEASE;
 use shed_e2e::jobs::{Job, SOON, manifest, shell};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
@@ -68,6 +68,68 @@ async fn the_next_leader_knows_what_the_one_before_has_learned() {
             Ok(Seen::from_option(both.then_some(()), || text))
         })
         .await
+    })
+    .await;
+}
+
+/// Deadlines met, missed and failed in the scenario's namespace.
+async fn totals(world: &World) -> Result<[f64; 3]> {
+    let namespace = format!("job_namespace=\"{}\"", world.namespace);
+    let mut totals = [0.0; 3];
+    for (total, outcome) in totals.iter_mut().zip(["met", "missed", "failed"]) {
+        let name = format!("shed_deadlines_{outcome}_total");
+        *total = world.operator.metric(&name, &[&namespace]).await?;
+    }
+    Ok(totals)
+}
+
+async fn wait_totals(world: &World, expected: [f64; 3]) -> Result<()> {
+    wait::until("the totals of deadlines", SOON, async || {
+        let found = totals(world).await?;
+        let seen = (found == expected).then_some(());
+        Ok(Seen::from_option(seen, || format!("{found:?}")))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_next_leader_shows_the_same_totals_of_deadlines() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        let template = shell("true");
+        let expires = json!({"template": template, "ttlSecondsAfterFinished": 0});
+        let expires = Job::submit(world, "expires", expires).await?;
+        let stays = Job::submit(world, "stays", json!({"template": template})).await?;
+        let deleted = Job::submit(world, "deleted", json!({"template": template})).await?;
+        let late = json!({"template": shell("sleep 60"), "deadline": {"within": "3s"}});
+        let late = Job::submit(world, "late", late).await?;
+        let fails = json!({"template": shell("exit 3"), "backoffLimitPerIndex": 0});
+        let fails = Job::submit(world, "fails", fails).await?;
+        for job in [&stays, &deleted] {
+            job.wait_complete().await?;
+        }
+        late.wait_true(api::FAILED, reason::DEADLINE_MISSED, SOON)
+            .await?;
+        fails
+            .wait_true(api::FAILED, reason::FAILED_INDEXES, SOON)
+            .await?;
+        deleted
+            .api
+            .delete(&deleted.name, &DeleteParams::default())
+            .await?;
+        expires.wait_nothing_left(STORED).await?;
+        let expected = [3.0, 1.0, 1.0];
+        wait_totals(world, expected).await?;
+        // The outcome of the job that a user has deleted is stored within 30 s.
+        wait::until("the totals to be stored", STORED, async || {
+            let text = stored(world).await?;
+            let state: serde_json::Value = serde_json::from_str(&text)?;
+            let counted = &state["totals"]["series"][&world.namespace][""][0];
+            let seen = (*counted == 2).then_some(());
+            Ok(Seen::from_option(seen, || text))
+        })
+        .await?;
+        world.operator.kill_and_await_takeover().await?;
+        wait_totals(world, expected).await
     })
     .await;
 }

@@ -5,6 +5,7 @@ use super::*;
 use crate::adopt::AdoptJobs;
 use crate::api::{self, AttemptCounts, DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
+use crate::deadline_totals::StoredTotals;
 use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process, originals};
 
@@ -31,6 +32,13 @@ fn is_remembered(process: &Process, api: &Apiserver) -> bool {
         true
     });
     is_there.get()
+}
+
+/// A process that begins with these stored totals.
+fn begun_with(api: &Apiserver, stored: StoredTotals) -> Process {
+    let jobs = api.world().job.iter().cloned().collect();
+    let stores = Stores::for_tests(jobs, api.pods(), &[]);
+    Process::with_totals(api, stores, stored)
 }
 
 /// A job of one task that has ended, and a new process that has listed it; its pod was not let go.
@@ -76,10 +84,82 @@ async fn a_finished_job_is_deleted_at_the_end_of_its_time_to_live() {
         .clock
         .skip_for_tests(Span::from_seconds(61));
     let uid = api.job().metadata.uid.clone();
+    let wake = visit(&process, &api).await;
+    assert!(api.said().is_empty(), "its outcome is not stored");
+    assert_ne!(wake, Wake::await_change(), "it is looked at again");
+    let totals = process.context.shared.stores.totals();
+    let stored = totals.to_store();
+    assert_eq!(stored.folded.iter().next(), uid.as_ref());
+    totals.stored(&stored);
     visit(&process, &api).await;
     let deletion = api.call("DELETE job").body;
     assert_eq!(deletion["preconditions"]["uid"].as_str(), uid.as_deref());
     assert_eq!(api.said(), ["DELETE job"]);
+}
+
+/// The page of the next leader.
+fn met(process: &Process) -> Option<String> {
+    let page = process.context.shared.metrics.page().unwrap();
+    let line = page
+        .lines()
+        .find(|line| line.starts_with("shed_deadlines_met_total{"));
+    line.and_then(|line| Some(line.rsplit(' ').next()?.to_owned()))
+}
+
+#[tokio::test]
+async fn the_next_leader_shows_what_the_one_before_wrote_and_no_scrape_has_seen() {
+    // `ended` returns a process that never saw the job unfinished: the one before died after the write of its end.
+    let (api, process) = ended("ttlSecondsAfterFinished: 60").await;
+    assert_eq!(met(&process).as_deref(), Some("1"));
+    let clock = Span::from_seconds(61);
+    process.context.shared.clock.skip_for_tests(clock);
+    visit(&process, &api).await;
+    visit(&process, &api).await;
+    let stored = process.context.shared.stores.totals().to_store();
+    // It dies after the write of the totals and before the delete.
+    let next = begun_with(&api, stored.clone());
+    assert_eq!(met(&next).as_deref(), Some("1"));
+    next.context.shared.clock.skip_for_tests(clock);
+    api.said();
+    visit(&next, &api).await;
+    assert_eq!(api.said(), ["DELETE job"]);
+    assert_eq!(met(&next).as_deref(), Some("1"));
+    // It dies before it sees that the job is gone.
+    let last = begun_with(&api, stored);
+    assert_eq!(met(&last).as_deref(), Some("1"));
+    assert!(
+        last.context
+            .shared
+            .stores
+            .totals()
+            .to_store()
+            .folded
+            .is_empty()
+    );
+    // A process that does not lead shows none.
+    last.context.shared.metrics.forget_jobs();
+    assert_eq!(met(&last), None);
+}
+
+#[tokio::test]
+async fn a_job_without_time_to_live_after_its_end_is_counted_before_it_is_deleted() {
+    let change = "{completions: 1, ttlSecondsAfterFinished: 0}";
+    let api = Apiserver::new(fixtures::job_of_age(60, change));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.exit((0, 0), 0, clock::now());
+    while kept(&api).live().is_some() {
+        process.look(&api).await.unwrap();
+    }
+    process.look(&api).await.unwrap();
+    assert!(!api.said().contains(&"DELETE job".to_owned()));
+    assert_eq!(process.deadlines(&api), [1, 0, 0]);
+    process.look(&api).await.unwrap();
+    let totals = process.context.shared.stores.totals();
+    totals.stored(&totals.to_store());
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said().last().map(String::as_str), Some("DELETE job"));
 }
 
 /// A suspended job with a complete status.

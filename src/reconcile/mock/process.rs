@@ -17,6 +17,7 @@ use crate::clock;
 use crate::cluster::Stores;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memo, Memos};
+use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline, StoredTotals};
 use crate::durable_state::LatestExperience;
 use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
@@ -54,6 +55,11 @@ impl Process {
 
     /// A process that sees this.
     pub fn with_stores(api: &Apiserver, stores: Arc<Stores>) -> Self {
+        Self::with_totals(api, stores, StoredTotals::default())
+    }
+
+    /// A process that sees this and has read these totals.
+    pub fn with_totals(api: &Apiserver, stores: Arc<Stores>, stored: StoredTotals) -> Self {
         let reporter = Reporter {
             controller: "shed".to_owned(),
             instance: None,
@@ -64,6 +70,8 @@ impl Process {
             doubt: Arc::clone(&doubt),
         };
         let metrics = Metrics::new().unwrap();
+        metrics.deadlines.show_totals(Some(stores.totals()));
+        stores.totals().restore(stored);
         let (events, event_sender) = event_queue::queue(metrics.events_dropped.clone());
         let shared = Context {
             progress: Arc::new(ProgressTable::new(clock::now())),
@@ -161,6 +169,17 @@ impl Process {
             let table = &self.context.shared.progress;
             table.answer_for_tests(&uid(job), pod_uid, &answers);
         }
+    }
+
+    /// Deadlines met, missed and failed, once the watch has caught up.
+    pub fn deadlines(&self, api: &Apiserver) -> [u64; 3] {
+        let totals = self.context.shared.stores.totals();
+        if let Some(job) = &api.world().job {
+            totals.see(&uid(job), false, JobWithDeadline::of(job));
+        }
+        let shown = totals.shown().expect("everything is known");
+        let sum = |outcome| shown.iter().map(|(.., counts)| counts.of(outcome)).sum();
+        DeadlineOutcome::ALL.map(sum)
     }
 
     /// Whether no slice waits or is under way.

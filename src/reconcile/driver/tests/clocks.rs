@@ -26,11 +26,6 @@ fn at_deadline(age: i64, after: i64) -> Instant {
     clock::now().plus(Span::from_seconds(DEADLINE - age + after))
 }
 
-fn deadlines(process: &Process) -> (u64, u64) {
-    let metrics = &process.context.shared.metrics;
-    (metrics.deadlines.met.get(), metrics.deadlines.missed.get())
-}
-
 fn told(api: &Apiserver, type_: &str) -> Option<String> {
     api.condition(type_).map(|(status, _)| status)
 }
@@ -50,7 +45,7 @@ async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
     }
     assert_eq!(told(&api, api::COMPLETE).as_deref(), Some("True"));
     assert_eq!(told(&api, api::DEADLINE_MISSED), None);
-    assert_eq!(deadlines(&process), (1, 0));
+    assert_eq!(process.deadlines(&api), [1, 0, 0]);
 }
 
 #[tokio::test]
@@ -70,8 +65,9 @@ async fn a_soft_miss_is_not_told_while_a_finish_may_be_unreported() {
         let missed = (!in_time).then(|| "True".to_owned());
         assert_eq!(told(&api, api::DEADLINE_MISSED), missed);
         process.look(&api).await.unwrap();
-        let counted = (u64::from(in_time), u64::from(!in_time));
-        assert_eq!(deadlines(&process), counted);
+        // A late job counts when it ends.
+        let counted = [u64::from(in_time), 0, 0];
+        assert_eq!(process.deadlines(&api), counted);
     }
 }
 
@@ -94,7 +90,7 @@ async fn a_stopped_attempt_that_had_finished_turns_the_fate_before_it_is_told() 
     for type_ in [api::DEADLINE_MISSED, api::FAILURE_TARGET, api::FAILED] {
         assert_eq!(told(&api, type_), None, "{type_}");
     }
-    assert_eq!(deadlines(&next), (1, 0));
+    assert_eq!(next.deadlines(&api), [1, 0, 0]);
 }
 
 #[tokio::test]
@@ -110,7 +106,7 @@ async fn a_trapped_kill_at_the_deadline_is_no_finish_in_time() {
     }
     assert_eq!(told(&api, api::FAILED).as_deref(), Some("True"));
     assert_eq!(told(&api, api::DEADLINE_MISSED).as_deref(), Some("True"));
-    assert_eq!(deadlines(&process), (0, 1));
+    assert_eq!(process.deadlines(&api), [0, 1, 0]);
 }
 
 #[tokio::test]
@@ -142,7 +138,7 @@ async fn a_node_whose_clock_is_ahead_makes_nothing_late() {
     assert_eq!(told(&api, api::COMPLETE).as_deref(), Some("True"));
     let status = api.job().status.clone().unwrap();
     assert_eq!((status.attempts.won, status.attempts.late), (2, 0));
-    assert_eq!(deadlines(&process), (1, 0));
+    assert_eq!(process.deadlines(&api), [1, 0, 0]);
 }
 
 #[tokio::test]
@@ -252,15 +248,21 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
 }
 
 /// The outcome by a job's conditions: met, missed, or none.
-fn verdict(api: &Apiserver) -> (u64, u64) {
+/// The totals of an ended job by its conditions: met, missed, failed.
+fn verdict(api: &Apiserver) -> [u64; 3] {
     let is = |type_| told(api, type_).as_deref() == Some("True");
-    let missed = is(api::DEADLINE_MISSED);
-    let met = is(api::COMPLETE) && !missed;
-    (u64::from(met), u64::from(missed))
+    let is_failed = is(api::FAILED);
+    let is_missed = match is_failed {
+        true => api.condition(api::FAILED).unwrap().1 == api::reason::DEADLINE_MISSED,
+        false => is(api::DEADLINE_MISSED),
+    };
+    let met = is(api::COMPLETE) && !is_missed;
+    let missed = (is_failed || is(api::COMPLETE)) && is_missed;
+    [met, missed, is_failed && !is_missed].map(u64::from)
 }
 
 #[tokio::test]
-async fn counters_agree_with_conditions_after_every_pass() {
+async fn totals_agree_with_conditions_after_every_pass() {
     type Turn = fn(&Apiserver, i64);
     let succeed: Turn = |api, age| {
         for task in [0, 1] {
@@ -276,23 +278,23 @@ async fn counters_agree_with_conditions_after_every_pass() {
     let nothing: Turn = |_, _| {};
     let (early, overdue) = (60, DEADLINE + 8);
     for (change, age, turn, expected) in [
-        ("", early, succeed, (1, 0)),
-        ("", overdue, succeed, (1, 0)),
-        ("", overdue, late, (0, 1)),
-        ("", overdue, nothing, (0, 1)),
-        ("backoffLimitPerIndex: 0", early, fail, (0, 0)),
-        ("backoffLimit: 0", early, fail, (0, 1)),
-        ("onMiss: Continue", overdue, succeed, (1, 0)),
-        ("onMiss: Continue", overdue, late, (0, 1)),
-        ("onMiss: Continue", overdue, nothing, (0, 1)),
+        ("", early, succeed, [1, 0, 0]),
+        ("", overdue, succeed, [1, 0, 0]),
+        ("", overdue, late, [0, 1, 0]),
+        ("", overdue, nothing, [0, 1, 0]),
+        ("backoffLimitPerIndex: 0", early, fail, [0, 0, 0]),
+        ("backoffLimit: 0", early, fail, [0, 0, 1]),
+        ("onMiss: Continue", overdue, succeed, [1, 0, 0]),
+        ("onMiss: Continue", overdue, late, [0, 1, 0]),
+        ("onMiss: Continue", overdue, nothing, [0, 0, 0]),
     ] {
         let (api, process) = of_age(age, change).await;
         turn(&api, age);
         for _ in 0..4 {
             process.look(&api).await.unwrap();
-            assert_eq!(deadlines(&process), verdict(&api), "{change} {age}");
+            assert_eq!(process.deadlines(&api), verdict(&api), "{change} {age}");
             api.kill_deleted();
         }
-        assert_eq!(deadlines(&process), expected, "{change} {age}");
+        assert_eq!(process.deadlines(&api), expected, "{change} {age}");
     }
 }

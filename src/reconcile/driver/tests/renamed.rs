@@ -114,19 +114,21 @@ async fn a_running_job_changes_to_the_new_names_in_one_write() {
                 process.look(&api).await.unwrap();
             }
         }
-        let metrics = &process.context.shared.metrics;
-        assert_eq!(metrics.deadlines.met.get(), u64::from(met));
-        assert_eq!(metrics.deadlines.missed.get(), 0);
+        assert_eq!(process.deadlines(&api), [u64::from(met), 0, 0]);
     }
 }
 
 #[tokio::test]
-async fn a_job_that_missed_its_deadline_is_counted_once() {
+async fn a_job_that_missed_its_deadline_is_announced_once() {
     let (api, process) = two_running("onMiss: Continue, deadline: {within: 1s}").await;
     for _ in 0..2 {
         process.look(&api).await.unwrap();
     }
-    assert_eq!(process.context.shared.metrics.deadlines.missed.get(), 1);
+    let announced = |said: Vec<String>| {
+        let event = format!("POST event {}", api::DEADLINE_MISSED);
+        said.into_iter().filter(|words| *words == event).count()
+    };
+    assert_eq!(announced(api.said()), 1, "two passes");
     add(&api, "TasksWaiting", "True", "CapacityShort", "tasks wait");
     age(&api);
     api.said();
@@ -136,13 +138,12 @@ async fn a_job_that_missed_its_deadline_is_counted_once() {
     }
     assert_eq!(writes(&api), 1);
     assert!(api.condition(api::TASKS_PENDING).is_some());
-    assert_eq!(next.context.shared.metrics.deadlines.missed.get(), 0);
 }
 
 #[tokio::test]
 async fn a_finished_job_is_not_written_for_its_names() {
     // The second job failed before its deadline, which has a reason under an old name too.
-    for (code, counts) in [(0, (1, 0)), (1, (0, 1))] {
+    for (code, counts) in [(0, [1, 0, 0]), (1, [0, 0, 1])] {
         let (api, process) = two_running("backoffLimitPerIndex: 0").await;
         for task in 0..2 {
             api.exit((task, 0), code, clock::now());
@@ -150,11 +151,7 @@ async fn a_finished_job_is_not_written_for_its_names() {
         for _ in 0..4 {
             process.look(&api).await.unwrap();
         }
-        let counted = |process: &Process| {
-            let metrics = &process.context.shared.metrics;
-            (metrics.deadlines.met.get(), metrics.deadlines.missed.get())
-        };
-        assert_eq!(counted(&process), counts);
+        assert_eq!(process.deadlines(&api), counts);
         age(&api);
         add(&api, "TasksWaiting", "False", "TasksRun", "none waits");
         let before = api.job().status.clone();
@@ -165,6 +162,6 @@ async fn a_finished_job_is_not_written_for_its_names() {
         }
         assert_eq!(writes(&api), 0);
         assert_eq!(api.job().status, before);
-        assert_eq!(counted(&next), (0, 0));
+        assert_eq!(next.deadlines(&api), counts);
     }
 }

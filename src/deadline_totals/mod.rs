@@ -1,0 +1,99 @@
+//! Deadlines met, missed and failed, by namespace and class, as totals that survive a crash and a failover.
+//!
+//! A total is the sum of two counts: the jobs that are counted for good, which the stored state holds, and the ended jobs
+//! that exist now, whose ledgers hold it. A job moves from the second count to the first when its object goes. For a job
+//! that shed itself deletes, the move is stored before the delete.
+
+mod outcome;
+mod stored;
+mod table;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+pub use outcome::{DeadlineOutcome, JobWithDeadline};
+pub use stored::{Counts, FOLDED_MAX, StoredTotals};
+
+use table::Table;
+
+/// The totals in one term of leadership. The watch of jobs fills them, and the stored state restores them.
+#[derive(Debug, Default)]
+pub struct DeadlineTotals {
+    table: Mutex<Table>,
+    news: Notify,
+}
+
+impl DeadlineTotals {
+    /// The watch shows that a job exists. Absent: a job without a deadline, or one that cannot be decoded. A job whose
+    /// deletion has begun counts as gone.
+    pub fn see(&self, uid: &Arc<str>, is_leaving: bool, job: Option<JobWithDeadline<'_>>) {
+        match is_leaving {
+            true => self.gone(uid),
+            false => self.lock().see(uid, job),
+        }
+    }
+
+    /// The watch shows that a job is gone, or that its deletion began.
+    pub fn gone(&self, uid: &str) {
+        if self.lock().gone(uid) {
+            self.news.notify_one();
+        }
+    }
+
+    /// The first list of jobs is complete.
+    pub fn listed(&self) {
+        self.lock().listed();
+    }
+
+    /// Adds what earlier leaders have stored, once.
+    pub fn restore(&self, stored: StoredTotals) {
+        self.lock().restore(stored);
+    }
+
+    /// What the next leader must know.
+    #[must_use]
+    pub fn to_store(&self) -> StoredTotals {
+        self.lock().to_store()
+    }
+
+    /// The state with these totals was stored.
+    pub fn stored(&self, totals: &StoredTotals) {
+        self.lock().stored(totals);
+    }
+
+    /// The state could not be stored.
+    pub fn not_stored(&self) {
+        self.lock().not_stored();
+    }
+
+    /// Whether an ended job with a deadline may be deleted without being lost from the totals. If not, it may be after the
+    /// next write.
+    #[must_use]
+    pub fn may_expire(&self, uid: &str) -> bool {
+        let (may, is_news) = self.lock().may_expire(uid);
+        if is_news {
+            self.news.notify_one();
+        }
+        may
+    }
+
+    /// Waits until a write is needed that no change of the other sections asks for.
+    pub async fn changed(&self) {
+        self.news.notified().await;
+    }
+
+    /// The totals by namespace and class; absent until both counts are complete, so that no scrape sees a lower value.
+    #[must_use]
+    pub fn shown(&self) -> Option<Vec<(String, String, Counts)>> {
+        self.lock().shown()
+    }
+
+    // A panic while the lock was held leaves at worst one job uncounted.
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
