@@ -12,6 +12,9 @@ use crate::reconcile::mock::pod_name;
 
 /// Time between two looks at the cluster.
 const STEP: Span = Span::from_seconds(10);
+/// Looks in a row, a second apart: what the first one writes leads to others.
+const LOOKS: i64 = 3;
+const SECOND: Span = Span::from_seconds(1);
 
 pub struct Cluster {
     api: Apiserver,
@@ -80,7 +83,9 @@ impl Cluster {
                 return;
             }
             now = now.plus(STEP);
-            self.process.context.shared.clock.skip_for_tests(STEP);
+            let looked = Span(LOOKS * SECOND.0);
+            let clock = &self.process.context.shared.clock;
+            clock.skip_for_tests(Span(STEP.0 - looked.0));
         }
     }
 
@@ -95,8 +100,9 @@ impl Cluster {
         self.end_tasks(now);
         self.start_pods(now);
         self.report(now);
-        // A step's own changes lead to others, as they do on a cluster.
-        for _ in 0..3 {
+        for look in 0..LOOKS {
+            let now = now.plus(Span(look * SECOND.0));
+            self.api.world().time = Some(now);
             let shared = &self.process.context.shared;
             shared.stores.show(self.api.pods());
             let _ = self.passes.pass();
@@ -109,6 +115,8 @@ impl Cluster {
             let pods = self.api.pods();
             let is_there = |id: &AttemptId| pods.iter().any(|pod| id_of(pod) == *id);
             self.running.retain(|id, _| is_there(id));
+            let clock = &self.process.context.shared.clock;
+            clock.skip_for_tests(SECOND);
         }
     }
 
