@@ -4,7 +4,7 @@
 //! thresholds, as in shared packet buffers). A key alone therefore gets three quarters of all places,
 //! and the first request of another key finds a free place although the first key's work is slow.
 //! A place that comes free goes to the waiting key that holds the fewest places, then by round
-//! robin. Requests of one key are served by their position, then first in, first out.
+//! robin. Requests of one key are served first in, first out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,11 +16,6 @@ const RATIO: usize = 3;
 
 /// Places that keys share.
 pub struct FairPlaces<K: Ord + Clone>(Mutex<Shares<K, oneshot::Sender<Place<K>>>>);
-
-/// A position in the queue of a key. Work of several requests keeps the position of its first one, so that
-/// work that has begun ends before later work begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(u64);
 
 /// A place of a key. Dropping it gives it back.
 pub struct Place<K: Ord + Clone> {
@@ -35,22 +30,11 @@ impl<K: Ord + Clone> FairPlaces<K> {
         Arc::new(Self(Mutex::new(Shares::new(total))))
     }
 
-    /// The position at the end of every queue.
-    #[must_use]
-    pub fn position(&self) -> Position {
-        Position(self.lock().next_turn())
-    }
-
     /// A place for the key, as soon as it may have one. A caller that stops waiting loses its turn.
     pub async fn acquire(self: &Arc<Self>, key: &K) -> Place<K> {
-        self.acquire_at(key, self.position()).await
-    }
-
-    /// The same for a caller with an earlier position.
-    pub async fn acquire_at(self: &Arc<Self>, key: &K, position: Position) -> Place<K> {
         loop {
             let (granted, place) = oneshot::channel();
-            let ticket = match self.lock().enter(key, position, granted) {
+            let ticket = match self.lock().enter(key, granted) {
                 Entered::Granted(_) => return self.place(key),
                 Entered::Waits(ticket) => ticket,
             };
@@ -108,7 +92,7 @@ impl<K: Ord + Clone> Drop for Place<K> {
 struct Turn<'a, K: Ord + Clone> {
     places: &'a FairPlaces<K>,
     key: &'a K,
-    ticket: Ticket,
+    ticket: u64,
 }
 
 impl<K: Ord + Clone> Drop for Turn<'_, K> {
@@ -123,11 +107,8 @@ enum Entered<W> {
     /// At once; the waiter was not needed.
     Granted(W),
     /// It waits under this ticket.
-    Waits(Ticket),
+    Waits(u64),
 }
-
-/// The order of a key's requests.
-type Ticket = (Position, u64);
 
 /// Holders and waiters. Pure. Invariant: no waiting key may take a place.
 struct Shares<K, W> {
@@ -144,7 +125,8 @@ struct Share<W> {
     held: usize,
     /// When it was served last, or began to wait.
     turn: u64,
-    waiting: BTreeMap<Ticket, W>,
+    /// By ticket.
+    waiting: BTreeMap<u64, W>,
 }
 
 impl<K: Ord + Clone, W> Shares<K, W> {
@@ -192,21 +174,20 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         true
     }
 
-    fn enter(&mut self, key: &K, position: Position, waiter: W) -> Entered<W> {
+    fn enter(&mut self, key: &K, waiter: W) -> Entered<W> {
         if self.try_enter(key) {
             return Entered::Granted(waiter);
         }
-        let turn = self.next_turn();
-        let ticket = (position, turn);
-        let share = self.share(key, turn);
+        let ticket = self.next_turn();
+        let share = self.share(key, ticket);
         let is_first = share.waiting.is_empty();
         if is_first {
-            share.turn = turn;
+            share.turn = ticket;
         }
         share.waiting.insert(ticket, waiter);
         let held = share.held;
         if is_first {
-            self.queue.insert((held, turn, key.clone()));
+            self.queue.insert((held, ticket, key.clone()));
         }
         Entered::Waits(ticket)
     }
@@ -251,7 +232,7 @@ impl<K: Ord + Clone, W> Shares<K, W> {
     }
 
     /// Removes a waiter that no longer needs a place.
-    fn give_up(&mut self, key: &K, ticket: Ticket) -> Option<W> {
+    fn give_up(&mut self, key: &K, ticket: u64) -> Option<W> {
         self.change(key, |share| share.waiting.remove(&ticket))?
     }
 

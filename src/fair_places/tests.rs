@@ -9,8 +9,6 @@ use super::*;
 enum Step {
     /// This key requests a place and waits.
     Enter(u8),
-    /// The same with the position of the waiter here.
-    Follow(usize),
     /// This key requests a place without waiting.
     Try(u8),
     /// The place at this position comes free.
@@ -22,7 +20,6 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..6u8).prop_map(Step::Enter),
-        1 => (0..64usize).prop_map(Step::Follow),
         1 => (0..6u8).prop_map(Step::Try),
         3 => (0..64usize).prop_map(Step::Leave),
         1 => (0..64usize).prop_map(Step::GiveUp),
@@ -34,7 +31,7 @@ struct Model {
     total: usize,
     shares: Shares<u8, u32>,
     held: Vec<u8>,
-    waiting: Vec<(u8, Ticket, u32)>,
+    waiting: Vec<(u8, u64, u32)>,
     requests: u32,
 }
 
@@ -53,23 +50,14 @@ impl Model {
         self.held.iter().filter(|&&held| held == key).count()
     }
 
-    fn enter(&mut self, key: u8, position: Position) {
-        self.requests += 1;
-        match self.shares.enter(&key, position, self.requests) {
-            Entered::Granted(_) => self.held.push(key),
-            Entered::Waits(ticket) => self.waiting.push((key, ticket, self.requests)),
-        }
-    }
-
     fn apply(&mut self, step: Step) {
         match step {
             Step::Enter(key) => {
-                let end = Position(self.shares.next_turn());
-                self.enter(key, end);
-            }
-            Step::Follow(at) if !self.waiting.is_empty() => {
-                let (key, (position, _), _) = self.waiting[at % self.waiting.len()];
-                self.enter(key, position);
+                self.requests += 1;
+                match self.shares.enter(&key, self.requests) {
+                    Entered::Granted(_) => self.held.push(key),
+                    Entered::Waits(ticket) => self.waiting.push((key, ticket, self.requests)),
+                }
             }
             Step::Try(key) => {
                 let free = self.shares.free_for(&key);
@@ -88,18 +76,15 @@ impl Model {
                 let (key, ticket, request) = self.waiting.remove(at % self.waiting.len());
                 assert_eq!(self.shares.give_up(&key, ticket), Some(request));
             }
-            Step::Follow(_) | Step::Leave(_) | Step::GiveUp(_) => {}
+            Step::Leave(_) | Step::GiveUp(_) => {}
         }
         self.check();
     }
 
-    /// A place goes to a key with the fewest places, and to its oldest request of the first position.
+    /// A place goes to a key with the fewest places, and to its oldest request.
     fn check_served(&mut self, key: u8, request: u32) {
-        let waiters = self.waiting.iter().enumerate();
-        let waiters = waiters.filter(|(_, waiter)| waiter.0 == key);
-        let first = waiters.min_by_key(|(_, (_, (position, _), request))| (*position, *request));
-        let (first, _) = first.unwrap();
-        assert_eq!(self.waiting.remove(first).2, request);
+        let first = self.waiting.iter().position(|waiter| waiter.0 == key);
+        assert_eq!(self.waiting.remove(first.unwrap()).2, request);
         for other in &self.waiting {
             assert!(self.held_by(key) <= self.held_by(other.0));
         }
@@ -155,15 +140,13 @@ proptest! {
         let mut held = VecDeque::new();
         for request in 0..each {
             for key in 0..keys {
-                let end = Position(shares.next_turn());
-                if let Entered::Granted(_) = shares.enter(&key, end, request) {
+                if let Entered::Granted(_) = shares.enter(&key, request) {
                     held.push_back(key);
                 }
             }
         }
         let late = keys;
-        let end = Position(shares.next_turn());
-        if let Entered::Waits(_) = shares.enter(&late, end, 0) {
+        if let Entered::Waits(_) = shares.enter(&late, 0) {
             let mut grants = 0;
             loop {
                 let freed = held.pop_front().unwrap();

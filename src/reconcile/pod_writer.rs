@@ -21,7 +21,6 @@ use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodRef;
 use crate::context::backoff::Blocked;
-use crate::fair_places::Position;
 use crate::metrics::Metrics;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
@@ -101,15 +100,13 @@ impl<'a> PodWriter<'a> {
         mut pods: impl ExactSizeIterator<Item = Result<K, Blocked>>,
     ) -> Vec<Created> {
         let until = Instant::now() + TIME_OF_KIND;
-        // Pods of one job that start together also end together, and few status writes count them.
-        let position = self.places.creations.position();
         let total = pods.len();
         let mut answers = Vec::with_capacity(total);
         let mut batch_size = 1;
         loop {
             let batch = pods.by_ref().take(batch_size);
             let calls: Vec<_> = batch
-                .map(|pod| self.create_in_time(api, pod, position, until))
+                .map(|pod| self.create_in_time(api, pod, until))
                 .collect();
             if calls.is_empty() {
                 return answers;
@@ -134,15 +131,13 @@ impl<'a> PodWriter<'a> {
         self,
         api: &Api<K>,
         pod: Result<K, Blocked>,
-        position: Position,
         until: Instant,
     ) -> Created {
         let pod = match pod {
             Ok(pod) => pod,
             Err(blocked) => return Created::Refused(blocked),
         };
-        let creations = &self.places.creations;
-        let _place = creations.acquire_at(self.namespace, position).await;
+        let _place = self.places.creations.acquire(self.namespace).await;
         if Instant::now() >= until {
             return Created::NotTried;
         }

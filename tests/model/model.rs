@@ -197,6 +197,7 @@ impl Model {
             pull_policy: "IfNotPresent".to_owned(),
             pull_secret: None,
             operator_key: "key".to_owned(),
+            security_context: shed::attempt_pod::agent_context::restricted(),
         };
         let deadline = Some(Instant(200_000));
         let job = &self.running;
