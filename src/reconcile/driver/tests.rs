@@ -286,7 +286,10 @@ async fn a_lost_event_is_no_reason_to_repeat_a_step() {
     });
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
-    assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST pod 0-1", "POST event CloneLaunched"]
+    );
 }
 
 #[tokio::test]

@@ -48,5 +48,8 @@ async fn a_clone_that_was_planned_before_a_stop_is_not_launched_after_it() {
     stores.show_clone_stops(&[]);
     process.plan(&api.job(), slice);
     process.look(&api).await.unwrap();
-    assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
+    assert_eq!(
+        api.said(),
+        ["PUT job status", "POST pod 0-1", "POST event CloneLaunched"]
+    );
 }

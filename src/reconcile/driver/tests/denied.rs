@@ -30,6 +30,7 @@ async fn a_denied_deletion_keeps_back_neither_releases_nor_creations() {
         "DELETE pod 0-0",
         "PATCH pod 0-1",
         "POST pod 1-0",
+        "POST event CloneWon",
         "POST event PodWriteRefused",
     ];
     assert_eq!(api.said(), writes);

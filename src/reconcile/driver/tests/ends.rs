@@ -214,8 +214,8 @@ async fn a_finished_job_is_deleted_by_its_uid_when_its_time_to_live_is_over() {
     let (api, process) = two_running("ttlSecondsAfterFinished: 0").await;
     api.exit((0, 0), 0, clock::now());
     api.exit((1, 0), 0, clock::now());
-    let job = api.job();
     process.look(&api).await.unwrap();
+    let job = api.job();
     let mut said = api.said();
     said[1..3].sort();
     assert_eq!(

@@ -123,7 +123,10 @@ async fn parts_are_in_the_ledger_before_the_clone_has_a_pod() {
     );
     let said = api.said();
     assert_eq!(said[0], "PUT job status");
-    assert_eq!(said[said.len() - 2..], ["POST pod 1-0", "POST pod 1-1"]);
+    assert_eq!(
+        said[said.len() - 3..],
+        ["POST pod 1-0", "POST pod 1-1", "POST event CloneLaunched"]
+    );
     let clone = pod(&api, (1, 0));
     assert_eq!(variable(&clone, api::ENV_INDEX).as_deref(), Some("0"));
     assert_eq!(

@@ -381,7 +381,12 @@ async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
     process.look(&api).await.unwrap();
     assert_eq!(
         api.said(),
-        ["GET claim data", "PUT job status", "POST pod 0-0"]
+        [
+            "GET claim data",
+            "PUT job status",
+            "POST pod 0-0",
+            "POST event VolumesShared"
+        ]
     );
 }
 

@@ -228,7 +228,12 @@ async fn a_pod_is_stopped_and_released_once_though_the_watch_lags() {
     process.look(&api).await.unwrap();
     assert_eq!(
         api.said(),
-        ["PUT job status", "DELETE pod 1-0", "PATCH pod 1-1"]
+        [
+            "PUT job status",
+            "DELETE pod 1-0",
+            "PATCH pod 1-1",
+            "POST event CloneWon"
+        ]
     );
     // The watch still shows both as they were.
     for _ in 0..2 {
