@@ -1,5 +1,7 @@
 //! The arguments of `shed operator`.
 
+use k8s_openapi::api::core::v1::SecurityContext;
+
 use crate::adopt::AdoptJobs;
 use crate::lease::args::LeaseArgs;
 
@@ -50,6 +52,11 @@ pub struct OperatorArgs {
     /// Name of the pull secret for the sidecar's image, in the jobs' namespaces.
     #[arg(long, env = "SHED_AGENT_PULL_SECRET")]
     pub agent_pull_secret: Option<String>,
+    /// Security context of the sidecar's container, as JSON, for example `{"runAsUser": 1000}`. Absent: the level
+    /// `restricted` without a user id.
+    #[arg(long, env = "SHED_AGENT_SECURITY_CONTEXT", value_name = "JSON",
+        value_parser = crate::attempt_pod::agent_context::parse)]
+    pub agent_security_context: Option<SecurityContext>,
     /// Name of the Secret, in the operator's own namespace, with the key that signs orders to agents; the
     /// operator creates it if it is missing.
     #[arg(long, env = "SHED_SIGNING_SECRET", default_value = "shed-signing-key")]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource,
-    HTTPGetAction, LocalObjectReference, NodeAffinity, NodeSelector, NodeSelectorRequirement,
-    NodeSelectorTerm, ObjectFieldSelector, Pod, PodSpec, PreferredSchedulingTerm, Probe,
-    ResourceRequirements, SeccompProfile, SecurityContext, Volume, VolumeMount,
+    Affinity, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction,
+    LocalObjectReference, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
+    ObjectFieldSelector, Pod, PodSpec, PreferredSchedulingTerm, Probe, ResourceRequirements,
+    SecurityContext, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -25,11 +25,12 @@ use crate::cluster::requests;
 use crate::pod_names;
 use crate::validate::{ProgressSource, ValidatedJob};
 
+pub mod agent_context;
 pub mod preference;
 pub mod reserved_keys;
 
 /// Settings of the sidecar.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     /// Its image.
     pub image: String,
@@ -37,6 +38,8 @@ pub struct AgentSettings {
     pub pull_policy: String,
     /// Pull secret in the job's namespace.
     pub pull_secret: Option<String>,
+    /// Security context of its container.
+    pub security_context: SecurityContext,
     /// The public half of the key that the operator signs its orders with.
     pub operator_key: String,
 }
@@ -353,9 +356,12 @@ fn add_agent(
     let resume = attempt
         .and_then(|attempt| attempt.resume.as_deref())
         .and_then(resume_value);
+    let mut container = agent_container(agent, job, resume);
+    let context = agent_context::in_pod(&agent.security_context, spec.security_context.as_ref());
+    container.security_context = Some(context);
     spec.init_containers
         .get_or_insert_with(Vec::new)
-        .insert(0, agent_container(agent, job, resume));
+        .insert(0, container);
     spec.volumes.get_or_insert_with(Vec::new).push(Volume {
         name: api::VOLUME.to_owned(),
         empty_dir: Some(EmptyDirVolumeSource {
@@ -407,7 +413,6 @@ fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<Str
             }]
         }),
         resources: Some(agent_resources()),
-        security_context: Some(restricted()),
         volume_mounts: Some(vec![mount()]),
         ..Container::default()
     }
@@ -470,25 +475,6 @@ fn agent_resources() -> ResourceRequirements {
         // No cpu limit: throttling would delay the task's start.
         limits: amounts(None, "32Mi"),
         claims: None,
-    }
-}
-
-/// Settings that the `restricted` Pod Security level requires.
-fn restricted() -> SecurityContext {
-    SecurityContext {
-        allow_privilege_escalation: Some(false),
-        capabilities: Some(Capabilities {
-            drop: Some(vec!["ALL".to_owned()]),
-            add: None,
-        }),
-        read_only_root_filesystem: Some(true),
-        run_as_non_root: Some(true),
-        run_as_user: Some(65532),
-        seccomp_profile: Some(SeccompProfile {
-            type_: "RuntimeDefault".to_owned(),
-            localhost_profile: None,
-        }),
-        ..SecurityContext::default()
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
-use crate::attempt_pod::{AgentSettings, ClonePriority};
+use crate::attempt_pod::{AgentSettings, ClonePriority, agent_context};
 use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
 use crate::context::spacing::{LedgerRate, MERGE_WAIT};
@@ -297,6 +297,7 @@ async fn context(
     let pull_secret = args.agent_pull_secret.clone();
     let doubt = Arc::clone(&term.doubt);
     let shared = Context {
+    let security_context = args.agent_security_context.clone();
         stores,
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
         clock: Arc::clone(&setup.clock),
@@ -309,6 +310,7 @@ async fn context(
             pull_secret: pull_secret.filter(|name| !name.is_empty()),
             operator_key: key.public(),
         },
+            security_context: security_context.unwrap_or_else(agent_context::restricted),
         memos: Memos::default(),
         forecasts: ForecastTable::restored(&stored.calibration),
         experience: LatestExperience::new(stored.planner),

@@ -8,6 +8,7 @@ fn agent() -> AgentSettings {
         image: "shed:test".to_owned(),
         pull_policy: "IfNotPresent".to_owned(),
         pull_secret: Some("pull".to_owned()),
+        security_context: agent_context::restricted(),
         operator_key: "key".to_owned(),
     }
 }
@@ -74,7 +75,7 @@ fn the_sidecar_comes_first_is_restricted_and_carries_the_resume_point() {
     assert_eq!(agent.restart_policy.as_deref(), Some("Always"));
     assert!(agent.startup_probe.is_some());
     let context = agent.security_context.as_ref().unwrap();
-    assert_eq!(context.run_as_non_root, Some(true));
+    assert_eq!(context, &agent_context::restricted());
     let resume = agent
         .env
         .as_ref()
@@ -87,6 +88,20 @@ fn the_sidecar_comes_first_is_restricted_and_carries_the_resume_point() {
     );
     assert_eq!(spec.image_pull_secrets.unwrap()[0].name, "pull");
     assert_eq!(spec.automount_service_account_token, Some(false));
+}
+
+#[test]
+fn the_sidecar_has_a_user_only_if_the_pod_runs_as_root() {
+    let user = |context: &str| {
+        let change = format!(
+            "{{progress: {{file: {{}}}}, template: {{spec: {{securityContext: {context}, containers: [{{name: task}}]}}}}}}"
+        );
+        let spec = built(&change, AttemptKind::Original).spec.unwrap();
+        let agent = spec.init_containers.unwrap().remove(0);
+        agent.security_context.unwrap().run_as_user
+    };
+    assert_eq!(user("{runAsUser: 1000}"), None, "the task's");
+    assert_eq!(user("{runAsUser: 0}"), Some(65532));
 }
 
 #[test]

@@ -227,6 +227,7 @@ mod tests {
             image: "agent".to_owned(),
             pull_policy: "IfNotPresent".to_owned(),
             pull_secret: None,
+            security_context: attempt_pod::agent_context::restricted(),
             operator_key: "key".to_owned(),
         }
     }

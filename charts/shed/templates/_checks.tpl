@@ -28,8 +28,9 @@ each line here names the value and the fix.
 {{- end }}
 
 {{- define "shed.checkContexts" -}}
-{{- range $name := list "podSecurityContext" "securityContext" }}
-{{- $context := index $.Values $name | default dict }}
+{{- $contexts := dict "podSecurityContext" .Values.podSecurityContext "securityContext" .Values.securityContext "agent.securityContext" .Values.agent.securityContext }}
+{{- range $name, $given := $contexts }}
+{{- $context := $given | default dict }}
 {{- if and $context.runAsNonRoot (eq (toString $context.runAsUser) "0") }}
 {{- fail (printf "%s.runAsUser: 0 is root, but %s.runAsNonRoot is true; remove runAsUser" $name $name) }}
 {{- end }}
@@ -88,6 +89,7 @@ SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
 SHED_AGENT_PULL_SECRET: agent.pullSecret
 SHED_CLONE_PRIORITY_CLASS: clonePriorityClass.name
+SHED_AGENT_SECURITY_CONTEXT: agent.securityContext
 SHED_LEASE_DURATION: lease.duration
 SHED_LEASE_RENEW_DEADLINE: lease.renewDeadline
 SHED_LEASE_RETRY_PERIOD: lease.retryPeriod

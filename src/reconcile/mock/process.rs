@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::api::DeadlineJob;
-use crate::attempt_pod::AgentSettings;
+use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock;
 use crate::cluster::Stores;
 use crate::context::spacing::LedgerRate;
@@ -76,6 +76,7 @@ impl Process {
                 image: "agent".to_owned(),
                 pull_policy: "IfNotPresent".to_owned(),
                 pull_secret: None,
+                security_context: agent_context::restricted(),
                 operator_key: "key".to_owned(),
             },
             memos: Memos::default(),

@@ -309,6 +309,7 @@ fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
         image: "agent".to_owned(),
         pull_policy: "Always".to_owned(),
         pull_secret: None,
+        security_context: attempt_pod::agent_context::restricted(),
         operator_key: "the key".to_owned(),
     };
     let attempt = ledger.attempt(0, 0).unwrap();
