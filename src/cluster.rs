@@ -212,7 +212,19 @@ impl Stores {
     /// Whether every list has come in.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.pods().listed && self.nodes_guard().is_some() && self.knows_clone_stops()
+        self.awaited().is_empty()
+    }
+
+    /// The resources whose first list has not come in.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<&'static str> {
+        let lists = [
+            ("namespaces", self.knows_clone_stops()),
+            ("nodes", self.nodes_guard().is_some()),
+            ("pods", self.pods().listed),
+        ];
+        let missing = lists.into_iter().filter(|(_, is_listed)| !is_listed);
+        missing.map(|(resource, _)| resource).collect()
     }
 
     /// The batch/v1 Jobs, if any of them are shed's to run.

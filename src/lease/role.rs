@@ -48,8 +48,15 @@ impl Standing {
                 Err("the Lease is not readable or writable, see the log\n".to_owned())
             }
             State::Waiting(holder) => Ok(format!("ok: waiting, {holder} leads\n")),
-            State::Leading(Some(stores)) if stores.is_ready() => Ok("ok: leading\n".to_owned()),
-            State::Leading(_) => Err("leading, waiting for the first lists\n".to_owned()),
+            State::Leading(None) => Err("leading, waiting for the first lists\n".to_owned()),
+            State::Leading(Some(stores)) => match stores.awaited() {
+                missing if missing.is_empty() => Ok("ok: leading\n".to_owned()),
+                missing => Err(format!(
+                    "leading, waiting for the first lists of {}; if this lasts, the log has the cause, such as a \
+                     missing right\n",
+                    missing.join(", ")
+                )),
+            },
         }
     }
 
