@@ -74,7 +74,7 @@ may "$operator" yes get persistentvolumeclaims
 for verb in list watch update delete; do may "$operator" no "$verb" persistentvolumeclaims; done
 # The Lease, in its own namespace and under its own name only.
 for verb in get update; do may "$operator" yes "$verb" "leases.coordination.k8s.io/$release" --namespace "$system"; done
-may "$operator" yes create leases.coordination.k8s.io --namespace "$system"
+may "$operator" no create leases.coordination.k8s.io --namespace "$system"
 may "$operator" no get leases.coordination.k8s.io/other --namespace "$system"
 may "$operator" no delete "leases.coordination.k8s.io/$release" --namespace "$system"
 may "$operator" no get "leases.coordination.k8s.io/$release"
@@ -83,8 +83,8 @@ for verb in create patch; do may "$operator" yes "$verb" events.events.k8s.io; d
 for verb in create patch; do may "$operator" no "$verb" events; done
 may "$operator" yes get priorityclasses.scheduling.k8s.io
 # Its key, by name and in its own namespace.
-may "$operator" yes get "secrets/$release-signing-key" --namespace "$system"
-may "$operator" yes create secrets --namespace "$system"
+for verb in get update; do may "$operator" yes "$verb" "secrets/$release-signing-key" --namespace "$system"; done
+may "$operator" no create secrets --namespace "$system"
 may "$operator" no get secrets/other --namespace "$system"
 may "$operator" no list secrets --namespace "$system"
 # What it has learned, by name and in its own namespace.

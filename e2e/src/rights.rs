@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::cluster::{OPERATOR_NAMESPACE, RELEASE};
 
 /// Rules that a run need not use, and why they are there all the same.
-const RESERVE: [(&str, &str); 11] = [
+const RESERVE: [(&str, &str); 10] = [
     (
         "update shed.dev/deadlinejobs/finalizers",
         "owner references that block deletion, where OwnerReferencesPermissionEnforcement is on",
@@ -49,11 +49,7 @@ const RESERVE: [(&str, &str); 11] = [
         "patch events.k8s.io/events",
         "an event that is repeated within six minutes",
     ),
-    ("create /secrets", "the signing key, which is made once"),
-    (
-        "create coordination.k8s.io/leases",
-        "the Lease, which is made once",
-    ),
+    ("update /secrets", "the signing key, which is made once"),
 ];
 
 /// A verb on a resource, as `get shed.dev/deadlinejobs/status`; of the core group as `get /pods`.

@@ -62,6 +62,11 @@ struct Held {
 enum Error {
     #[error("another client wrote it first")]
     Conflict,
+    #[error(
+        "it does not exist, and this replica may not create it ({0}). `helm upgrade` creates it; if the tool that \
+         applies the chart skips Leases, set lease.create to false"
+    )]
+    Missing(String),
     #[error("{0}")]
     Call(#[from] kube::Error),
     #[error("no answer within {0:?}")]
@@ -253,6 +258,11 @@ impl Election {
                 if status.is_not_found() && lease.metadata.resource_version.is_some() =>
             {
                 Err(Error::Conflict)
+            }
+            Err(kube::Error::Api(status))
+                if status.is_forbidden() && lease.metadata.resource_version.is_none() =>
+            {
+                Err(Error::Missing(status.message))
             }
             Err(error) => Err(error.into()),
         }

@@ -35,6 +35,8 @@ struct World {
     delay: Duration,
     cut_off: bool,
     loses_answers: bool,
+    /// Leases are created by the chart alone.
+    forbids_create: bool,
 }
 
 impl World {
@@ -100,6 +102,7 @@ impl Apiserver {
         let (code, said) = self.world(|world| match parts.method {
             Method::GET => world.get(),
             _ if parts.uri.path() == WORK => world.work(who.unwrap_or_default()),
+            Method::POST if world.forbids_create => failure(403, "Forbidden"),
             _ => world.put(&body),
         });
         if self.world(|world| world.loses_answers) {
@@ -255,6 +258,56 @@ async fn two() -> (Apiserver, Replica, Replica) {
     );
     assert_eq!(b.standing.ready().unwrap(), "ok: waiting, a leads\n");
     (api, a, b)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_without_a_holder_is_updated() {
+    let api = Apiserver::default();
+    api.world(|world| {
+        world.forbids_create = true;
+        world.lease = Some(empty_lease());
+    });
+    let _a = Replica::start(&api, "a", 0);
+    works(&api, "a", seconds(1)).await;
+    assert_eq!(api.world(|world| world.holder()), "a");
+    check_nothing_late(&api);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_may_not_create_the_lease_waits_for_it() {
+    let api = Apiserver::default();
+    api.world(|world| world.forbids_create = true);
+    let a = Replica::start(&api, "a", 0);
+    tokio::time::sleep(seconds(60)).await;
+    assert!(a.standing.ready().is_err());
+    assert_eq!(api.world(|world| world.writes), 0);
+    api.world(|world| world.lease = Some(empty_lease()));
+    works(&api, "a", seconds(3)).await;
+}
+
+#[test]
+fn a_leader_that_is_not_ready_names_the_lists_that_are_missing() {
+    let standing = Standing::default();
+    let stores = crate::cluster::Stores::unlisted();
+    standing.leading(Some(Arc::clone(&stores)));
+    let line = standing.ready().unwrap_err();
+    assert!(line.contains("lists of namespaces, nodes, pods;"), "{line}");
+    stores.show_nodes(&[]);
+    stores.show(vec![]);
+    let line = standing.ready().unwrap_err();
+    assert!(line.contains("lists of namespaces;"), "{line}");
+}
+
+/// As the chart creates it.
+fn empty_lease() -> Lease {
+    Lease {
+        metadata: ObjectMeta {
+            name: Some("shed".to_owned()),
+            resource_version: Some("1".to_owned()),
+            ..ObjectMeta::default()
+        },
+        spec: None,
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -120,3 +120,14 @@ reference, the first part is a registry if it has a dot or a port, or is localho
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/*
+Not empty if an object is absent or of this release. Helm refuses a release with an object that another creator made,
+such as an operator that was run without the chart.
+*/}}
+{{- define "shed.isOurs" -}}
+{{- $live := lookup .apiVersion .kind .root.Release.Namespace .name | default dict }}
+{{- $annotations := dig "metadata" "annotations" dict $live | default dict }}
+{{- $isReleases := eq (get $annotations "meta.helm.sh/release-name") .root.Release.Name }}
+{{- if or (empty $live) (and $isReleases (eq (get $annotations "meta.helm.sh/release-namespace") .root.Release.Namespace)) }}true{{ end }}
+{{- end }}
