@@ -81,7 +81,8 @@ may "$operator" no get "leases.coordination.k8s.io/$release"
 for verb in create patch; do may "$operator" yes "$verb" events.events.k8s.io; done
 # Its own events go by the newer group alone.
 for verb in create patch; do may "$operator" no "$verb" events; done
-may "$operator" yes get priorityclasses.scheduling.k8s.io
+may "$operator" yes get "priorityclasses.scheduling.k8s.io/$release-clones"
+may "$operator" no get priorityclasses.scheduling.k8s.io/other
 # Its key, by name and in its own namespace.
 for verb in get update; do may "$operator" yes "$verb" "secrets/$release-signing-key" --namespace "$system"; done
 may "$operator" no create secrets --namespace "$system"

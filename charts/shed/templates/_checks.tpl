@@ -101,6 +101,8 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{/* Settings that follow from names and ports of other objects of the chart. */}}
 {{- define "shed.fixedSettings" -}}
 - HTTP_ADDRESS
+- ADOPT_JOBS
+- CLONE_PRIORITY_CLASS
 - PROBE_ADDRESS
 - LEASE_NAME
 - LEASE_NAMESPACE
