@@ -134,6 +134,15 @@ impl Touched {
 }
 
 impl Stores {
+    /// The resources that are watched.
+    #[must_use]
+    pub fn watched(adopt: AdoptJobs) -> &'static [&'static str] {
+        match adopt {
+            AdoptJobs::None => &["deadlinejobs", "namespaces", "nodes", "pods"],
+            _ => &["deadlinejobs", "jobs", "namespaces", "nodes", "pods"],
+        }
+    }
+
     /// Starts the watches, which end with `tasks`; `touched` gets every job that something happened to.
     #[must_use]
     pub fn start(

@@ -17,6 +17,7 @@ pub mod disowned_reasons;
 pub mod dropped_reasons;
 mod jobs;
 mod ledger;
+mod memory_limit;
 mod namespaces;
 mod planning;
 mod progress;
@@ -82,6 +83,7 @@ pub struct Metrics {
     /// When the apiserver last answered the watches.
     pub watch_ages: Arc<WatchAges>,
     watch_age: Gauges<1>,
+    memory_limit: Gauge,
     build_info: Gauges<1>,
     /// The election.
     pub lease: LeaseMetrics,
@@ -156,6 +158,10 @@ impl Metrics {
                  every minute",
                 ["resource"],
             )?,
+            memory_limit: registrar.gauge(
+                "shed_memory_limit_bytes",
+                "Memory limit of the operator's container. Infinite without a limit",
+            )?,
             build_info: registrar.gauges(
                 "shed_build_info",
                 "1, with the version of the operator",
@@ -194,6 +200,7 @@ impl Metrics {
     pub fn page_at(&self, now: Instant) -> Result<String> {
         let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         self.jobs.show(now);
+        self.memory_limit.set(memory_limit::own());
         self.watch_age.clear();
         for (resource, seconds) in self.watch_ages.seconds() {
             self.watch_age.with([&resource]).set(seconds);

@@ -256,6 +256,8 @@ async fn act(
     // Ends with this future.
     let mut tasks = JoinSet::new();
     let adopt_jobs = setup.args.adopt_jobs;
+    let watched = Stores::watched(adopt_jobs);
+    setup.metrics.watch_ages.begin(watched);
     let stores = Stores::start(&client, adopt_jobs, &told, clock, &mut tasks);
     setup.standing.leading(Some(Arc::clone(&stores)));
     let recorder = Recorder::new(client.clone(), reporter());
@@ -295,9 +297,9 @@ async fn context(
 ) -> Arc<ReconcileContext> {
     let args = &setup.args;
     let pull_secret = args.agent_pull_secret.clone();
+    let security_context = args.agent_security_context.clone();
     let doubt = Arc::clone(&term.doubt);
     let shared = Context {
-    let security_context = args.agent_security_context.clone();
         stores,
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
         clock: Arc::clone(&setup.clock),
@@ -308,9 +310,9 @@ async fn context(
             image: args.agent_image.clone(),
             pull_policy: args.agent_pull_policy.clone(),
             pull_secret: pull_secret.filter(|name| !name.is_empty()),
+            security_context: security_context.unwrap_or_else(agent_context::restricted),
             operator_key: key.public(),
         },
-            security_context: security_context.unwrap_or_else(agent_context::restricted),
         memos: Memos::default(),
         forecasts: ForecastTable::restored(&stored.calibration),
         experience: LatestExperience::new(stored.planner),

@@ -26,6 +26,13 @@ impl WatchAges {
             .collect()
     }
 
+    /// Watches of these resources begin. Without an answer they age from now on.
+    pub fn begin(&self, resources: &[&str]) {
+        for resource in resources {
+            self.answered((*resource).to_owned());
+        }
+    }
+
     /// Another replica watches now.
     pub fn clear(&self) {
         self.lock().clear();
@@ -130,5 +137,10 @@ mod tests {
         assert_eq!(ages.seconds(), [("pods".to_owned(), 0.0)]);
         ages.clear();
         assert_eq!(ages.seconds(), []);
+        ages.begin(&["nodes"]);
+        tokio::time::advance(Duration::from_secs(7)).await;
+        let list = "/api/v1/nodes?limit=500";
+        ask(&ages, list, StatusCode::FORBIDDEN).await;
+        assert_eq!(ages.seconds(), [("nodes".to_owned(), 7.0)]);
     }
 }

@@ -114,7 +114,7 @@ def planner(board):
     board.lines(
         "Latency of planning",
         "s",
-        "Duration of planning passes, and of the decision in them, by quantile. The alert ShedPlanningSlow fires above 1 s.",
+        "Duration of planning passes, and of the decision in them, by quantile. The alert ShedReactsLate fires above 1 s.",
         *quantiles("shed_planning_pass_duration_seconds", "pass"),
         *quantiles("shed_planning_decision_duration_seconds", "decision"),
         thresholds=steps("transparent", (1, RED)),
@@ -189,7 +189,7 @@ def polls(board):
     board.lines(
         "Delay of polls",
         "s",
-        "Longest delay of a due poll that waits for the poll budget (progressPollsPerSecond). The alert ShedProgressPollsLate "
+        "Longest delay of a due poll that waits for the poll budget (progressPollsPerSecond). The alert ShedReactsLate "
         "fires above 10 s.",
         (f"max(shed_progress_poll_delay_seconds{CHOSEN})", "delay"),
         thresholds=steps("transparent", (10, RED)),
