@@ -58,19 +58,73 @@ dashboards() {
     fi
 }
 
+# Each object that the chart renders (in $work/objects/rendered) is valid in each supported minor of Kubernetes. The
+# schemas are in the Go modules that e2e/cluster builds Kubernetes from.
+schemas() {
+    local helm=$1 out folder version cache present=()
+    cache=$(go env GOMODCACHE 2>/dev/null) || cache=
+    for version in e2e/cluster/kube/*/; do
+        version=$(basename "$version")
+        folder=$cache/k8s.io/kubernetes@v$version/api/openapi-spec/v3
+        if [ -d "$folder" ]; then present+=("$folder"); else echo "skipped: the schemas of Kubernetes $version (go mod download k8s.io/kubernetes@v$version)"; fi
+    done
+    [ "${#present[@]}" != 0 ] || return 0
+
+    # Helm turns YAML into JSON.
+    mkdir -p "$work/objects/templates"
+    printf 'apiVersion: v2\nname: objects\nversion: 0.0.0\n' >"$work/objects/Chart.yaml"
+    cat >"$work/objects/templates/objects.yaml" <<'TEMPLATE'
+{{- range $path, $_ := .Files.Glob "rendered/*" }}
+{{- range regexSplit "(?m)^---$" ($.Files.Get $path) -1 }}
+{{- with fromYaml . }}
+---
+{{ dict "file" (base $path) "object" . | toJson }}
+{{- end }}
+{{- end }}
+{{- end }}
+TEMPLATE
+    "$helm" template objects "$work/objects" | sed -n '/^{/p' >"$work/objects.jsonl"
+    if out=$(e2e/chart-schemas.py "${present[@]}" <"$work/objects.jsonl") && [ -z "$out" ]; then
+        ok
+    else
+        bad "rendered objects" "$out"
+    fi
+
+    # The check finds what is wrong.
+    out=$(e2e/chart-schemas.py "${present[0]}" <<'OBJECTS'
+{"file": "wrong", "object": {"apiVersion": "v1", "kind": "Service", "metadata": {"label": {}}}}
+{"file": "wrong", "object": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"name": "x"}]}}}
+{"file": "wrong", "object": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": "80", "targetPort": true}]}}}
+{"file": "wrong", "object": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3000000000, "selector": {}, "template": {}}}}
+{"file": "wrong", "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"team": "-"}}, "spec": {"containers": []}}}
+{"file": "wrong", "object": {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"maxUnavailable": 1.5}}}
+OBJECTS
+    ) || true
+    for expected in 'Service.metadata.label: unknown field' 'Service.spec.ports[0].port: required' \
+        'Service.spec.ports[0].port: "80" is not of type integer' 'Service.spec.ports[0].targetPort: true is not one of' \
+        'Pod.metadata.labels: team=- is not a label' 'Deployment.spec.replicas: 3000000000 does not fit' 'PodDisruptionBudget.spec.maxUnavailable: 1.5 is not one of'; do
+        if grep -Fq "$expected" <<<"$out"; then ok; else bad "the check of schemas does not find '$expected'" "$out"; fi
+    done
+}
+
 offline() {
     local helm file out page expected version refusals=
     helm=$(find_tool helm)
+    work=$(mktemp -d "${TMPDIR:-/tmp}/shed-chart.XXXXXX")
+    trap 'rm -rf -- "$work"' EXIT
+    mkdir -p "$work/objects/rendered"
 
     if out=$("$helm" lint --strict "$chart" 2>&1); then ok; else bad "lint" "$out"; fi
 
     for file in "$chart"/ci/*.yaml; do
         if out=$("$helm" lint --strict --values "$file" "$chart" 2>&1); then ok; else bad "lint $file" "$out"; fi
-        # The CRD is the same in all of them and 14 000 lines long: only its head is of interest.
         if ! out=$("$helm" template shed "$chart" --namespace shed-system --kube-version 1.34.0 --values "$file" 2>&1); then
             bad "render $file" "$out"
             continue
         fi
+        # The CRD is the same in all of them and 14 000 lines long: only its head is of interest.
+        awk -v keep="${file##*/}" '/^# Source: /{crd = /crd.yaml$/} !crd || keep == "default-values.yaml"' <<<"$out" \
+            >"$work/objects/rendered/${file##*/}"
         out=$(awk '/^# Source: /{crd = /crd.yaml$/; n = 0} !crd || n++ < 20' <<<"$out")
         ok
         while IFS= read -r expected; do
@@ -106,8 +160,6 @@ offline() {
     fi
 
     # Each value is changed by some file of ci.
-    work=$(mktemp -d "${TMPDIR:-/tmp}/shed-chart.XXXXXX")
-    trap 'rm -rf -- "$work"' EXIT
     e2e/chart-values.sh "$helm" "$work" "$chart"/ci/*.yaml
     if out=$(e2e/chart-docs.py unused "$chart" "$work"/*.json) && [ -z "$out" ]; then
         ok
@@ -137,6 +189,20 @@ offline() {
             *) grep -oE '"Shed[A-Z][A-Za-z]+"' "$file" | tr -d '"' ;;
             esac | sort)
         if [ "$out" = "$expected" ]; then ok; else bad "the alerts of $file" "$(diff <(echo "$out") <(echo "$expected"))"; fi
+    done
+
+    # The longest name of a release, with and without values of the same length.
+    out=$(printf 'r%.0s' {1..53})
+    for file in /dev/null "$chart/ci/long-labels-values.yaml"; do
+        "$helm" template "$out" "$chart" --namespace shed-system --kube-version 1.34.0 --values "$file" \
+            >"$work/objects/rendered/long-release-of-${file##*/}"
+    done
+    schemas "$helm"
+
+    # It is the same in each supported minor.
+    for version in e2e/cluster/kube/*/; do
+        out=$("$helm" template shed "$chart" --namespace shed-system --kube-version "$(basename "$version")" 2>&1) || true
+        if diff -q "$work/objects/rendered/default-values.yaml" - <<<"$out" >/dev/null; then ok; else bad "the defaults on $version"; fi
     done
 
     dashboards "$helm"
