@@ -193,6 +193,23 @@ for file in manifests/examples/*.yaml; do
     has 'created (server dry run)' "$file" kubectl create --namespace "$ns" --dry-run=server --filename "$file"
 done
 
+# A second release is refused, in whatever namespace.
+helm=$(find_tool helm)
+for name in "$release" second; do
+    has "shed is installed already, as release $release in namespace $system" "a second release named $name" \
+        "$helm" install "$name" "$chart" --namespace shed-second --dry-run=server --set crds.enabled=false
+done
+has 'STATUS: pending-upgrade' "an upgrade of the release" \
+    "$helm" upgrade "$release" "$chart" --namespace "$system" --reset-then-reuse-values --dry-run=server
+
+# Names and labels of the greatest length. The Prometheus Operator's CRDs are not there.
+out=$("$helm" template "$(printf 'r%.0s' {1..53})" "$chart" --namespace "$system" --kube-version "$(kubectl version --output json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["serverVersion"]["gitVersion"])')" \
+    --values "$chart/ci/long-labels-values.yaml" --set metrics.serviceMonitor.enabled=false \
+    --set metrics.prometheusRule.enabled=false --set "networkPolicy.attemptNamespaces={$ns}" --skip-tests |
+    kubectl apply --server-side --dry-run=server --force-conflicts --filename - 2>&1) || bad "labels of 63 characters" "$out"
+if grep -q 'deployment.apps/.* serverside-applied' <<<"$out"; then ok; else bad "labels of 63 characters" "$out"; fi
+
 # The operator's own pod in the strictest namespace: a violation is a warning.
 out=$(kubectl label --dry-run=server --overwrite namespace "$system" pod-security.kubernetes.io/enforce=restricted 2>&1)
 if grep -qi warning <<<"$out"; then bad "Pod Security restricted" "$out"; else ok; fi

@@ -6,6 +6,9 @@
 #   e2e/chart-test.sh --cluster   against the cluster of KUBECONFIG, where the
 #                                 chart is installed: rights, admission policy,
 #                                 the CRD's messages, examples
+#   e2e/chart-test.sh --life-cycle
+#                                 against the same, which it upgrades, uninstalls
+#                                 and installs again while a job runs
 #
 # Every file of charts/shed/ci must lint and render; a line `# expect: REGEX` in
 # it must match a line of the result, `# reject: REGEX` none. Every file of
@@ -247,8 +250,12 @@ case ${1-} in
     # shellcheck source=/dev/null
     . "$here/chart-cluster.sh"
     ;;
+--life-cycle)
+    # shellcheck source=/dev/null
+    . "$here/chart-life-cycle.sh"
+    ;;
 *)
-    echo "usage: ${0##*/} [--write | --cluster]" >&2
+    echo "usage: ${0##*/} [--write | --cluster | --life-cycle]" >&2
     exit 2
     ;;
 esac

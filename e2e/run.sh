@@ -170,5 +170,7 @@ else
         run_tests rights:: --nocapture
         say "testing the chart as it is installed"
         e2e/chart-test.sh --cluster
+        say "upgrading, uninstalling and installing the chart while a job runs"
+        e2e/chart-test.sh --life-cycle
     fi
 fi

@@ -13,6 +13,7 @@ each line here names the value and the fix.
 {{- include "shed.checkNetworkPolicy" . }}
 {{- include "shed.checkMonitors" . }}
 {{- include "shed.checkUninstall" . }}
+{{- include "shed.checkOtherRelease" . }}
 {{- end }}
 
 {{/* Selectors and Helm rest on the chart's own labels. */}}
@@ -88,8 +89,8 @@ SHED_ADOPT_JOBS: adoptJobs
 SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
 SHED_AGENT_PULL_SECRET: agent.pullSecret
-SHED_CLONE_PRIORITY_CLASS: clonePriorityClass.name
 SHED_AGENT_SECURITY_CONTEXT: agent.securityContext
+SHED_CLONE_PRIORITY_CLASS: clonePriorityClass.name
 SHED_LEASE_DURATION: lease.duration
 SHED_LEASE_RENEW_DEADLINE: lease.renewDeadline
 SHED_LEASE_RETRY_PERIOD: lease.retryPeriod
@@ -100,9 +101,9 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 
 {{/* Settings that follow from names and ports of other objects of the chart. */}}
 {{- define "shed.fixedSettings" -}}
-- HTTP_ADDRESS
 - ADOPT_JOBS
 - CLONE_PRIORITY_CLASS
+- HTTP_ADDRESS
 - PROBE_ADDRESS
 - LEASE_NAME
 - LEASE_NAMESPACE
@@ -195,5 +196,25 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- define "shed.checkUninstall" -}}
 {{- if and .Values.uninstallCheck.enabled (not .Values.rbac.create) }}
 {{- fail "uninstallCheck.enabled: the check needs a role, but rbac.create is false; set rbac.create to true or uninstallCheck.enabled to false" }}
+{{- end }}
+{{- end }}
+
+{{/*
+Two operators would run every job twice. An installation is found by its ClusterRoleBinding, also one without Helm. One
+of the same name that no release has is left to Helm, which refuses it or takes it over (--take-ownership).
+*/}}
+{{- define "shed.checkOtherRelease" -}}
+{{- $own := printf "%s/%s" .Release.Namespace .Release.Name }}
+{{- $fullname := include "shed.fullname" . }}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items }}
+{{- $annotations := dig "annotations" dict .metadata | default dict }}
+{{- $isInstallation := and (eq (dig "labels" "app.kubernetes.io/part-of" "" .metadata) "shed") (not (hasKey $annotations "helm.sh/hook")) }}
+{{- $namespace := get $annotations "meta.helm.sh/release-namespace" }}
+{{- $name := get $annotations "meta.helm.sh/release-name" }}
+{{- if and $isInstallation $name (ne (printf "%s/%s" $namespace $name) $own) }}
+{{- fail (printf "shed is installed already, as release %s in namespace %s, and two operators would run every job twice; upgrade that release, or uninstall it first (kubectl delete clusterrolebinding %s, if only that is left)" $name $namespace .metadata.name) }}
+{{- else if and $isInstallation (not $name) (ne .metadata.name $fullname) }}
+{{- fail (printf "shed is installed already, without Helm (ClusterRoleBinding %s), and two operators would run every job twice; uninstall it first" .metadata.name) }}
+{{- end }}
 {{- end }}
 {{- end }}
