@@ -209,7 +209,7 @@ has 'STATUS: pending-upgrade' "an upgrade of the release" \
 out=$("$helm" template "$(printf 'r%.0s' {1..53})" "$chart" --namespace "$system" --kube-version "$(kubectl version --output json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["serverVersion"]["gitVersion"])')" \
     --values "$chart/ci/long-labels-values.yaml" --set metrics.serviceMonitor.enabled=false \
-    --set metrics.prometheusRule.enabled=false --set "networkPolicy.attemptNamespaces={$ns}" --skip-tests |
+    --set metrics.prometheusRule.enabled=false --set "networkPolicy.attemptNamespaces={$ns}" --no-hooks |
     kubectl apply --server-side --dry-run=server --force-conflicts --filename - 2>&1) || bad "labels of 63 characters" "$out"
 if grep -q 'deployment.apps/.* serverside-applied' <<<"$out"; then ok; else bad "labels of 63 characters" "$out"; fi
 

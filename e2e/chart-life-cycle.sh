@@ -88,6 +88,8 @@ spec:
   speculation: {mode: Disabled}
   progress: {file: {}}
   template:
+    # Fake nodes end a pod by this.
+    metadata: {annotations: {shed.dev/kwok-run-ms: "3600000"}}
     spec:
       securityContext: {runAsUser: 1000740000, runAsGroup: 1000740000, fsGroup: 1000740000}
       terminationGracePeriodSeconds: 1

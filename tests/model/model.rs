@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use serde_json::{Value, json};
 use shed::api::{ATTEMPT_FINALIZER, AttemptEntry, DeadlineJob};
-use shed::attempt_pod::{self, AgentSettings};
+use shed::attempt_pod::{self, AgentSettings, agent_context};
 use shed::clock;
 use shed::cluster::pod::{AttemptId, JobPods, PodFacts};
 use shed::job::facts;
@@ -196,6 +196,7 @@ impl Model {
             image: "agent".to_owned(),
             pull_policy: "IfNotPresent".to_owned(),
             pull_secret: None,
+            security_context: agent_context::restricted(),
             operator_key: "key".to_owned(),
             security_context: shed::attempt_pod::agent_context::restricted(),
         };
