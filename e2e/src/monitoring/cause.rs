@@ -1,7 +1,7 @@
 //! How each symptom is caused and ended.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -31,11 +31,14 @@ const INTRUDER: &str = "monitoring";
 /// How often the Lease's holder is read, and how often a job is submitted that misses its deadline.
 const LEASE_LOOK: Duration = Duration::from_millis(500);
 const MISS_EVERY: Duration = Duration::from_secs(1);
-/// How long a paused operator stands, and how long it runs in between.
+/// How long a throttled operator stands, and how much CPU time it has in between, in seconds.
 const PAUSED: Duration = Duration::from_millis(1050);
-const RUNS: Duration = Duration::from_millis(40);
+const RUNS: f64 = 0.02;
+/// How often its CPU time is read, and how long an idle one may run.
+const CPU_LOOK: Duration = Duration::from_millis(10);
+const IDLE_MAX: Duration = Duration::from_secs(2);
 /// Tasks of a busy planner, of jobs whose polls fail, and of jobs whose polls are late.
-const BUSY_TASKS: u32 = 400;
+const BUSY_TASKS: u32 = 120;
 const REFUSED_TASKS: u32 = 20;
 const LATE_TASKS: u32 = 100;
 /// How long a job is held in quarantine: longer than the symptom lasts.
@@ -94,7 +97,10 @@ impl Stage {
             Symptom::MissedDeadlines => actor = Some(tokio::spawn(miss(self.workload.clone()))),
             Symptom::HopelessJob => self.workload.submit(JOB, &hopeless()).await?,
             Symptom::NoOperator => self.operator.stop().await?,
-            Symptom::TakenLease => actor = Some(tokio::spawn(take_lease(self.client.clone()))),
+            Symptom::TakenLease => {
+                self.operator.restart_with_shipped_lease().await?;
+                actor = Some(tokio::spawn(take_lease(self.client.clone())));
+            }
             Symptom::QuarantinedJob => self.quarantine().await?,
             Symptom::UnadoptedJob => {
                 self.workload.submit_batch(JOB).await?;
@@ -144,7 +150,10 @@ impl Stage {
                 self.workload.delete(JOB).await
             }
             Symptom::NoOperator | Symptom::LowMemoryLimit => self.operator.restart(&[]).await,
-            Symptom::TakenLease => self.operator.leads().await,
+            Symptom::TakenLease => {
+                self.operator.leads().await?;
+                self.operator.restart(&[]).await
+            }
             Symptom::UnadoptedJob => {
                 self.operator.restart(&[]).await?;
                 self.workload.delete_batch(JOB).await
@@ -243,12 +252,15 @@ async fn take_lease(client: Client) -> Result<()> {
     }
 }
 
-/// Pauses a process most of the time, without end.
+/// Pauses a process most of the time, without end. CPU time counts, so that it is the same on a busy machine.
 async fn throttle(pid: u32) -> Result<()> {
     loop {
+        let (began, used) = (Instant::now(), taken(pid)?.cpu);
+        while taken(pid)?.cpu < used + RUNS && began.elapsed() < IDLE_MAX {
+            tokio::time::sleep(CPU_LOOK).await;
+        }
         signal(pid, "STOP").await?;
         tokio::time::sleep(PAUSED).await;
         signal(pid, "CONT").await?;
-        tokio::time::sleep(RUNS).await;
     }
 }

@@ -297,7 +297,9 @@ async fn changed(
         }))
     })
     .await?;
-    Ok(began.elapsed())
+    let took = began.elapsed();
+    eprintln!("monitoring: {what}: {:.1} s", took.as_secs_f64());
+    Ok(took)
 }
 
 /// Submits a job that goes on and is at risk, so that panels of unfinished jobs have data.

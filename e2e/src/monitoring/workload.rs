@@ -25,6 +25,10 @@ const MET: u32 = 36;
 /// Jobs with a straggler, and jobs whose tasks fail.
 const CLONED: u32 = 4;
 const FAILED: u32 = 2;
+/// Jobs that lose an attempt, one after the other. A counter's first event makes its series and is no increase of it.
+const DISTURBED: u32 = 2;
+/// Several scrapes.
+const SCRAPES: Duration = Duration::from_secs(5);
 /// Duration of a task that goes on until its job is deleted, in milliseconds.
 const LONG_MS: u32 = 1_800_000;
 /// How long jobs may take to end or to be gone.
@@ -137,7 +141,8 @@ impl Workload {
             ("met", MET, met()),
             ("cloned", CLONED, cloned()),
             ("failed", FAILED, failed()),
-            ("disturbed", 1, disturbed()),
+            ("late", 1, late()),
+            ("disturbed", DISTURBED, disturbed()),
         ] {
             for index in 0..count {
                 let name = format!("{kind}-{index}");
@@ -145,7 +150,10 @@ impl Workload {
                 names.insert(name);
             }
         }
-        self.disturb("disturbed-0").await?;
+        for index in 0..DISTURBED {
+            self.disturb(&format!("disturbed-{index}")).await?;
+            tokio::time::sleep(SCRAPES).await;
+        }
         wait::until("all jobs to end", WITHIN, async || {
             let jobs = self.jobs().list(&ListParams::default()).await?.items;
             let ended =
@@ -205,10 +213,18 @@ fn failed() -> Value {
     })
 }
 
+/// A job that completes after its deadline.
+fn late() -> Value {
+    json!({
+        "completions": 1, "deadline": {"within": "2s"}, "onMiss": "Continue",
+        "template": shell_or_fake("sleep 5", 5000, 0),
+    })
+}
+
 fn disturbed() -> Value {
     json!({
-        "completions": 2, "deadline": {"within": "5m"}, "expectedTaskDuration": expected(8000),
-        "template": shell_or_fake("sleep 8", 8000, 0),
+        "completions": 2, "deadline": {"within": "10m"}, "expectedTaskDuration": expected(20_000),
+        "template": shell_or_fake("sleep 20", 20_000, 0),
     })
 }
 
@@ -262,6 +278,7 @@ mod tests {
             cloned(),
             failed(),
             disturbed(),
+            late(),
             missed(),
             hopeless(),
             suspended(),
