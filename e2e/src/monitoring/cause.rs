@@ -31,14 +31,15 @@ const INTRUDER: &str = "monitoring";
 /// How often the Lease's holder is read, and how often a job is submitted that misses its deadline.
 const LEASE_LOOK: Duration = Duration::from_millis(500);
 const MISS_EVERY: Duration = Duration::from_secs(1);
-/// How long a throttled operator stands, and how much CPU time it has in between, in seconds.
-const PAUSED: Duration = Duration::from_millis(1050);
-const RUNS: f64 = 0.02;
+/// How long a throttled operator stands, shorter than a scrape may take, and how much CPU time it has in between, in
+/// seconds: less than half of a decision needs, so that two pauses fall into it.
+const PAUSED: Duration = Duration::from_millis(600);
+const RUNS: f64 = 0.01;
 /// How often its CPU time is read, and how long an idle one may run.
 const CPU_LOOK: Duration = Duration::from_millis(10);
 const IDLE_MAX: Duration = Duration::from_secs(2);
 /// Tasks of a busy planner, of jobs whose polls fail, and of jobs whose polls are late.
-const BUSY_TASKS: u32 = 120;
+const BUSY_TASKS: u32 = 300;
 const REFUSED_TASKS: u32 = 20;
 const LATE_TASKS: u32 = 100;
 /// How long a job is held in quarantine: longer than the symptom lasts.

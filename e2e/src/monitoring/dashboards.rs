@@ -122,7 +122,7 @@ pub struct Query {
 /// Reads all dashboards of a folder.
 ///
 /// # Errors
-/// If there is none, or one has another form.
+/// If the folder has no dashboard, or a file has another form.
 pub fn read(folder: &Path) -> Result<Vec<Board>> {
     let shown = folder.display();
     let help = format!(

@@ -104,7 +104,7 @@ impl Symptom {
                 "100 tasks report progress, and the operator has `--progress-polls-per-second 1`"
             }
             Self::ThrottledOperator => {
-                "the operator's process is paused (`SIGSTOP`) for 1.05 s after each 20 ms of CPU time"
+                "the operator's process is paused (`SIGSTOP`) for 0.6 s after each 10 ms of CPU time"
             }
             Self::TwoClocks => "every second answer of the apiserver has a date 20 s ahead",
             Self::HeldWatches => "a proxy breaks off all watches and answers no new one",
