@@ -198,7 +198,6 @@ impl Model {
             pull_secret: None,
             security_context: agent_context::restricted(),
             operator_key: "key".to_owned(),
-            security_context: shed::attempt_pod::agent_context::restricted(),
         };
         let deadline = Some(Instant(200_000));
         let job = &self.running;

@@ -28,6 +28,8 @@ var toolModules = map[string]struct{ module, version, cgo, tags, guess string }{
 	"vale": {"github.com/vale-cli/vale/v3/cmd/vale", valeVersion, withC, "", "about 3 min"},
 	// Rules need no service discovery, which would build the SDKs of all clouds.
 	"promtool": {"github.com/prometheus/prometheus/cmd/promtool", prometheusVersion, withoutC, "remove_all_sd", "about 4 min"},
+	// Without the tag builtinassets it has no web pages, which nothing here opens.
+	"prometheus": {"github.com/prometheus/prometheus/cmd/prometheus", prometheusVersion, withoutC, "remove_all_sd", "about 3 min after promtool"},
 }
 
 // sourceFolder is e2e/cluster of the checkout; the wrapper script names it.
@@ -85,7 +87,7 @@ func ensureJobs(m minor) (string, error) {
 func ensureTool(name string) (string, error) {
 	tool, ok := toolModules[name]
 	if !ok {
-		return "", usagef("unknown tool %q: known tools are helm, kwok, vale, promtool, kube and jobs", name)
+		return "", usagef("unknown tool %q: known tools are helm, kwok, vale, promtool, prometheus, kube and jobs", name)
 	}
 	binary := filepath.Join(toolFolder(name), name)
 	return binary, ensureBuilt(binary, name+" "+tool.version, tool.guess, func(part string) *exec.Cmd {
@@ -168,7 +170,7 @@ func lastLines(text string, n int) string {
 
 func runTool(args []string) error {
 	if len(args) != 1 {
-		return usagef("usage: cluster tool helm|kwok|vale|promtool|kube|jobs")
+		return usagef("usage: cluster tool helm|kwok|vale|promtool|prometheus|kube|jobs")
 	}
 	ensure := func() (string, error) { return ensureTool(args[0]) }
 	if ofMinor := map[string]func(minor) (string, error){"kube": ensureKube, "jobs": ensureJobs}[args[0]]; ofMinor != nil {

@@ -22,7 +22,7 @@ usage: cluster COMMAND [ARGUMENTS]
   load ARCHIVE...     import OCI or docker image archives on every node
   kubeconfig          print the path of the administrator's kubeconfig
   env                 print lines for the shell to eval: KUBECONFIG and PATH
-  tool helm|kwok|vale|promtool|kube|jobs
+  tool helm|kwok|vale|promtool|prometheus|kube|jobs
                       build the tool if it is not cached, and print its path; kube is
                       all of Kubernetes in one program, jobs its end-to-end suite of Jobs
   logs COMPONENT      print the path and the end of a component's log

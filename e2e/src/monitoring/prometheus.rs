@@ -1,0 +1,246 @@
+//! A Prometheus of this machine that scrapes one operator each second, and its answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use http::Request;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use crate::cluster::PROXY_VARIABLES;
+use crate::host_operator::free_address;
+use crate::wait::{self, Seen};
+
+/// How often Prometheus scrapes and evaluates, in seconds.
+const PERIOD: &str = "1s";
+/// How long it may take to start.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Labels that a ServiceMonitor gives to the operator's series.
+pub const NAMESPACE: &str = "shed-system";
+
+/// A series: its labels, and its samples as (seconds since 1970, value).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its samples.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Whether it has a number, neither NaN nor infinite.
+    #[must_use]
+    pub fn has_number(&self) -> bool {
+        self.points.iter().any(|(_, value)| value.is_finite())
+    }
+}
+
+/// A span of time that is queried, in seconds since 1970.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    /// Its start.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+}
+
+/// A running Prometheus; it ends with this value.
+pub struct Prometheus {
+    client: Client,
+    _child: Child,
+}
+
+impl Prometheus {
+    /// Starts it with a rule file, and waits until it is ready. `operator` is what it scrapes.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn start(
+        program: &Path,
+        folder: &Path,
+        rules: &str,
+        operator: SocketAddr,
+    ) -> Result<Self> {
+        std::fs::write(folder.join("rules.yaml"), rules)?;
+        let configuration = folder.join("prometheus.yaml");
+        std::fs::write(&configuration, configured(operator))?;
+        let (address, log) = (free_address()?, folder.join("prometheus.log"));
+        let mut command = Command::new(program);
+        command
+            .arg(format!("--config.file={}", configuration.display()))
+            .arg(format!(
+                "--storage.tsdb.path={}",
+                folder.join("tsdb").display()
+            ))
+            .arg(format!("--web.listen-address={address}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log)?)
+            .kill_on_drop(true);
+        for name in PROXY_VARIABLES {
+            command.env_remove(name);
+        }
+        let child = command
+            .spawn()
+            .with_context(|| format!("--prometheus {}", program.display()))?;
+        let client = Client::try_from(Config::new(format!("http://{address}").parse()?))?;
+        let prometheus = Self {
+            client,
+            _child: child,
+        };
+        let what = format!("Prometheus to be ready (its log: {})", log.display());
+        wait::until(&what, READY_WITHIN, async || {
+            prometheus.text("/-/ready").await.map(|_| Seen::Ready(()))
+        })
+        .await?;
+        Ok(prometheus)
+    }
+
+    async fn text(&self, path: &str) -> Result<String> {
+        let request = Request::get(path).body(Vec::new())?;
+        Ok(self.client.request_text(request).await?)
+    }
+
+    async fn data(&self, path: &str) -> Result<Value> {
+        let answer: Value = serde_json::from_str(&self.text(path).await?)?;
+        ensure!(answer["status"] == "success", "Prometheus: {answer}");
+        Ok(answer["data"].clone())
+    }
+
+    /// Alerts that fire.
+    ///
+    /// # Errors
+    /// If it does not answer, or can't evaluate a rule.
+    pub async fn firing(&self) -> Result<BTreeSet<String>> {
+        let data = self.data("/api/v1/rules").await?;
+        let groups = data["groups"].as_array().into_iter().flatten();
+        let rules = groups.flat_map(|group| group["rules"].as_array().into_iter().flatten());
+        let mut firing = BTreeSet::new();
+        for rule in rules {
+            let name = rule["name"].as_str().unwrap_or_default();
+            ensure!(
+                rule["health"] != "err",
+                "rule {name}: {}",
+                rule["lastError"]
+            );
+            if rule["state"] == "firing" {
+                firing.insert(name.to_owned());
+            }
+        }
+        Ok(firing)
+    }
+
+    /// The value of a query at one time.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub async fn instant(&self, query: &str, at: f64) -> Result<Vec<Series>> {
+        let path = format!("/api/v1/query?time={at:.3}&query={}", encoded(query));
+        Ok(series(&self.data(&path).await?))
+    }
+
+    /// The values of a query over a span, each `step` seconds.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub async fn range(&self, query: &str, span: Span, step: u64) -> Result<Vec<Series>> {
+        let (Span { from, to }, query) = (span, encoded(query));
+        let path =
+            format!("/api/v1/query_range?start={from:.3}&end={to:.3}&step={step}&query={query}");
+        Ok(series(&self.data(&path).await?))
+    }
+
+    /// The values of a label of series in a span.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub async fn label_values(
+        &self,
+        selector: &str,
+        label: &str,
+        span: Span,
+    ) -> Result<Vec<String>> {
+        let (Span { from, to }, selector) = (span, encoded(selector));
+        let path =
+            format!("/api/v1/label/{label}/values?start={from:.3}&end={to:.3}&match[]={selector}",);
+        let path = path.replace("[]", "%5B%5D");
+        Ok(serde_json::from_value(self.data(&path).await?)?)
+    }
+}
+
+fn configured(operator: SocketAddr) -> String {
+    json!({
+        "global": {"scrape_interval": PERIOD, "scrape_timeout": PERIOD, "evaluation_interval": PERIOD},
+        "rule_files": ["rules.yaml"],
+        "scrape_configs": [{
+            "job_name": "shed",
+            "static_configs": [{
+                "targets": [operator.to_string()],
+                "labels": {"namespace": NAMESPACE, "pod": "shed-0"},
+            }],
+        }],
+    })
+    .to_string()
+}
+
+/// Text for a query of a URL.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let byte = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+fn series(data: &Value) -> Vec<Series> {
+    let result = &data["result"];
+    if data["resultType"] == "scalar" {
+        let points = point(result).into_iter().collect();
+        let labels = BTreeMap::new();
+        return vec![Series { labels, points }];
+    }
+    let one = |found: &Value| Series {
+        labels: serde_json::from_value(found["metric"].clone()).unwrap_or_default(),
+        points: match &found["values"] {
+            Value::Array(values) => values.iter().filter_map(point).collect(),
+            _ => point(&found["value"]).into_iter().collect(),
+        },
+    };
+    result.as_array().into_iter().flatten().map(one).collect()
+}
+
+/// A sample, whose value is text: `+Inf` and `NaN` are no JSON.
+fn point(value: &Value) -> Option<(f64, f64)> {
+    Some((value[0].as_f64()?, value[1].as_str()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_result_is_read() {
+        let scalar = json!({"resultType": "scalar", "result": [1.5, "2"]});
+        assert_eq!(series(&scalar)[0].points, [(1.5, 2.0)]);
+        let vector = json!({"resultType": "vector", "result": [
+            {"metric": {"a": "b"}, "value": [1, "NaN"]}]});
+        let found = series(&vector);
+        assert_eq!(found[0].labels["a"], "b");
+        assert!(!found[0].has_number());
+        let matrix = json!({"resultType": "matrix", "result": [
+            {"metric": {}, "values": [[1, "+Inf"], [2, "0"]]}]});
+        assert!(series(&matrix)[0].has_number());
+        assert!(series(&json!({"resultType": "vector", "result": []})).is_empty());
+    }
+
+    #[test]
+    fn queries_are_encoded_for_a_url() {
+        assert_eq!(encoded("a{b=\"c\"} > 1"), "a%7Bb%3D%22c%22%7D%20%3E%201");
+    }
+}
