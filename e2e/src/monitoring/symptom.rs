@@ -61,7 +61,7 @@ impl Symptom {
     #[must_use]
     pub fn shown_by(self) -> &'static str {
         match self {
-            Self::MissedDeadlines => "(shed_deadlines_",
+            Self::MissedDeadlines => "shed:deadlines_missed:",
             Self::HopelessJob => "shed_job_pocd",
             Self::NoOperator => "absent(shed_leader",
             Self::TakenLease => "shed_lease_lost_total",

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher::Event;
 
 use super::describe::Story;
 use super::*;
+use crate::cluster::WatchedJob;
 use crate::cluster::pod::{AttemptId, PodFacts};
 use crate::reconcile::mock::pod_name;
 
@@ -19,6 +22,8 @@ const SECOND: Span = Span::from_seconds(1);
 pub struct Cluster {
     api: Apiserver,
     process: Process,
+    /// The watch of jobs.
+    watch: Writer<WatchedJob>,
     passes: Passes,
     begun: Instant,
     /// Every node, with how many times as long a task takes there.
@@ -51,7 +56,9 @@ impl Cluster {
         let mut job = fixtures::job(change);
         job.metadata.creation_timestamp = Some(clock::time(begun));
         let api = Apiserver::new(job.clone());
-        let process = Process::with_stores(&api, Stores::for_tests(vec![job], vec![], &listed));
+        let (stores, watch) = Stores::of_objects(vec![fixtures::object(&job, &[])], vec![]);
+        stores.show_nodes(&listed);
+        let process = Process::with_stores(&api, stores);
         let shared = &process.context.shared;
         shared.clock.freeze_for_tests();
         shared.clock.skip_for_tests(begun.since(shared.clock.now()));
@@ -66,6 +73,7 @@ impl Cluster {
             story: Story::new(begun),
             api,
             process,
+            watch,
             passes,
             begun,
             nodes,
@@ -104,6 +112,8 @@ impl Cluster {
             let now = now.plus(Span(look * SECOND.0));
             self.api.world().time = Some(now);
             let shared = &self.process.context.shared;
+            let job = fixtures::object(&self.api.job(), &[]);
+            shared.stores.see_job(&mut self.watch, Event::Apply(job));
             shared.stores.show(self.api.pods());
             let _ = self.passes.pass();
             let looked = self.process.reconcile(self.api.job()).await;
