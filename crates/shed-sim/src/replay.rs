@@ -116,10 +116,11 @@ pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replaye
 /// The plan without what the recording's writer did not report yet.
 fn without_news(plan: &Plan, recorded: &Plan) -> Plan {
     let mut plan = plan.clone();
-    let jobs = plan.report.jobs.iter_mut().zip(&recorded.report.jobs);
-    let clones = jobs.flat_map(|(job, recorded)| job.clones.iter_mut().zip(&recorded.clones));
-    for (clone, _) in clones.filter(|(_, recorded)| recorded.trade.is_none()) {
-        clone.trade = None;
+    for (job, recorded) in plan.report.jobs.iter_mut().zip(&recorded.report.jobs) {
+        job.risk = job.risk.take().filter(|_| recorded.risk.is_some());
+        for (clone, recorded) in job.clones.iter_mut().zip(&recorded.clones) {
+            clone.trade = clone.trade.take().filter(|_| recorded.trade.is_some());
+        }
     }
     plan
 }

@@ -42,7 +42,7 @@ struct Running {
 }
 
 impl Cluster {
-    /// A job with that specification on so many nodes, of which some are slow.
+    /// A job with that specification on a number of nodes, some of them slow.
     pub fn new(change: &str, nodes: usize, slow: &[&str]) -> Self {
         let factor = |name: &String| if slow.contains(&&**name) { 10.0 } else { 1.0 };
         let names = (1..=nodes).map(|number| format!("node-{number}"));
