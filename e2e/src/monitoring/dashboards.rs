@@ -63,7 +63,7 @@ pub const EMPTY: [Empty; 7] = [
         board: "shed-operator",
         panel: "Pods disowned",
         legend: "{{reason}}",
-        reason: "Nobody changes the labels of attempts in this run.",
+        reason: "No client changes the labels of attempts in this run.",
     },
     Empty {
         board: "shed-operator",
