@@ -235,7 +235,7 @@ const PRESETS: [Preset; 24] = [
     },
     Preset {
         name: "S",
-        about: "windows of 200 jobs of one task of the Philly trace, each with the deadline that Chronos gave it",
+        about: "windows of 200 jobs of one task of the Philly trace, each with the deadline that Chronus gave it",
         flags: of_philly!("philly_chronus_slo_a.csv.gz"),
     },
     Preset {
