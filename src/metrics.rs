@@ -177,19 +177,22 @@ impl Metrics {
             registry: Registry::default(),
             listed: Vec::new(),
         };
-        for reason in dropped_reasons::ALL {
-            let _ = metrics.events_dropped.with([reason]);
-        }
-        metrics
-            .build_info
-            .with([env!("CARGO_PKG_VERSION")])
-            .set(1.0);
+        metrics.begin();
         let (registry, listed) = registrar.finish();
         Ok(Self {
             registry,
             listed,
             ..metrics
         })
+    }
+
+    /// Series that exist from the start.
+    fn begin(&self) {
+        for reason in dropped_reasons::ALL {
+            let _ = self.events_dropped.with([reason]);
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        self.build_info.with([version]).set(1.0);
     }
 
     /// Every metric, by name, also those without a series now.
