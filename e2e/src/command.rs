@@ -1,11 +1,14 @@
 //! Running the programs that the harness is made of (the cluster tool, helm, image builds).
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command as StdCommand, Stdio};
 
 use anyhow::{Context, Result, bail};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
+
+use crate::cluster::PROXY_VARIABLES;
 
 /// The repository's root: of the checkout that cargo runs us from, which need not be the one that
 /// compiled us if checkouts share a target folder.
@@ -52,6 +55,22 @@ pub async fn run_quietly<S: AsRef<OsStr>>(
     let mut command = Command::new(program);
     command.args(arguments);
     finish(command, Stdio::piped()).await
+}
+
+/// Starts a program that goes on until its handle is dropped. It talks to this machine without a proxy.
+///
+/// # Errors
+/// If it can't be started.
+pub fn in_background(command: &mut Command, log: File) -> std::io::Result<Child> {
+    for name in PROXY_VARIABLES {
+        command.env_remove(name);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .kill_on_drop(true)
+        .spawn()
 }
 
 async fn finish(mut command: Command, errors: Stdio) -> Result<String> {

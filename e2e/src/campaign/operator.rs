@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -13,7 +12,8 @@ use kube::api::ListParams;
 use tokio::process::{Child, Command};
 
 use super::run::ROOM;
-use crate::cluster::{Cluster, PROXY_VARIABLES};
+use crate::cluster::Cluster;
+use crate::command::in_background;
 use crate::host_operator::{ask, free_address, is_ready, program};
 use crate::wait;
 
@@ -81,15 +81,8 @@ impl Launcher {
             // There is one of it; the election has tests of its own.
             .env("SHED_LEADER_ELECT", "false")
             // Fake pods answer on this machine.
-            .env("SHED_POLL_LOOPBACK", "true")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .kill_on_drop(true);
-        for name in PROXY_VARIABLES {
-            command.env_remove(name);
-        }
-        let process = command.spawn().context("starting the operator")?;
+            .env("SHED_POLL_LOOPBACK", "true");
+        let process = in_background(&mut command, log).context("starting the operator")?;
         Ok(Started { process, http })
     }
 }

@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
 use crate::campaign::operator::kubeconfig_for;
-use crate::cluster::PROXY_VARIABLES;
+use crate::command::in_background;
 use crate::host_operator::{ask, free_address};
 use crate::process::taken;
 use crate::wait::{self, Seen};
@@ -73,15 +72,8 @@ impl Replicas {
             .env("KUBECONFIG", &self.kubeconfig)
             .env("HOSTNAME", format!("replica-{number}"))
             // Fake pods answer on this machine.
-            .env("SHED_POLL_LOOPBACK", "true")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .kill_on_drop(true);
-        for name in PROXY_VARIABLES {
-            command.env_remove(name);
-        }
-        let child = command.spawn().context("starting the operator")?;
+            .env("SHED_POLL_LOOPBACK", "true");
+        let child = in_background(&mut command, log).context("starting the operator")?;
         Ok(Replica { child, http })
     }
 

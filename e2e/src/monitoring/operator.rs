@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
 use crate::campaign::operator::kubeconfig_for;
-use crate::cluster::PROXY_VARIABLES;
+use crate::command::in_background;
 use crate::command::run_quietly;
 use crate::host_operator::ask;
 use crate::wait::{self, Seen};
@@ -104,15 +103,8 @@ impl Operator {
             .env("KUBECONFIG", &self.kubeconfig)
             .env("HOSTNAME", "shed-0")
             // Fake pods answer on this machine.
-            .env("SHED_POLL_LOOPBACK", "true")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .kill_on_drop(true);
-        for name in PROXY_VARIABLES {
-            command.env_remove(name);
-        }
-        let started = command.spawn();
+            .env("SHED_POLL_LOOPBACK", "true");
+        let started = in_background(&mut command, log);
         self.child = Some(started.with_context(|| format!("starting {}", self.program.display()))?);
         self.leads().await
     }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +11,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use crate::cluster::PROXY_VARIABLES;
+use crate::command::in_background;
 use crate::host_operator::free_address;
 use crate::wait::{self, Seen};
 
@@ -77,16 +76,8 @@ impl Prometheus {
                 "--storage.tsdb.path={}",
                 folder.join("tsdb").display()
             ))
-            .arg(format!("--web.listen-address={address}"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true);
-        for name in PROXY_VARIABLES {
-            command.env_remove(name);
-        }
-        let child = command
-            .spawn()
+            .arg(format!("--web.listen-address={address}"));
+        let child = in_background(&mut command, std::fs::File::create(&log)?)
             .with_context(|| format!("--prometheus {}", program.display()))?;
         let client = Client::try_from(Config::new(format!("http://{address}").parse()?))?;
         let prometheus = Self {

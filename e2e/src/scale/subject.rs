@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
 use crate::campaign::operator::kubeconfig_for;
-use crate::cluster::PROXY_VARIABLES;
+use crate::command::in_background;
 use crate::command::repository;
 use crate::host_operator::{free_address, is_ready};
 use crate::process::{Taken, taken};
@@ -52,16 +51,8 @@ impl Subject {
             .args(["--http-address", &http.to_string()])
             .env("KUBECONFIG", kubeconfig)
             // Fake pods answer on this machine.
-            .env("SHED_POLL_LOOPBACK", "true")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true);
-        for name in PROXY_VARIABLES {
-            command.env_remove(name);
-        }
-        let child = command
-            .spawn()
+            .env("SHED_POLL_LOOPBACK", "true");
+        let child = in_background(&mut command, std::fs::File::create(&log)?)
             .with_context(|| format!("starting {}", program.display()))?;
         let pid = child.id().context("the operator ended at once")?;
         let subject = Self {
