@@ -37,6 +37,9 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	.ci/example-policy
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
+	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
+	e2e/docs-commands-test.py
+	e2e/docs-commands.py offline
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
@@ -49,6 +52,7 @@ lint: ## Format, clippy, words, links, purity of the core, licenses, generated f
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
 	.ci/docs-links
+	e2e/docs-commands.py --check
 	e2e/readme-picture.py --check
 	.ci/purity
 	.ci/layers
@@ -131,10 +135,14 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 
 ROUNDS ?= 3
 .PHONY: verify otel scale clone-cost polls prometheus
-verify: scale otel prometheus ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus (an hour)
+verify: scale otel prometheus ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, slow commands of the docs (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
+	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
+	e2e/docs-commands.py verify
+	@echo 'Commands of the pages that no test runs:'
+	@e2e/docs-commands.py --list
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
