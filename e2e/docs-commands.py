@@ -39,7 +39,7 @@ import typing
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TASK_PAGES = ["README.md", "docs/tutorials/*.md", "docs/how-to/*.md"]
 RUN_CLASSES = ("offline", "cluster", "verify")
-TIME_LIMITS = {"offline": 120, "cluster": 300, "verify": 3600}
+TIME_LIMITS = {"offline": 600, "cluster": 600, "verify": 3600}
 SHELLS = ("bash", "shell", "zsh")
 IMAGE = "busybox:1.37"
 PLACEHOLDER = re.compile(r"<([a-z][a-z -]*)>")
