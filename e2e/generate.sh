@@ -7,7 +7,7 @@
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
 #   charts/shed/files/dashboards/            from e2e/dashboards
-#   docs/metrics.md                          from the metrics that the operator registers
+#   docs/reference/metrics.md                from the metrics that the operator registers
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
@@ -94,7 +94,7 @@ put "$work/README.md" charts/shed/README.md
 for file in "$work"/dashboards/*; do
     put "$file" "charts/shed/files/dashboards/${file##*/}"
 done
-put "$work/metrics.md" docs/metrics.md
+put "$work/metrics.md" docs/reference/metrics.md
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2

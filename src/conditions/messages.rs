@@ -1,5 +1,5 @@
 //! The texts for each state of a job: one row with condition, reason and words. The message of a
-//! blocked job contains the obstacle, its start, and a remedy. docs/conditions.md shows the same
+//! blocked job contains the obstacle, its start, and a remedy. docs/reference/conditions.md shows the same
 //! table.
 
 use std::borrow::Cow;
