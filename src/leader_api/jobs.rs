@@ -12,7 +12,7 @@ use shed_core::risk::{Risk, RiskCause};
 
 use super::Refusal;
 use super::query::{Query, decoded};
-use crate::api::{DeadlineJob, Pocd};
+use crate::api::{DeadlineJob, DeadlineJobStatus, JobRecord, Pocd};
 use crate::clock;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::job_version;
@@ -57,6 +57,15 @@ struct RiskSummary {
     task: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<Arc<str>>,
+}
+
+/// One job with its record.
+#[derive(Debug, Serialize)]
+pub(super) struct JobDetail {
+    #[serde(flatten)]
+    summary: JobSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<JobRecord>,
 }
 
 /// A page of the list.
@@ -160,7 +169,10 @@ impl Page {
 /// A page of the unfinished jobs.
 pub(super) fn list(context: &Context, page: &Page) -> Result<List, Refusal> {
     let live = context.stores.live();
-    let mut jobs: Vec<JobSummary> = live.iter().map(|job| summary(context, job)).collect();
+    let jobs = live
+        .iter()
+        .map(|job| summary(context, &newest(context, job)));
+    let mut jobs: Vec<JobSummary> = jobs.collect();
     let total = jobs.len();
     if let Some(after) = &page.after {
         jobs.retain(|job| Rank::of(job) > *after);
@@ -233,9 +245,21 @@ impl Wanted {
     }
 }
 
-/// One job.
-pub(super) fn one(context: &Context, wanted: &Wanted) -> Result<JobSummary, Refusal> {
-    Ok(summary(context, &wanted.find(context)?))
+/// One job with its record.
+pub(super) fn one(context: &Context, wanted: &Wanted) -> Result<JobDetail, Refusal> {
+    let job = newest(context, &wanted.find(context)?);
+    Ok(JobDetail {
+        summary: summary(context, &job),
+        record: job.status.as_ref().and_then(|status| status.record.clone()),
+    })
+}
+
+/// The job as the watch shows it, or as the last own write left it.
+fn newest(context: &Context, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
+    let own = context.memos.peek(uid(watched), |memo| memo.newest.clone());
+    let own = own.flatten();
+    let own = own.filter(|own| job_version(own) > job_version(watched));
+    own.unwrap_or_else(|| Arc::clone(watched))
 }
 
 pub(super) fn uid(job: &DeadlineJob) -> &str {
@@ -267,29 +291,25 @@ fn cause_name(cause: RiskCause) -> &'static str {
     }
 }
 
-fn summary(context: &Context, watched: &Arc<DeadlineJob>) -> JobSummary {
-    let uid = uid(watched);
-    let (own, calibrated) = context
-        .memos
-        .peek(uid, |memo| (memo.newest.clone(), memo.calibrated))
-        .unwrap_or_default();
-    let own = own.filter(|own| job_version(own) > job_version(watched));
-    let job = own.as_ref().unwrap_or(watched);
-    let status = job.status.clone().unwrap_or_default();
+fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
+    let calibrated = context.memos.peek(uid(job), |memo| memo.calibrated);
+    let none = DeadlineJobStatus::default();
+    let status = job.status.as_ref().unwrap_or(&none);
     let ledger = status.ledger.as_ref();
-    let report = context.board.read_report(uid, Figures::of);
+    let report = context.board.read_report(uid(job), Figures::of);
     let report = report.unwrap_or_default();
     let deadline = view::deadline(job, context.stores.batch());
     let is_ending = ledger.is_some_and(|ledger| ledger.ending.is_some());
     // The status has what became of the deadline.
     let fresh = report.pocd.filter(|_| !is_ending);
+    let calibrated = calibrated.flatten().filter(|_| !is_ending);
     let slack = deadline.zip(report.completion.filter(|_| !is_ending));
     let owner = Owner::of(job.meta());
     JobSummary {
         kind: kind_name(owner.kind),
         namespace: owner.namespace,
         name: owner.name,
-        phase: status.phase.unwrap_or_else(|| "Pending".to_owned()),
+        phase: status.phase.clone().unwrap_or_else(|| "Pending".to_owned()),
         pocd: deadline.and(fresh.or(status.pocd)),
         calibrated: deadline.and(calibrated.map(Pocd::nearest).or(status.calibrated_pocd)),
         deadline: deadline.map(clock::time),
@@ -302,10 +322,9 @@ fn summary(context: &Context, watched: &Arc<DeadlineJob>) -> JobSummary {
         waiting: report.waiting,
         risk: report.risk.map(|risk| RiskSummary {
             cause: cause_name(risk.cause),
-            task: risk.task.map(|task| {
-                let known = status.ledger.as_ref();
-                known.map_or(task.0, |ledger| ledger.task_of(task.0))
-            }),
+            task: risk
+                .task
+                .map(|task| ledger.map_or(task.0, |ledger| ledger.task_of(task.0))),
             node: risk.node.map(|node| node.0),
         }),
     }

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -24,7 +25,7 @@ struct Leader {
     _tasks: JoinSet<()>,
 }
 
-/// A job of 8 tasks in the namespace `team`, of which four run. Those on `node-0` take three times as long.
+/// A job of 8 tasks in the namespace `team`. Four of them run, and those on `node-0` take three times as long.
 fn running_job(name: &str, deadline: &str) -> DeadlineJob {
     let mut job = fixtures::job_of_age(
         100,
@@ -422,4 +423,44 @@ async fn a_replica_that_does_not_lead_names_the_leader() {
         error.as_str().unwrap().contains("the first lists"),
         "{error}"
     );
+}
+
+/// The fields of a JSON value, each with those around it.
+fn fields(value: &Value, within: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields_of) => {
+            for (name, value) in fields_of {
+                let name = format!("{within}.{name}");
+                fields(value, &name, found);
+                found.insert(name);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| fields(item, within, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_reference_shows_each_field() {
+    let page = include_str!("../../docs/reference/leader-api.md");
+    let blocks = page.split("```json\n").skip(1);
+    let shown: Vec<Value> = blocks
+        .map(|block| serde_json::from_str(block.split("```").next().unwrap()).unwrap())
+        .collect();
+    let leader = three().await;
+    let paths = [
+        "/v1/jobs?limit=1",
+        "/v1/explain/team/tight",
+        "/v1/nodes",
+        "/v1/whatif/team/tight?slots=2",
+        "/v1/none",
+    ];
+    assert_eq!(shown.len(), paths.len());
+    for (path, shown) in paths.into_iter().zip(shown) {
+        let (mut of_page, mut of_answer) = (BTreeSet::new(), BTreeSet::new());
+        fields(&shown, "", &mut of_page);
+        fields(&leader.ask(path).await.1, "", &mut of_answer);
+        let missing: Vec<_> = of_answer.difference(&of_page).collect();
+        assert!(missing.is_empty(), "{path}: {missing:?}");
+    }
 }

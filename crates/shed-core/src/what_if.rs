@@ -1,5 +1,5 @@
 //! What would become of a job with another deadline or with more or fewer slots: two planning passes over the same
-//! facts, of which the second has the change. Callers pass copies, so the planner's own state stays as it is.
+//! facts, the second one with the change. Callers pass copies, so the planner's own state stays as it is.
 
 use std::sync::Arc;
 
