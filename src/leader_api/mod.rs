@@ -235,12 +235,12 @@ impl LeaderApi {
             ["v1", "nodes"] => {
                 query.none_left(&[])?;
                 let (permit, copy) = self.copy(&context).await?;
-                decide(permit, move || nodes::list(&context, &copy)).await
+                apart(permit, move || nodes::list(&context, &copy)).await
             }
             ["v1", "whatif", namespace, name] => {
                 let question = what_if::Question::of(&context, namespace, name, query)?;
                 let (permit, copy) = self.copy(&context).await?;
-                decide(permit, move || question.answer(copy)).await
+                apart(permit, move || question.answer(copy)).await
             }
             _ => Err(Refusal::not_found(format!(
                 "no such path: the paths are {PATHS}"
@@ -276,7 +276,7 @@ impl LeaderApi {
         answer: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<Vec<u8>, Refusal> {
         let permit = Arc::clone(&self.lists).acquire_owned().await;
-        decide(permit.map_err(|_| Refusal::internal())?, answer).await
+        apart(permit.map_err(|_| Refusal::internal())?, answer).await
     }
 
     /// A copy of the planner's state; one at a time, because it may be large and what follows is long work.
@@ -297,7 +297,7 @@ impl LeaderApi {
 }
 
 /// Runs the answer apart from the async threads. It keeps the permit to its end, also if the client goes away.
-async fn decide<T: Serialize>(
+async fn apart<T: Serialize>(
     permit: OwnedSemaphorePermit,
     answer: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<Vec<u8>, Refusal> {

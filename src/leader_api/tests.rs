@@ -17,6 +17,9 @@ use crate::cluster::Stores;
 use crate::reconcile::mock::{Apiserver, Process};
 use crate::{clock, fixtures, planner};
 
+/// Tasks of a job with an attempt.
+const RUNNING: u32 = 8;
+
 /// A leader with a planner, whose answers are served on a port of their own.
 struct Leader {
     address: SocketAddr,
@@ -25,19 +28,19 @@ struct Leader {
     _tasks: JoinSet<()>,
 }
 
-/// A job of 8 tasks in the namespace `team`. Four of them run, and those on `node-0` take three times as long.
+/// A job of 12 tasks in the namespace `team`. Eight of them run, and the two on `node-0` are slow.
 fn running_job(name: &str, deadline: &str) -> DeadlineJob {
     let mut job = fixtures::job_of_age(
         100,
         &format!(
-            "{{completions: 8, deadline: {deadline}, progress: {{file: {{}}}}, template: {{spec: {{containers: \
+            "{{completions: 12, deadline: {deadline}, progress: {{file: {{}}}}, template: {{spec: {{containers: \
              [{{name: task, image: i, resources: {{requests: {{cpu: '1'}}}}}}]}}}}}}"
         ),
     );
     job.metadata.name = Some(name.to_owned());
     job.metadata.uid = Some(format!("uid-of-{name}"));
     let mut ledger = Ledger::default();
-    for task in 0..4 {
+    for task in 0..RUNNING {
         let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
         ledger.launch(&launch, clock::now().plus(Span::from_seconds(-100)));
     }
@@ -45,14 +48,14 @@ fn running_job(name: &str, deadline: &str) -> DeadlineJob {
     job.status = Some(DeadlineJobStatus {
         ledger: Some(ledger),
         phase: Some("Running".to_owned()),
-        active: 4,
+        active: 8,
         ..DeadlineJobStatus::default()
     });
     job
 }
 
 fn running_pod(job: &DeadlineJob, task: u32) -> Pod {
-    let node = format!("node-{}", task / 2);
+    let node = format!("node-{}", u32::from(task >= 2));
     let mut pod = fixtures::attempt_pod(job, (task, 0), &node, "Running");
     let name = job.metadata.name.as_deref().unwrap();
     pod.metadata.uid = Some(format!("{name}-{task}"));
@@ -68,9 +71,9 @@ impl Leader {
     async fn of(jobs: Vec<DeadlineJob>) -> Self {
         let pods = jobs
             .iter()
-            .flat_map(|job| (0..4).map(|task| running_pod(job, task)));
+            .flat_map(|job| (0..RUNNING).map(|task| running_pod(job, task)));
         let nodes: Vec<_> = (0..3)
-            .map(|at| fixtures::node(&format!("node-{at}"), 8))
+            .map(|at| fixtures::node(&format!("node-{at}"), 32))
             .collect();
         let stores = Stores::for_tests(jobs.clone(), pods.collect(), &nodes);
         let mock = Apiserver::new(jobs[0].clone());
@@ -78,7 +81,7 @@ impl Leader {
         let context = &process.context.shared;
         let ticks = context.clock.ticks();
         for job in &jobs {
-            for task in 0..4 {
+            for task in 0..RUNNING {
                 let share = if task < 2 { "0.1" } else { "0.3" };
                 let pod = format!("{}-{task}", job.metadata.name.as_deref().unwrap());
                 let before = ticks.plus(Span::from_seconds(-50));
@@ -176,9 +179,9 @@ async fn jobs_are_listed_by_risk_and_in_pages() {
         ("namespace", json!("team")),
         ("kind", json!("DeadlineJob")),
         ("phase", json!("Running")),
-        ("tasks", json!(8)),
+        ("tasks", json!(12)),
         ("succeeded", json!(0)),
-        ("active", json!(4)),
+        ("active", json!(8)),
         ("clones", json!(0)),
     ] {
         assert_eq!(tight[field], value, "{field}");
@@ -259,7 +262,7 @@ async fn what_if_compares_pocd_now_and_then() {
     assert_eq!(answer["deadline"], json!(later));
     assert_eq!(
         (&answer["slots"], &answer["now"]["slots"]),
-        (&json!(24), &json!(24))
+        (&json!(96), &json!(96))
     );
     let offset = later.replace('Z', "%2B00:00");
     let same = leader
@@ -271,7 +274,7 @@ async fn what_if_compares_pocd_now_and_then() {
     assert!(waiting(&fewer) > waiting(&fewer["now"]), "{fewer}");
     assert_eq!(
         (&fewer["slots"], &fewer["now"]["slots"]),
-        (&json!(1), &json!(24))
+        (&json!(1), &json!(96))
     );
     let open = leader.get("/v1/whatif/team/open?slots=2").await;
     assert_eq!(open["pocd"], Value::Null, "no deadline, no PoCD");

@@ -24,7 +24,7 @@ use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::{Metrics, loose_counter};
-use crate::plan_slices::Board;
+use crate::plan_slices::{Board, PassFacts};
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures;
