@@ -40,6 +40,7 @@ use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::observed_clones::ObservedClones;
 use crate::plan_slices::Board;
+use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::watchdog::Watch;
 
@@ -53,6 +54,8 @@ pub struct Context {
     pub clock: Arc<Clock>,
     /// Slices of the plan.
     pub board: Board,
+    /// Readers that wait for a copy of the planner's state.
+    pub copies: CopyRequests,
     /// Notes the polls under way.
     pub watch: Watch,
     /// Prometheus metrics.
@@ -172,6 +175,11 @@ impl Memos {
     #[must_use]
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
         std::mem::take(&mut self.lock().touched)
+    }
+
+    /// Reads a job's memo, if there is one.
+    pub fn peek<T>(&self, job: &str, read: impl FnOnce(&Memo) -> T) -> Option<T> {
+        self.lock().jobs.get(job).map(read)
     }
 
     /// Forgets a job, as a crash of the process would.
