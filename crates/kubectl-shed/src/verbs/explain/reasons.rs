@@ -109,7 +109,7 @@ pub fn refusal(why: RefusalReason) -> Reason {
         ),
         RefusalReason::JobBudget => reason(
             "the job's budget of clones was used up",
-            "raise spec.speculation.budget (on a Job: the annotation shed.dev/clone-budget)",
+            "raise spec.speculation.budget",
         ),
     }
 }
