@@ -35,12 +35,13 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
 	.ci/example-policy
+	scripts/fetch-traces-test
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
-lint: ## Format, clippy, words, links, purity of the core, licenses, generated files
+lint: ## Format, clippy, words, links, purity of the core, licenses and sources of dependencies, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
@@ -54,6 +55,8 @@ lint: ## Format, clippy, words, links, purity of the core, licenses, generated f
 	.ci/layers
 	.ci/campaign-mutants --check
 	.ci/licenses --check
+	.ci/deny
+	.ci/workflows
 	docs/research/figures.py --check
 	.ci/docs --check
 	e2e/generate.sh --check
@@ -89,6 +92,7 @@ tools: # Kubernetes and the other programs that the tests start; no containers a
 	e2e/cluster/cluster tool kwok
 	e2e/cluster/cluster tool vale
 	e2e/cluster/cluster tool promtool
+	.ci/deny build
 	e2e/upstream-jobs.sh build
 builds: # Everything that cargo compiles for the tests, and, where containers can run, the operator's image.
 	cargo clippy --locked --quiet --workspace --all-targets
@@ -191,3 +195,20 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	e2e/image.sh
+.PHONY: release-dry-run release-version release-image release-chart release-sbom release-notes release-checksums advisories
+release-dry-run: release-version release-image release-chart release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/release.md; 10 min)
+	scripts/release table
+release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
+	scripts/release version $(TAG)
+release-image: ## Build the image twice from HEAD, and compare the archives byte by byte
+	scripts/release image
+release-chart: ## Package the chart twice from HEAD, and compare the packages
+	scripts/release chart
+release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
+	scripts/release sbom
+release-notes: ## Take the version's section of CHANGELOG.md
+	scripts/release notes
+release-checksums: ## Write the SHA-256 of the files
+	scripts/release checksums
+advisories: ## Compare the dependencies with RustSec's database of vulnerabilities (downloads it)
+	.ci/deny advisories
