@@ -134,14 +134,16 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify otel scale clone-cost polls prometheus
-verify: scale otel prometheus ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus (an hour)
+.PHONY: verify otel scale clone-cost polls prometheus airflow
+verify: scale otel prometheus airflow ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
+airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, with a cluster of fake nodes (5 min; the first time it installs Airflow)
+	e2e/airflow.sh
 MONITORING ?=
 prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs" writes docs/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
 	e2e/monitoring.sh $(MONITORING)
