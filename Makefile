@@ -57,6 +57,7 @@ lint: ## Format, clippy, words, links, purity of the core, licenses and sources 
 	.ci/licenses --check
 	.ci/deny
 	.ci/workflows
+	scripts/release version
 	docs/research/figures.py --check
 	.ci/docs --check
 	e2e/generate.sh --check
