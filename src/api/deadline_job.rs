@@ -12,6 +12,7 @@ use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
 use super::decimal::Decimal;
 use super::ledger::Ledger;
 use super::pocd::{self, Pocd};
+use super::record::{self, JobRecord};
 use super::rule_schemas;
 use super::template_bounds;
 use super::unknown_fields::Unknown;
@@ -498,6 +499,15 @@ pub struct DeadlineJobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
+    /// What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it
+    /// with writes that it makes for other reasons, and decides nothing on it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "record::deserialize"
+    )]
+    #[schemars(with = "Option<JobRecord>")]
+    pub record: Option<JobRecord>,
     /// The operator's ledger: the state that must survive a crash. Users must not edit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Ledger>,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A probability of completion before the deadline in thousandths, written as `0.982`.
@@ -48,13 +49,25 @@ impl Serialize for Pocd {
     }
 }
 
+/// Text that is not a probability is an error.
+impl<'de> Deserialize<'de> for Pocd {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        read(&text).ok_or_else(|| D::Error::custom("a PoCD is a number from 0 to 1"))
+    }
+}
+
+fn read(text: &str) -> Option<Pocd> {
+    let probability: f64 = text.parse().ok()?;
+    let sound = (0.0..=1.0).contains(&probability);
+    sound.then(|| Pocd::nearest(probability))
+}
+
 /// For `#[serde(deserialize_with)]`: text that is not a probability counts as none, so that the next write
 /// replaces it.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Pocd>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
-    let probability: Option<f64> = text.and_then(|text| text.parse().ok());
-    let sound = probability.filter(|probability| (0.0..=1.0).contains(probability));
-    Ok(sound.map(Pocd::nearest))
+    Ok(text.as_deref().and_then(read))
 }
 
 #[cfg(test)]

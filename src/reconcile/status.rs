@@ -131,6 +131,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         failed_indexes: failed.to_string(),
         attempts: ledger.counts,
         conditions: conditions(input),
+        record: old.record.clone(),
         ledger: Some(ledger.clone()),
         unknown: old.unknown.clone(),
     }

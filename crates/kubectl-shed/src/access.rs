@@ -1,0 +1,86 @@
+//! Errors of the apiserver as a user can act on them: the verb, the resource, the namespace, the fix.
+
+use anyhow::anyhow;
+
+/// A request to the apiserver, in the words of RBAC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access<'a> {
+    /// Such as `list`.
+    pub verb: &'static str,
+    /// Such as `deadlinejobs.shed.dev` or `pods/portforward`.
+    pub resource: &'static str,
+    /// Absent: in all namespaces.
+    pub namespace: Option<&'a str>,
+}
+
+impl Access<'_> {
+    fn scope(&self) -> String {
+        match self.namespace {
+            Some(namespace) => format!("in namespace {namespace}"),
+            None => "in all namespaces".to_owned(),
+        }
+    }
+
+    /// The command that shows whether a user has the right.
+    fn check(&self) -> String {
+        let scope = match self.namespace {
+            Some(namespace) => format!("-n {namespace}"),
+            None => "-A".to_owned(),
+        };
+        let Self { verb, resource, .. } = self;
+        format!("kubectl auth can-i {verb} {resource} {scope}")
+    }
+
+    /// The right and the way to it.
+    #[must_use]
+    pub fn forbidden(&self) -> String {
+        let (verb, resource, scope) = (self.verb, self.resource, self.scope());
+        let grant = match (resource, self.namespace) {
+            ("deadlinejobs.shed.dev" | "jobs.batch", Some(_)) => {
+                "ask an administrator for the ClusterRole `view` in this namespace"
+            }
+            ("deadlinejobs.shed.dev" | "jobs.batch", None) => {
+                "name a namespace with -n, or ask an administrator for the ClusterRole `view` in the cluster"
+            }
+            _ => "ask an administrator for this right",
+        };
+        let check = self.check();
+        format!(
+            "you may not {verb} {resource} {scope}. To fix it, {grant}; `{check}` shows whether you have it"
+        )
+    }
+
+    /// The error of a request as one that names its fix.
+    #[must_use]
+    pub fn explain(&self, error: kube::Error) -> anyhow::Error {
+        let (verb, resource, scope) = (self.verb, self.resource, self.scope());
+        match &error {
+            kube::Error::Api(status) if status.code == 403 => anyhow!("{}", self.forbidden()),
+            kube::Error::Api(status) if status.code == 401 => anyhow!(
+                "the apiserver does not accept your credentials: log in again, or choose another --context"
+            ),
+            kube::Error::Api(status)
+                if status.code == 404
+                    && status
+                        .details
+                        .as_ref()
+                        .is_none_or(|details| details.name.is_empty()) =>
+            {
+                anyhow!(
+                    "the cluster does not know {resource}: shed is not installed there, or --context is the wrong one"
+                )
+            }
+            kube::Error::Api(status) => {
+                anyhow!("cannot {verb} {resource} {scope}: {}", status.message)
+            }
+            kube::Error::Service(_) | kube::Error::HyperError(_) => {
+                let cause = anyhow::Error::from(error);
+                anyhow!(
+                    "the apiserver does not respond: check --context and the network ({:#})",
+                    cause
+                )
+            }
+            _ => anyhow::Error::from(error).context(format!("cannot {verb} {resource} {scope}")),
+        }
+    }
+}

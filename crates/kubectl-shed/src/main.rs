@@ -1,0 +1,16 @@
+//! `kubectl shed`: questions about jobs with deadlines, answered in a terminal.
+#![forbid(unsafe_code)]
+
+mod access;
+mod cli;
+mod connection;
+mod terminal;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    cli::main(cli::Args::parse())
+}

@@ -1,0 +1,112 @@
+//! Standard output: its width, its colors, and a reader that may go away.
+
+use std::io::{self, IsTerminal, Write};
+
+use terminal_size::{Width, terminal_size_of};
+
+/// Columns of an output that is not a terminal.
+const PIPE_WIDTH: usize = 80;
+const WIDTH_MIN: usize = 40;
+const WIDTH_MAX: usize = 200;
+
+/// Properties of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns, 40 to 200.
+    pub width: usize,
+    /// Whether text may have colors.
+    pub color: bool,
+    /// Whether it is a terminal.
+    pub is_live: bool,
+}
+
+impl Terminal {
+    /// Those of this process.
+    #[must_use]
+    pub fn of_stdout() -> Self {
+        let stdout = io::stdout();
+        let is_live = stdout.is_terminal();
+        let columns = terminal_size_of(&stdout).map(|(Width(columns), _)| usize::from(columns));
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self::new(is_live, columns, plain)
+    }
+
+    fn new(is_live: bool, columns: Option<usize>, plain: bool) -> Self {
+        let columns = columns.filter(|columns| is_live && *columns > 0);
+        Self {
+            width: columns.unwrap_or(PIPE_WIDTH).clamp(WIDTH_MIN, WIDTH_MAX),
+            color: is_live && !plain,
+            is_live,
+        }
+    }
+
+    /// Writes text to standard output.
+    ///
+    /// # Errors
+    /// The output is closed; see [`is_reader_gone`].
+    pub fn print(&self, text: &str) -> anyhow::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(())
+    }
+
+    /// Replaces what the terminal shows; a pipe gets the text appended.
+    ///
+    /// # Errors
+    /// As [`Terminal::print`].
+    pub fn redraw(&self, text: &str) -> anyhow::Result<()> {
+        match self.is_live {
+            // Home, the text with each line's rest cleared, then what is below.
+            true => self.print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"))),
+            false => self.print(text),
+        }
+    }
+}
+
+/// Writes a line to standard error. It may be closed.
+pub fn warn(line: &str) {
+    drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
+/// Whether an error means that the reader of standard output went away: a closed pipe, a closed terminal.
+#[must_use]
+pub fn is_reader_gone(error: &anyhow::Error) -> bool {
+    // EIO is what a terminal that hung up returns; it has no stable kind.
+    const EIO: i32 = 5;
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    causes.any(|error: &io::Error| {
+        error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(EIO)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_width_is_that_of_the_terminal_within_bounds() {
+        let width = |is_live, columns| Terminal::new(is_live, columns, false).width;
+        assert_eq!(width(true, Some(120)), 120);
+        assert_eq!((width(true, Some(10)), width(true, Some(999))), (40, 200));
+        assert_eq!((width(true, Some(0)), width(true, None)), (80, 80));
+        assert_eq!(width(false, Some(120)), 80);
+    }
+
+    #[test]
+    fn only_a_terminal_has_colors_and_only_if_they_are_wanted() {
+        assert!(Terminal::new(true, None, false).color);
+        assert!(!Terminal::new(true, None, true).color);
+        assert!(!Terminal::new(false, None, false).color);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_recognized_through_its_context() {
+        let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+        let closed = anyhow::Error::from(closed).context("while printing");
+        assert!(is_reader_gone(&closed));
+        let other = io::Error::from(io::ErrorKind::NotFound);
+        assert!(!is_reader_gone(&other.into()));
+    }
+}
