@@ -12,6 +12,7 @@ mod completion;
 mod deadlines;
 mod election;
 mod events;
+mod example_tasks;
 mod failures;
 mod feasibility;
 mod fence;
