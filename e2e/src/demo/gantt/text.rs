@@ -65,11 +65,11 @@ mod tests {
         let text = text(&chart(), 63);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], format!("{:24}{:20}▼ deadline 20 s", "", ""));
-        assert_eq!(lines[1], "  task 0  original n1   █████████            │");
-        assert_eq!(lines[2], "  task 1  original n1   ░░░░░░░░░░░░░        │");
+        assert_eq!(lines[1], "  task 0  original n1   █████████           │");
+        assert_eq!(lines[2], "  task 1  original n1   ░░░░░░░░░░░░░       │");
         assert_eq!(
             lines[3],
-            "          clone    n2         ████████████   │ from 5 %"
+            "          clone    n2         ████████████  │  from 5 %"
         );
         assert_eq!(lines.len(), 5);
     }
