@@ -27,9 +27,9 @@ pub fn svg(chart: &Chart) -> String {
     let bottom = TOP + ROW * chart.bars.len() as f64;
     let height = bottom + BOTTOM;
     let mut svg = format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" role="img" aria-label="Attempts of a job over time">
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" role="img" aria-label="Attempts of a job over time">
 <rect width="{WIDTH}" height="{height}" rx="8" fill="#ffffff"/>
-"#
+"##
     );
     axis(&mut svg, chart, bottom);
     let mut task = None;
