@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::connection::Connection;
 use crate::terminal::{self, Terminal};
-use crate::verbs::status;
+use crate::verbs::{adopt, check, clone_stops, completion, release, report, status, version};
 
 /// Ask shed about jobs with deadlines.
 #[derive(Debug, Parser)]
@@ -26,7 +26,15 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Adopt(adopt::AdoptArgs),
+    Check(check::CheckArgs),
+    Completion(completion::CompletionArgs),
+    Release(release::ReleaseArgs),
+    Report(report::ReportArgs),
+    ResumeClones(clone_stops::ResumeArgs),
     Status(status::StatusArgs),
+    StopClones(clone_stops::StopArgs),
+    Version(version::VersionArgs),
 }
 
 /// Runs the verb. Errors go to standard error; a reader that goes away ends the program quietly.
@@ -50,7 +58,15 @@ pub fn main(args: Args) -> ExitCode {
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (connection, terminal) = (args.connection, Terminal::of_stdout());
     match args.command {
+        Command::Adopt(args) => adopt::run(args, &connection, &terminal).await,
+        Command::Check(args) => check::run(&args, &terminal),
+        Command::Completion(args) => completion::run(&args, Args::command(), &terminal),
+        Command::Release(args) => release::run(args, &connection, &terminal).await,
+        Command::Report(args) => report::run(args, &connection, &terminal).await,
+        Command::ResumeClones(args) => clone_stops::resume(args, &connection, &terminal).await,
         Command::Status(args) => status::run(args, &connection, &terminal).await,
+        Command::StopClones(args) => clone_stops::stop(args, &connection, &terminal).await,
+        Command::Version(args) => version::run(args, &connection, &terminal).await,
     }
 }
 

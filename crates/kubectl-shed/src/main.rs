@@ -4,6 +4,8 @@
 mod access;
 mod cli;
 mod connection;
+mod documents;
+mod lease;
 mod terminal;
 mod verbs;
 
