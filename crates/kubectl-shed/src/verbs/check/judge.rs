@@ -139,11 +139,7 @@ impl Judge {
         let object = &rules::without_nulls(object);
         let defaulted = RULES.defaulted(object);
         let mut found = names(object);
-        found.extend(schema::violations(
-            &crd_schema()["properties"]["spec"],
-            &defaulted["spec"],
-            "spec",
-        ));
+        found.extend(schema::violations(RULES.spec(), &defaulted["spec"], "spec"));
         if found.is_empty() {
             found = RULES.violations(object);
         }
