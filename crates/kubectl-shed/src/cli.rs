@@ -6,7 +6,10 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::connection::Connection;
 use crate::terminal::{self, Terminal};
-use crate::verbs::{adopt, check, clone_stops, completion, release, report, status, version};
+use crate::verbs::{
+    adopt, check, clone_stops, completion, explain, nodes, release, report, status, timeline, top,
+    version,
+};
 
 /// Ask shed about jobs with deadlines.
 #[derive(Debug, Parser)]
@@ -26,15 +29,19 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Adopt(adopt::AdoptArgs),
+    Status(status::StatusArgs),
+    Explain(explain::ExplainArgs),
+    Timeline(timeline::TimelineArgs),
+    Top(top::TopArgs),
+    Nodes(nodes::NodesArgs),
     Check(check::CheckArgs),
-    Completion(completion::CompletionArgs),
+    Adopt(adopt::AdoptArgs),
+    StopClones(clone_stops::StopArgs),
+    ResumeClones(clone_stops::ResumeArgs),
     Release(release::ReleaseArgs),
     Report(report::ReportArgs),
-    ResumeClones(clone_stops::ResumeArgs),
-    Status(status::StatusArgs),
-    StopClones(clone_stops::StopArgs),
     Version(version::VersionArgs),
+    Completion(completion::CompletionArgs),
 }
 
 /// Runs the verb. Errors go to standard error; a reader that goes away ends the program quietly.
@@ -58,15 +65,19 @@ pub fn main(args: Args) -> ExitCode {
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (connection, terminal) = (args.connection, Terminal::of_stdout());
     match args.command {
-        Command::Adopt(args) => adopt::run(args, &connection, &terminal).await,
+        Command::Status(args) => status::run(args, &connection, &terminal).await,
+        Command::Explain(args) => explain::run(args, &connection, &terminal).await,
+        Command::Timeline(args) => timeline::run(args, &connection, &terminal).await,
+        Command::Top(args) => top::run(args, &connection, &terminal).await,
+        Command::Nodes(args) => nodes::run(args, &connection, &terminal).await,
         Command::Check(args) => check::run(&args, &terminal),
-        Command::Completion(args) => completion::run(&args, Args::command(), &terminal),
+        Command::Adopt(args) => adopt::run(args, &connection, &terminal).await,
+        Command::StopClones(args) => clone_stops::stop(args, &connection, &terminal).await,
+        Command::ResumeClones(args) => clone_stops::resume(args, &connection, &terminal).await,
         Command::Release(args) => release::run(args, &connection, &terminal).await,
         Command::Report(args) => report::run(args, &connection, &terminal).await,
-        Command::ResumeClones(args) => clone_stops::resume(args, &connection, &terminal).await,
-        Command::Status(args) => status::run(args, &connection, &terminal).await,
-        Command::StopClones(args) => clone_stops::stop(args, &connection, &terminal).await,
         Command::Version(args) => version::run(args, &connection, &terminal).await,
+        Command::Completion(args) => completion::run(&args, Args::command(), &terminal),
     }
 }
 

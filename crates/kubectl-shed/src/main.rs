@@ -5,9 +5,18 @@ mod access;
 mod cli;
 mod connection;
 mod documents;
+#[cfg(test)]
+mod fixtures;
+mod jobs;
+mod leader;
 mod lease;
+mod model;
+mod output;
+mod record;
+mod table;
 mod terminal;
 mod verbs;
+mod words;
 
 use std::process::ExitCode;
 
