@@ -7,8 +7,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::connection::Connection;
 use crate::terminal::{self, Terminal};
 use crate::verbs::{
-    adopt, check, clone_stops, completion, explain, nodes, release, report, status, timeline, top,
-    version,
+    adopt, check, clone_stops, completion, explain, nodes, release, report, status, suggest,
+    timeline, top, version, whatif,
 };
 
 /// Ask shed about jobs with deadlines.
@@ -35,6 +35,8 @@ enum Command {
     Top(top::TopArgs),
     Nodes(nodes::NodesArgs),
     Check(check::CheckArgs),
+    Whatif(whatif::WhatifArgs),
+    Suggest(suggest::SuggestArgs),
     Adopt(adopt::AdoptArgs),
     StopClones(clone_stops::StopArgs),
     ResumeClones(clone_stops::ResumeArgs),
@@ -71,6 +73,8 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Top(args) => top::run(args, &connection, &terminal).await,
         Command::Nodes(args) => nodes::run(args, &connection, &terminal).await,
         Command::Check(args) => check::run(&args, &terminal),
+        Command::Whatif(args) => whatif::run(args, &connection, &terminal).await,
+        Command::Suggest(args) => suggest::run(args, &connection, &terminal).await,
         Command::Adopt(args) => adopt::run(args, &connection, &terminal).await,
         Command::StopClones(args) => clone_stops::stop(args, &connection, &terminal).await,
         Command::ResumeClones(args) => clone_stops::resume(args, &connection, &terminal).await,

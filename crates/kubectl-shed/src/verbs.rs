@@ -9,6 +9,8 @@ pub mod nodes;
 pub mod release;
 pub mod report;
 pub mod status;
+pub mod suggest;
 pub mod timeline;
 pub mod top;
 pub mod version;
+pub mod whatif;

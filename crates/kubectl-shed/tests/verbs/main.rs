@@ -2,11 +2,15 @@
 
 mod apiserver;
 mod cluster;
+mod leader;
+#[path = "../mock/mod.rs"]
+mod mock;
 mod offline;
+mod page;
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// What a run of the program printed.
 #[derive(Debug)]
@@ -14,6 +18,22 @@ struct Ran {
     out: String,
     err: String,
     code: i32,
+}
+
+impl Ran {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        Self {
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+            code: output.status.code().unwrap_or(-1),
+        }
+    }
+}
+
+/// Runs the program in a folder.
+fn run_in(folder: &Path, arguments: &[&str]) -> Ran {
+    ran(folder, arguments, "")
 }
 
 /// Runs the program with this standard input.
@@ -33,12 +53,7 @@ fn ran(folder: &Path, arguments: &[&str], input: &str) -> Ran {
         .unwrap();
     // A program that does not read its input may end before all is written.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code().unwrap_or(-1),
-    }
+    Ran::of(&child.wait_with_output().unwrap())
 }
 
 fn run(arguments: &[&str]) -> Ran {

@@ -137,12 +137,14 @@ impl Judge {
 
     fn deadline_job(&self, object: &Value, verdict: &mut Verdict) {
         let object = &rules::without_nulls(object);
+        if object["spec"].is_null() {
+            let fault = "spec: Required value: add it";
+            return verdict.errors.push(fault.to_owned());
+        }
         let defaulted = RULES.defaulted(object);
         let mut found = names(object);
         found.extend(schema::violations(RULES.spec(), &defaulted["spec"], "spec"));
-        if found.is_empty() {
-            found = RULES.violations(object);
-        }
+        found.extend(RULES.violations(object, found.is_empty()));
         verdict.errors.append(&mut found);
         if !verdict.is_valid() {
             return;

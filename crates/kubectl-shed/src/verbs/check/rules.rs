@@ -37,14 +37,17 @@ impl Rules {
         kube_cel::apply_defaults(&self.schema, object)
     }
 
-    /// Messages of the rules that the object violates. Rules about a change do not apply.
+    /// Messages of the rules that the object violates. Rules about a change do not apply. Rules that cannot be
+    /// evaluated are left out if the object has another shape than its schema, because that is then the cause.
     #[must_use]
-    pub fn violations(&self, object: &Value) -> Vec<String> {
+    pub fn violations(&self, object: &Value, has_shape: bool) -> Vec<String> {
         let judged = Validator::new().validate_compiled(&self.compiled, object, None);
         let Err(errors) = judged else {
             return Vec::new();
         };
-        let words = errors.into_iter().map(|error| match error.kind {
+        let is_told = |kind: &ErrorKind| has_shape || *kind == ErrorKind::ValidationFailure;
+        let errors = errors.into_iter().filter(|error| is_told(&error.kind));
+        let words = errors.map(|error| match error.kind {
             // The CRD's messages name the field and the fix.
             ErrorKind::ValidationFailure => error.message,
             _ => format!(
@@ -127,7 +130,7 @@ mod tests {
     static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::new(crd_schema()));
 
     fn said(change: Value) -> Vec<String> {
-        RULES.violations(&without_nulls(&job(change)))
+        RULES.violations(&without_nulls(&job(change)), true)
     }
 
     #[test]

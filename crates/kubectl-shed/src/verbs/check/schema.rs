@@ -158,27 +158,10 @@ fn unknown(place: &str, name: &str, known: Option<&Map<String, Value>>) -> Strin
 #[must_use]
 pub fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let by_distance: BTreeMap<(usize, &str), &str> = names
-        .map(|other| ((distance(name, other), other), other))
+        .map(|other| ((strsim::levenshtein(name, other), other), other))
         .collect();
     let ((least, _), other) = by_distance.into_iter().next()?;
     (least * 3 <= name.chars().count().max(3)).then_some(other)
-}
-
-/// Levenshtein's distance without regard to case.
-fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.to_lowercase().chars().collect();
-    let right: Vec<char> = right.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (at, one) in left.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(one != other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 fn shown(value: &Value) -> String {
