@@ -66,7 +66,7 @@
 //! |---|---|---|---|---|
 //! | `hadoop-ns` | none | – | baseline | [`policy::HadoopNs`] |
 //! | `shed-plus` | stragglers of the job with the lowest PoCD, at ξ and every θ | resume | \[S+\] Algorithm 1 | [`policy::ShedPlus`] |
-//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/shed-prime.md` | [`policy::ShedPrime`] |
+//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/research/shed-prime.md` | [`policy::ShedPrime`] |
 //!
 //! The crate `shed-papers` has the other policies of the papers. Any policy can be combined with any order of first
 //! attempts ([`policy::Order`]): `lst`, `edf`, `fifo`, `capacity`, `drf`, `tetris`, `carbyne`, `srpt`, `svf`,
