@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The modules from the lowest to the highest. A module imports none that stands behind it.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     (
         "basics",
         &[
@@ -43,10 +43,17 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ),
     (
         "what planner and reconciler share",
-        &["args", "plan_slices", "context", "recording"],
+        &[
+            "args",
+            "plan_slices",
+            "planner_copies",
+            "context",
+            "recording",
+        ],
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
+    ("answers to people", &["leader_api"]),
     (
         "process",
         &["restore_check", "operator", "span_export", "cli"],

@@ -20,12 +20,14 @@ pub mod forecast;
 pub mod job;
 #[cfg(test)]
 mod layers;
+pub mod leader_api;
 pub mod lease;
 pub mod metrics;
 pub mod observed_clones;
 pub mod operator;
 pub mod plan_slices;
 pub mod planner;
+pub mod planner_copies;
 pub mod pod_names;
 pub mod polling;
 pub mod progress;

@@ -34,7 +34,7 @@
 //! 3. [`decide`](decide::decide) makes the decisions that need the whole cluster: the order of service, clones and
 //!    prunes. Its memory from pass to pass is a [`memory::Memory`].
 //! 4. [`plan`] is the result: actions, each with its reason, and a report with figures. [`explain`] writes it as text
-//!    for one job.
+//!    for one job. [`what_if`] compares it with the plan for another deadline or capacity.
 //! 5. [`validate`] checks snapshots and [`plan_check`] plans. [`guard`] handles an invalid snapshot or a broken
 //!    policy.
 //!
@@ -95,3 +95,4 @@ pub mod settle;
 pub mod snapshot;
 pub mod time;
 pub mod validate;
+pub mod what_if;
