@@ -26,7 +26,13 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ("specification", &["validate", "pod_names", "adopt"]),
     (
         "cluster state",
-        &["conditions", "deadline_totals", "cluster", "polling"],
+        &[
+            "conditions",
+            "deadline_totals",
+            "completion_history",
+            "cluster",
+            "polling",
+        ],
     ),
     ("job view", &["bounds", "job", "attempt_pod"]),
     (

@@ -8,6 +8,7 @@ pub mod bounds;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod completion_history;
 pub mod conditions;
 pub mod context;
 pub mod deadline_totals;

@@ -295,6 +295,7 @@ async fn act(
     if let Some(stored) = store.totals() {
         totals.restore(stored);
     }
+    stores.completions().restore(&stored.completions);
     setup.metrics.deadlines.show_totals(Some(totals));
     let context = context(&setup, client, stores, events, term, &key, stored).await;
     setup.term.begin(&context.shared);
@@ -379,8 +380,9 @@ fn store_state(
         calibration: shared.forecasts.calibration(),
         ..State::default()
     };
-    let totals = context.shared.stores.totals();
-    let writer = durable_state::run(store, totals, latest, hand_overs);
+    let stores = &context.shared.stores;
+    let counted = (stores.totals(), stores.completions());
+    let writer = durable_state::run(store, counted, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
 }
 

@@ -126,6 +126,7 @@ fn code(fault: LedgerFault) -> &'static str {
         | LedgerFault::CountsWentBack
         | LedgerFault::EndTakenBack
         | LedgerFault::WinnerChanged
+        | LedgerFault::DeadlineChanged
         | LedgerFault::GrantMoved => "I1",
 
         LedgerFault::KillChanged | LedgerFault::KillWithoutCause => "I4",
