@@ -13,9 +13,12 @@ help: # Groups are lines that start with ##@.
 
 ##@ Try it
 
-.PHONY: demo demo-quality
-demo: ## Meet a deadline on a local cluster: cluster, operator, a word count (REPEAT=10 repeats it)
-	REPEAT=$(REPEAT) cargo run --locked --quiet --package shed-e2e --bin demo
+PICTURE ?= target/demo/timeline.svg
+.PHONY: demo demo-cron demo-quality
+demo: ## Meet a deadline on a local cluster: cluster, operator, a word count (REPEAT=10 repeats it; PICTURE=FILE.svg)
+	REPEAT=$(REPEAT) SHED_DEMO_PICTURE=$(PICTURE) e2e/demo.sh
+demo-cron: ## The same for a CronJob that is due at a time of day, with a straggler
+	SHED_DEMO_PICTURE=$(PICTURE) e2e/demo.sh cron
 QUALITY ?=
 demo-quality: ## Run 200 tasks of a trace under three policies, on the cluster and in the simulator (30 min; needs SHED_TRACES)
 	cargo run --locked --quiet --package shed-e2e --bin demo_quality -- $(QUALITY)
@@ -47,9 +50,10 @@ alerts: ## Each alert fires on its symptom, is silent without it, and resolves a
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
 lint: ## Format, clippy, words, links, purity of the core, licenses and sources of dependencies, generated files
 	cargo fmt --all --check
-	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
+	test -z "$$(gofmt -l e2e examples clients | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
 	go -C e2e/health vet .
+	go -C clients/go vet ./...
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose

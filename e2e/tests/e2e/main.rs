@@ -13,6 +13,7 @@ mod computed_deadlines;
 mod deadlines;
 mod election;
 mod events;
+mod example_tasks;
 mod failures;
 mod feasibility;
 mod fence;
