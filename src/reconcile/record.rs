@@ -129,6 +129,7 @@ fn render(
         job: &pass.view.job,
         ledger: &told_ledger,
         deadline: step.deadline,
+        history: pass.history,
         old,
         report: pass.report.as_ref(),
         calibrated: memo.calibrated,
@@ -243,6 +244,7 @@ pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
     let (job, before) = (&pass.view.job, &pass.view.ledger);
     let starts_clock = before.first_pass != step.ledger.first_pass
         && matches!(job.deadline, DeadlineRule::FromStart(_));
+    let fixes_deadline = before.fixed_deadline != step.ledger.fixed_deadline;
     let status = pass.owner.status.as_ref();
     let is_changed = status
         .and_then(|status| status.observed_generation)
@@ -253,6 +255,7 @@ pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
         && pass.asking.is_empty()
         && job.rules.resume != Resume::Range
         && !starts_clock
+        && !fixes_deadline
         && !is_changed
 }
 

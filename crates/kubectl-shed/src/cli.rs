@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::connection::Connection;
 use crate::terminal::{self, Terminal};
-use crate::verbs::status;
+use crate::verbs::{explain, nodes, status, timeline, top};
 
 /// Ask shed about jobs with deadlines.
 #[derive(Debug, Parser)]
@@ -27,6 +27,10 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Status(status::StatusArgs),
+    Explain(explain::ExplainArgs),
+    Timeline(timeline::TimelineArgs),
+    Top(top::TopArgs),
+    Nodes(nodes::NodesArgs),
 }
 
 /// Runs the verb. Errors go to standard error; a reader that goes away ends the program quietly.
@@ -51,6 +55,10 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (connection, terminal) = (args.connection, Terminal::of_stdout());
     match args.command {
         Command::Status(args) => status::run(args, &connection, &terminal).await,
+        Command::Explain(args) => explain::run(args, &connection, &terminal).await,
+        Command::Timeline(args) => timeline::run(args, &connection, &terminal).await,
+        Command::Top(args) => top::run(args, &connection, &terminal).await,
+        Command::Nodes(args) => nodes::run(args, &connection, &terminal).await,
     }
 }
 

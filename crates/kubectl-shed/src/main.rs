@@ -4,8 +4,17 @@
 mod access;
 mod cli;
 mod connection;
+#[cfg(test)]
+mod fixtures;
+mod jobs;
+mod leader;
+mod model;
+mod output;
+mod record;
+mod table;
 mod terminal;
 mod verbs;
+mod words;
 
 use std::process::ExitCode;
 

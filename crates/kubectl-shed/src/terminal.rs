@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Columns of an output that is not a terminal.
 const PIPE_WIDTH: usize = 80;
@@ -14,6 +14,8 @@ const WIDTH_MAX: usize = 200;
 pub struct Terminal {
     /// Columns, 40 to 200.
     pub width: usize,
+    /// Lines, if it is a terminal.
+    pub height: Option<usize>,
     /// Whether text may have colors.
     pub color: bool,
     /// Whether it is a terminal.
@@ -26,16 +28,19 @@ impl Terminal {
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
         let is_live = stdout.is_terminal();
-        let columns = terminal_size_of(&stdout).map(|(Width(columns), _)| usize::from(columns));
+        let size = terminal_size_of(&stdout);
+        let size = size.map(|(Width(columns), Height(lines))| (columns.into(), lines.into()));
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self::new(is_live, columns, plain)
+        Self::new(is_live, size, plain)
     }
 
-    fn new(is_live: bool, columns: Option<usize>, plain: bool) -> Self {
-        let columns = columns.filter(|columns| is_live && *columns > 0);
+    fn new(is_live: bool, size: Option<(usize, usize)>, plain: bool) -> Self {
+        let size = size.filter(|(columns, _)| is_live && *columns > 0);
+        let columns = size.map_or(PIPE_WIDTH, |(columns, _)| columns);
         Self {
-            width: columns.unwrap_or(PIPE_WIDTH).clamp(WIDTH_MIN, WIDTH_MAX),
+            width: columns.clamp(WIDTH_MIN, WIDTH_MAX),
+            height: size.map(|(_, lines)| lines),
             color: is_live && !plain,
             is_live,
         }
@@ -52,15 +57,26 @@ impl Terminal {
         Ok(())
     }
 
-    /// Replaces what the terminal shows; a pipe gets the text appended.
+    /// Replaces what the terminal shows. A text that is taller than the terminal is cut at its end.
     ///
     /// # Errors
     /// As [`Terminal::print`].
     pub fn redraw(&self, text: &str) -> anyhow::Result<()> {
-        match self.is_live {
-            // Home, the text with each line's rest cleared, then what is below.
-            true => self.print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"))),
-            false => self.print(text),
+        // Home, the text with each line's rest cleared, then what is below.
+        let text = self.fitted(text).replace('\n', "\x1b[K\n");
+        self.print(&format!("\x1b[H{text}\x1b[J"))
+    }
+
+    /// The lines that the terminal can show, with one for the cursor.
+    fn fitted(&self, text: &str) -> String {
+        let lines = text.lines().count();
+        match self.height {
+            Some(height) if lines >= height => {
+                let kept = text.split_inclusive('\n').take(height.saturating_sub(2));
+                let hidden = lines - height.saturating_sub(2);
+                format!("{}… {hidden} more lines\n", kept.collect::<String>())
+            }
+            _ => text.to_owned(),
         }
     }
 }
@@ -87,11 +103,21 @@ mod tests {
 
     #[test]
     fn the_width_is_that_of_the_terminal_within_bounds() {
-        let width = |is_live, columns| Terminal::new(is_live, columns, false).width;
+        let width = |is_live, columns: Option<usize>| {
+            let size = columns.map(|columns| (columns, 24));
+            Terminal::new(is_live, size, false).width
+        };
         assert_eq!(width(true, Some(120)), 120);
         assert_eq!((width(true, Some(10)), width(true, Some(999))), (40, 200));
         assert_eq!((width(true, Some(0)), width(true, None)), (80, 80));
         assert_eq!(width(false, Some(120)), 80);
+    }
+
+    #[test]
+    fn a_tall_text_is_cut_to_the_terminal() {
+        let terminal = Terminal::new(true, Some((80, 4)), false);
+        assert_eq!(terminal.fitted("a\nb\nc\n"), "a\nb\nc\n");
+        assert_eq!(terminal.fitted("a\nb\nc\nd\n"), "a\nb\n… 2 more lines\n");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod clocks;
 mod clone_cost;
 mod clone_stop;
 mod completion;
+mod computed_deadlines;
 mod deadlines;
 mod election;
 mod events;

@@ -1,0 +1,243 @@
+//! Reads jobs from the apiserver: one by its name, or all of a namespace, page by page.
+
+use anyhow::{anyhow, bail};
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::{ListParams, Object};
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use shed::adopt::translate::companion_name;
+use shed::api::{ADOPTION_REFUSED, DeadlineJob, MANAGED_BY};
+
+use crate::access::Access;
+use crate::connection::Session;
+use crate::model::{JobSpec, JobStatus, JobView};
+
+/// Objects in one answer. A `DeadlineJob` has at most 1 MiB.
+const PAGE: u32 = 250;
+/// Names that an error suggests.
+const SUGGESTED_MAX: usize = 3;
+/// Two names are similar from this on; 1 is equal.
+const SIMILAR: f64 = 0.8;
+
+type LenientJob = Object<JobSpec, JobStatus>;
+
+fn resource() -> ApiResource {
+    ApiResource::erase::<DeadlineJob>(&())
+}
+
+fn deadline_jobs(client: &Client, namespace: &str) -> Api<LenientJob> {
+    Api::namespaced_with(client.clone(), namespace, &resource())
+}
+
+fn view(job: LenientJob) -> JobView {
+    JobView::new(&job.metadata, job.spec, job.status.unwrap_or_default())
+}
+
+fn access<'a>(verb: &'static str, resource: &'static str, namespace: &'a str) -> Access<'a> {
+    Access {
+        verb,
+        resource,
+        namespace: Some(namespace),
+    }
+}
+
+/// The job with this name: a `DeadlineJob`, or a batch/v1 Job through its companion.
+///
+/// # Errors
+/// The right that is missing, or that there is no such job, with similar names.
+pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
+    let (client, namespace) = (&session.client, session.namespace.as_str());
+    let get = access("get", "deadlinejobs.shed.dev", namespace);
+    let own = deadline_jobs(client, namespace);
+    let found = own
+        .get_opt(name)
+        .await
+        .map_err(|error| get.explain(error))?;
+    if let Some(job) = found {
+        return Ok(view(job));
+    }
+    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let job = match jobs.get_opt(name).await {
+        Ok(Some(job)) => job,
+        Ok(None) => return Err(not_found(session, name, "Job").await),
+        // The user may read DeadlineJobs alone, and no DeadlineJob has this name.
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            return Err(not_found(session, name, "DeadlineJob").await);
+        }
+        Err(error) => return Err(access("get", "jobs.batch", namespace).explain(error)),
+    };
+    let companion = companion_name(&job).unwrap_or_default();
+    let found = own
+        .get_opt(&companion)
+        .await
+        .map_err(|error| get.explain(error))?;
+    found.map(view).ok_or_else(|| without_companion(&job, name))
+}
+
+/// Why a Job has no companion.
+fn without_companion(job: &Job, name: &str) -> anyhow::Error {
+    let conditions = job
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten());
+    let mut refused =
+        conditions.filter(|one| one.type_ == ADOPTION_REFUSED && one.status == "True");
+    if let Some(condition) = refused.next() {
+        let message = condition.message.as_deref().unwrap_or_default();
+        return anyhow!("shed does not run the Job {name}: {message}");
+    }
+    let manager = job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.managed_by.as_deref());
+    match manager {
+        Some(MANAGED_BY) => anyhow!(
+            "shed has not adopted the Job {name} yet: check that its operator runs, with adoptJobs: managed or all"
+        ),
+        manager => anyhow!(
+            "shed does not run the Job {name}, but {}. To give it a deadline, create it with spec.managedBy: \
+             {MANAGED_BY} and the annotation shed.dev/deadline",
+            manager.unwrap_or("the built-in Job controller")
+        ),
+    }
+}
+
+async fn not_found(session: &Session, name: &str, kind: &str) -> anyhow::Error {
+    let namespace = &session.namespace;
+    let kinds = match kind {
+        "Job" => "neither a DeadlineJob nor a Job",
+        _ => "no DeadlineJob",
+    };
+    let mut names = Vec::new();
+    let own = deadline_jobs(&session.client, namespace);
+    match list_names(&own).await {
+        Ok(listed) => names.extend(listed),
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            let list = access("list", "deadlinejobs.shed.dev", namespace);
+            return list.explain(kube::Error::Api(status));
+        }
+        // Without the right to list there are no suggestions.
+        Err(_) => {}
+    }
+    let jobs: Api<Job> = Api::namespaced(session.client.clone(), namespace);
+    if kind == "Job"
+        && let Ok(listed) = list_names(&jobs).await
+    {
+        names.extend(listed);
+    }
+    let close = close_names(name, &names);
+    let hint = match close.as_slice() {
+        [] if names.is_empty() => "check the namespace (-n)".to_owned(),
+        [] => format!("the namespace has {} others", names.len()),
+        close => format!("did you mean {}?", close.join(" or ")),
+    };
+    anyhow!("there is {kinds} named {name} in namespace {namespace}; {hint}")
+}
+
+/// The names most similar to this one, the most similar first.
+fn close_names<'a>(name: &str, names: &'a [String]) -> Vec<&'a str> {
+    let mut scored: Vec<(f64, &str)> = names
+        .iter()
+        .map(|other| (strsim::jaro_winkler(name, other), other.as_str()))
+        .filter(|(score, _)| *score >= SIMILAR)
+        .collect();
+    scored.sort_by(|(a, first), (b, second)| b.total_cmp(a).then(first.cmp(second)));
+    scored.dedup_by(|(_, first), (_, second)| first == second);
+    let close = scored.into_iter().take(SUGGESTED_MAX);
+    close.map(|(_, name)| name).collect()
+}
+
+async fn list_names<K>(api: &Api<K>) -> Result<Vec<String>, kube::Error>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let mut names = Vec::new();
+    let mut parameters = ListParams::default().limit(1000);
+    loop {
+        let page = api.list_metadata(&parameters).await?;
+        names.extend(page.items.into_iter().filter_map(|one| one.metadata.name));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => return Ok(names),
+        }
+    }
+}
+
+/// All `DeadlineJob`s of the namespace, or of all namespaces.
+///
+/// # Errors
+/// The right that is missing.
+pub async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<JobView>> {
+    let api: Api<LenientJob> = match namespace {
+        Some(namespace) => deadline_jobs(client, namespace),
+        None => Api::all_with(client.clone(), &resource()),
+    };
+    let access = Access {
+        verb: "list",
+        resource: "deadlinejobs.shed.dev",
+        namespace,
+    };
+    // A list that takes longer than etcd keeps its revision begins again, once.
+    for _ in 0..2 {
+        match list_pages(&api).await {
+            Err(kube::Error::Api(status)) if status.code == 410 => {}
+            listed => return listed.map_err(|error| access.explain(error)),
+        }
+    }
+    bail!(
+        "the list of DeadlineJobs expired twice: the apiserver is slow, or there are too many for one list; use -n"
+    )
+}
+
+async fn list_pages(api: &Api<LenientJob>) -> Result<Vec<JobView>, kube::Error> {
+    let mut jobs = Vec::new();
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = api.list(&parameters).await?;
+        jobs.extend(page.items.into_iter().map(view));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => return Ok(jobs),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn similar_names_are_suggested_the_most_similar_first() {
+        let names = ["nightly-report", "nightly", "weekly", "nightly"].map(str::to_owned);
+        assert_eq!(
+            close_names("nihgtly", &names),
+            ["nightly", "nightly-report"]
+        );
+        assert!(close_names("xyz", &names).is_empty());
+    }
+
+    #[test]
+    fn a_job_without_a_companion_names_its_controller_and_the_fix() {
+        let job = |spec, status| -> Job {
+            serde_json::from_value(json!({"metadata": {}, "spec": spec, "status": status})).unwrap()
+        };
+        let spec = json!({"template": {}});
+        let other = without_companion(&job(spec.clone(), json!({})), "a").to_string();
+        assert!(
+            other.contains("the built-in Job controller") && other.contains("shed.dev/deadline"),
+            "{other}"
+        );
+        let own = json!({"template": {}, "managedBy": MANAGED_BY});
+        let waiting = without_companion(&job(own, json!({})), "a").to_string();
+        assert!(
+            waiting.contains("not adopted") && waiting.contains("adoptJobs"),
+            "{waiting}"
+        );
+        let refused = json!({"conditions": [{"type": ADOPTION_REFUSED, "status": "True", "message": "remove it"}]});
+        let refused = without_companion(&job(spec, refused), "a").to_string();
+        assert!(refused.ends_with("remove it"), "{refused}");
+    }
+}

@@ -1,0 +1,231 @@
+//! Asks the leading operator, through a port-forward to its loopback listener. Whoever may forward ports in shed's
+//! namespace sees the jobs of all namespaces.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::Pod;
+use kube::client::UpgradeConnectionError;
+use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::connection::Connection;
+use crate::words;
+
+/// Port of the listener.
+const PORT: u16 = 9444;
+/// The leader answers within this time.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Clocks of two machines may differ by this.
+const CLOCK_SKEW: i64 = 30;
+/// Bytes of an answer.
+const ANSWER_MAX: usize = 256 << 20;
+
+/// Why the leader was not asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaderError {
+    /// The user has not the right.
+    #[error("{0}")]
+    Forbidden(String),
+    /// No operator leads.
+    #[error("{0}")]
+    NoOperator(String),
+    /// The leader has no listener.
+    #[error(
+        "the operator {0} does not listen on port {PORT}: it is older than {since}, or runs with --ask-address=off",
+        since = crate::model::RECORD_SINCE
+    )]
+    NoListener(String),
+    /// The leader answered with an error, such as an invalid parameter.
+    #[error("the operator answered: {0}")]
+    Refused(String),
+    /// Anything else.
+    #[error("cannot ask the operator: {0:#}")]
+    Other(anyhow::Error),
+}
+
+/// Gets a path such as `/v1/jobs` from the leader.
+///
+/// # Errors
+/// [`LeaderError`]; its text names the fix.
+pub async fn get<T: DeserializeOwned>(
+    client: &Client,
+    connection: &Connection,
+    path: &str,
+) -> Result<T, LeaderError> {
+    let pod = leading_pod(client, connection).await?;
+    let asked = ask(client, &connection.shed_namespace, &pod, path);
+    let (status, body) = match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answered) => answered?,
+        Err(_) => {
+            let silence = anyhow::anyhow!("{pod} does not answer within {}s", PATIENCE.as_secs());
+            return Err(LeaderError::Other(silence));
+        }
+    };
+    if !status.is_success() {
+        let error: Option<Value> = serde_json::from_slice(&body).ok();
+        let text = error.and_then(|error| error.get("error")?.as_str().map(str::to_owned));
+        return Err(LeaderError::Refused(
+            text.unwrap_or_else(|| status.to_string()),
+        ));
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        let other = anyhow::Error::from(error);
+        LeaderError::Other(other.context("its version differs too much from this program's"))
+    })
+}
+
+/// The pod that holds the Lease.
+///
+/// # Errors
+/// [`LeaderError`]; its text names the fix.
+pub async fn leading_pod(client: &Client, connection: &Connection) -> Result<String, LeaderError> {
+    let (namespace, name) = (&connection.shed_namespace, &connection.lease_name);
+    let access = Access {
+        verb: "get",
+        resource: "leases.coordination.k8s.io",
+        namespace: Some(namespace),
+    };
+    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    let lease = match leases.get_opt(name).await {
+        Ok(lease) => lease.and_then(|lease| lease.spec),
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            return Err(LeaderError::Forbidden(access.forbidden()));
+        }
+        Err(error) => return Err(LeaderError::Other(access.explain(error))),
+    };
+    holder(lease.as_ref(), Timestamp::now()).map_err(|why| {
+        LeaderError::NoOperator(format!(
+            "no operator leads: the Lease {namespace}/{name} {why}. Check that shed runs, or set --shed-namespace \
+             and --lease-name"
+        ))
+    })
+}
+
+/// The name of the pod that holds the Lease, or what is wrong with the Lease.
+fn holder(lease: Option<&LeaseSpec>, now: Timestamp) -> Result<String, String> {
+    let lease = lease.ok_or("does not exist")?;
+    // The identity is the pod's name, an underscore, and the process.
+    let identity = lease.holder_identity.as_deref().unwrap_or_default();
+    let (pod, _) = identity.split_once('_').unwrap_or((identity, ""));
+    if pod.is_empty() {
+        return Err("has no holder".to_owned());
+    }
+    if let (Some(renewed), Some(seconds)) = (&lease.renew_time, lease.lease_duration_seconds) {
+        let over = now.as_second() - renewed.0.as_second() - i64::from(seconds);
+        if over > CLOCK_SKEW {
+            return Err(format!("expired {} ago", words::span(over)));
+        }
+    }
+    Ok(pod.to_owned())
+}
+
+async fn ask(
+    client: &Client,
+    namespace: &str,
+    pod: &str,
+    path: &str,
+) -> Result<(http::StatusCode, Bytes), LeaderError> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let forwarded = pods.portforward(pod, &[PORT]).await;
+    let mut forward = forwarded.map_err(|error| refused_forward(error, namespace, pod))?;
+    let (stream, refused) = (forward.take_stream(PORT), forward.take_error(PORT));
+    let (Some(stream), Some(refused)) = (stream, refused) else {
+        return Err(LeaderError::Other(anyhow::anyhow!(
+            "no stream was forwarded"
+        )));
+    };
+    let answered = tokio::select! {
+        answered = exchange(stream, path) => answered,
+        Some(_) = refused => return Err(LeaderError::NoListener(pod.to_owned())),
+    };
+    // A connection that ends without an answer is how a kubelet reports a closed port to some clients.
+    answered.map_err(|error| match error.downcast_ref::<hyper::Error>() {
+        Some(error) if error.is_incomplete_message() => LeaderError::NoListener(pod.to_owned()),
+        _ => LeaderError::Other(error),
+    })
+}
+
+/// Why no port is forwarded.
+fn refused_forward(error: kube::Error, namespace: &str, pod: &str) -> LeaderError {
+    let (code, message) = match &error {
+        kube::Error::Api(status) => (status.code, status.message.as_str()),
+        kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => {
+            (status.as_u16(), "")
+        }
+        _ => (0, ""),
+    };
+    let access = Access {
+        // Kubernetes before 1.35 asks for `get`.
+        verb: if message.contains("cannot get") {
+            "get"
+        } else {
+            "create"
+        },
+        resource: "pods/portforward",
+        namespace: Some(namespace),
+    };
+    match code {
+        403 => LeaderError::Forbidden(access.forbidden()),
+        404 => LeaderError::NoOperator(format!(
+            "the pod {namespace}/{pod} holds shed's Lease and does not exist: the operator runs outside of the cluster, or \
+             it has just ended"
+        )),
+        _ => LeaderError::Other(access.explain(error)),
+    }
+}
+
+async fn exchange<S>(stream: S, path: &str) -> anyhow::Result<(http::StatusCode, Bytes)>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let request = http::Request::get(path)
+        .header(http::header::HOST, "localhost")
+        .header(http::header::CONNECTION, "close")
+        .body(Empty::<Bytes>::new())?;
+    let driver = tokio::spawn(connection);
+    let response = sender.send_request(request).await?;
+    let (status, body) = (response.status(), response.into_body());
+    let body = http_body_util::Limited::new(body, ANSWER_MAX)
+        .collect()
+        .await;
+    let body = body.map_err(|error| anyhow::anyhow!("{error}"))?.to_bytes();
+    driver.abort();
+    Ok((status, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lease(holder: &str, renewed: &str) -> LeaseSpec {
+        let lease =
+            json!({"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": renewed});
+        serde_json::from_value(lease).unwrap()
+    }
+
+    #[test]
+    fn the_holder_is_a_pods_name_and_a_process() {
+        let now: Timestamp = "2030-01-31T08:00:00Z".parse().unwrap();
+        let fresh = "2030-01-31T07:59:58.000000Z";
+        let held = lease("shed-7d9f-x2_18ab-1", fresh);
+        assert_eq!(holder(Some(&held), now).unwrap(), "shed-7d9f-x2");
+        assert_eq!(holder(None, now).unwrap_err(), "does not exist");
+        assert_eq!(
+            holder(Some(&lease("", fresh)), now).unwrap_err(),
+            "has no holder"
+        );
+        let old = lease("shed-0_1-1", "2030-01-31T07:00:00.000000Z");
+        assert_eq!(holder(Some(&old), now).unwrap_err(), "expired 59m48s ago");
+    }
+}

@@ -1,0 +1,160 @@
+//! `explain`: why a job has the clones that it has, and why it has no more.
+
+mod fields;
+pub mod reasons;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Serialize;
+use shed::api::DecisionRecord;
+
+use crate::connection::Connection;
+use crate::leader;
+use crate::output::{self, Canvas, ShowArgs};
+use crate::terminal::Terminal;
+use crate::verbs::status::StatusView;
+
+/// Explain each clone that a job got or did not get, and what holds the job up.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # Why the job is late, and what shed does about it
+  kubectl shed explain nightly
+  # Only about task 3
+  kubectl shed explain nightly --task 3
+  # With the operator's last plan for the job
+  kubectl shed explain nightly --plan")]
+pub struct ExplainArgs {
+    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
+    job: String,
+    /// Only this task.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    task: Option<i32>,
+    /// Also the last plan for the job, with the reason of each step. It asks the leading operator, which takes the right
+    /// to create pods/portforward in shed's namespace.
+    #[arg(long)]
+    plan: bool,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// The leader's last plan for a job.
+#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+pub struct Plan {
+    /// When the planner last looked at the job.
+    pub time: Time,
+    /// A line for each statement.
+    pub text: String,
+}
+
+/// What is explained.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    #[serde(flatten)]
+    pub status: StatusView,
+    /// Only this task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<i32>,
+    /// What limits clones and attempts of the job now.
+    pub limits: Vec<Limit>,
+    /// Newest first.
+    pub explained: Vec<Explained>,
+    /// Only if the user asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+}
+
+/// A limit, and what would lift it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    pub why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// A decision with its reason in words.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explained {
+    #[serde(flatten)]
+    pub decision: DecisionRecord,
+    pub why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+impl Explanation {
+    /// Explains a job, or one task of it.
+    #[must_use]
+    pub fn new(mut status: StatusView, task: Option<i32>) -> Self {
+        let is_asked = |of: i32| task.is_none_or(|task| task == of);
+        if let Some(record) = &mut status.record {
+            record.attempts.retain(|attempt| is_asked(attempt.task));
+        }
+        let named = |text: String| fields::named(status.job.kind, &text);
+        let limits = settings::limits(&status.job, status.record.as_ref());
+        let limits = limits.into_iter().map(|limit| Limit {
+            why: named(limit.why),
+            advice: limit.advice.map(named),
+        });
+        let limits = limits.collect();
+        let decisions = status
+            .record
+            .iter()
+            .flat_map(|record| record.decisions.iter().rev());
+        let decisions = decisions.filter(|decision| is_asked(decision.task));
+        let explained = decisions.map(|decision| {
+            let reason = reasons::of(decision);
+            Explained {
+                decision: decision.clone(),
+                why: named(reason.why),
+                advice: reason.advice.map(named),
+            }
+        });
+        let explained = explained.collect();
+        Self {
+            status,
+            task,
+            limits,
+            explained,
+            plan: None,
+        }
+    }
+}
+
+/// Prints the explanation.
+///
+/// # Errors
+/// The job cannot be read, or it has no such task; the message names the fix.
+pub async fn run(
+    args: ExplainArgs,
+    connection: &Connection,
+    terminal: &Terminal,
+) -> anyhow::Result<ExitCode> {
+    let session = connection.open().await?;
+    let format = args.show.output;
+    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
+        let status = StatusView::read(&session, connection, &args.job).await?;
+        let tasks = status.job.spec.completions;
+        if let Some(task) = args.task.filter(|task| *task >= tasks) {
+            anyhow::bail!("--task {task}: the job has the tasks 0 to {}", tasks - 1);
+        }
+        let is_last = status.job.is_finished();
+        let path = format!("/v1/explain/{}", status.job.leader_path());
+        let mut explanation = Explanation::new(status, args.task);
+        if args.plan {
+            explanation.plan = Some(leader::get(&session.client, connection, &path).await?);
+        }
+        let canvas = Canvas::new(terminal, format);
+        let text = || text::render(&explanation, canvas, Timestamp::now());
+        Ok((output::in_format(&explanation, format, text)?, is_last))
+    })
+    .await?;
+    Ok(ExitCode::SUCCESS)
+}

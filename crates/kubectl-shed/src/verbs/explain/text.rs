@@ -1,0 +1,135 @@
+//! The explanation as text. Pure.
+
+use jiff::Timestamp;
+use shed::api::Verdict;
+
+use super::{Explained, Explanation};
+use crate::output::Canvas;
+use crate::verbs::status::text as status_text;
+use crate::words::{self, Tint};
+
+/// The whole text.
+#[must_use]
+pub fn render(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> String {
+    let status = &explanation.status;
+    let record = status.record.as_ref();
+    let mut text = status_text::head(&status.job, record, canvas, now);
+    if let (Some(_), Some(record)) = (explanation.task, record) {
+        let attempts = status_text::attempts(&record.attempts, record.time.0, canvas, now);
+        text.push_str(&format!(
+            "\n{}\n{attempts}",
+            heading("Attempts of the task", canvas)
+        ));
+    }
+    if !explanation.limits.is_empty() {
+        text.push_str(&format!(
+            "\n{}\n",
+            heading("What holds the job back", canvas)
+        ));
+    }
+    for limit in &explanation.limits {
+        text.push_str(&words::wrap("- ", &sentence(&limit.why), canvas.width));
+        text.push_str(&advice(limit.advice.as_deref(), canvas));
+    }
+    if record.is_some() {
+        text.push_str(&decisions(explanation, canvas, now));
+    }
+    if let Some(plan) = &explanation.plan {
+        let title = format!(
+            "The operator's last plan, {}",
+            words::clock(now, plan.time.0)
+        );
+        text.push_str(&format!("\n{}\n", heading(&title, canvas)));
+        let lines = plan
+            .text
+            .lines()
+            .map(|line| words::wrap("- ", line, canvas.width));
+        text.extend(lines);
+    }
+    for note in &status.notes {
+        text.push_str(&format!("\n{}", words::wrap("", note, canvas.width)));
+    }
+    text
+}
+
+fn heading(text: &str, canvas: Canvas) -> String {
+    Tint::Bold.paint(canvas.color, text)
+}
+
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters
+        .next()
+        .map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), characters.as_str())
+}
+
+fn advice(advice: Option<&str>, canvas: Canvas) -> String {
+    let advice = advice.map(|advice| format!("To change it: {advice}."));
+    advice.map_or_else(String::new, |advice| {
+        words::wrap("  ", &advice, canvas.width)
+    })
+}
+
+fn decisions(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> String {
+    let title = match explanation.task {
+        Some(task) => format!("Decisions about task {task}, newest first"),
+        None => "Decisions about clones, newest first".to_owned(),
+    };
+    let mut text = format!("\n{}\n", heading(&title, canvas));
+    if explanation.explained.is_empty() {
+        text.push_str(&words::wrap(
+            "- ",
+            "None: no task was late enough to consider a clone, as far as the record goes back.",
+            canvas.width,
+        ));
+    }
+    for explained in &explanation.explained {
+        text.push_str(&decision(explained, canvas, now));
+    }
+    text
+}
+
+fn decision(explained: &Explained, canvas: Canvas, now: Timestamp) -> String {
+    let decision = &explained.decision;
+    let (verdict, tint) = match decision.verdict {
+        Verdict::Granted => ("got a clone", Tint::Green),
+        Verdict::Refused => ("got no clone", Tint::Yellow),
+        Verdict::Stopped => ("had an attempt stopped", Tint::Dim),
+        Verdict::Observed => ("would have got a clone", Tint::Yellow),
+    };
+    let line = format!(
+        "{}  task {} {verdict}",
+        words::clock(now, decision.time.0),
+        decision.task
+    );
+    let line = words::wrap("", &line, canvas.width);
+    let mut text = format!("{}\n", tint.paint(canvas.color, line.trim_end()));
+    text.push_str(&words::wrap("  ", &sentence(&explained.why), canvas.width));
+    if let Some(figures) = figures(explained) {
+        text.push_str(&words::wrap("  ", &figures, canvas.width));
+    }
+    text.push_str(&advice(explained.advice.as_deref(), canvas));
+    text
+}
+
+/// Gain and price, in expected deadlines met.
+fn figures(explained: &Explained) -> Option<String> {
+    let decision = &explained.decision;
+    let (gain, price) = (decision.gain, decision.price);
+    let mut text = match (gain, price, decision.verdict) {
+        (Some(gain), Some(price), _) => format!("Gain {gain}, price {price} (expected deadlines)"),
+        (Some(gain), None, _) => format!("Gain {gain} (expected deadlines)"),
+        (None, Some(price), Verdict::Stopped) => {
+            format!("The task's probability to miss the deadline rose by {price}")
+        }
+        (None, Some(price), _) => format!("Price {price} (expected deadlines)"),
+        (None, None, _) if decision.alternative.is_none() => return None,
+        (None, None, _) => String::new(),
+    };
+    if let Some(alternative) = &decision.alternative {
+        let gap = if text.is_empty() { "" } else { "; " };
+        text.push_str(&format!("{gap}best alternative: {alternative}"));
+    }
+    Some(format!("{text}."))
+}

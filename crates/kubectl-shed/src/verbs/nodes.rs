@@ -1,0 +1,164 @@
+//! `nodes`: nodes that run tasks more slowly than others, and the tasks that show it.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::connection::Connection;
+use crate::leader;
+use crate::output::{self, Canvas, ShowArgs};
+use crate::table::{self, Cell, Column, fixed, ranked, tinted};
+use crate::terminal::Terminal;
+use crate::words::{self, Tint};
+
+/// List nodes with their pace, the slowest first, and the jobs that are witnesses.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # Slow nodes, and why shed takes them for slow
+  kubectl shed nodes
+
+It asks the leading operator, which takes the right to create pods/portforward and to get leases in shed's namespace.
+The witnesses are jobs of all namespaces.")]
+pub struct NodesArgs {
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// The leader's answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodesView {
+    /// The slowest first.
+    pub nodes: Vec<Node>,
+}
+
+/// One node, as the leader serves it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Node {
+    pub name: String,
+    /// Speed of attempts there over the usual speed of their jobs: 0.500 means that they take twice as long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<String>,
+    /// Normal, Slow or Unknown.
+    pub verdict: String,
+    /// Namespaces whose clones keep off the node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub avoided_by: Vec<String>,
+    /// When slowness was last seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_time: Option<Time>,
+    pub witnesses: Vec<Witness>,
+    pub omitted_witnesses: u64,
+}
+
+/// A job whose attempts show a node's pace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Witness {
+    pub namespace: String,
+    pub job: String,
+    pub tasks: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<String>,
+}
+
+/// Prints the nodes.
+///
+/// # Errors
+/// The operator cannot be asked; the message names the fix.
+pub async fn run(
+    args: NodesArgs,
+    connection: &Connection,
+    terminal: &Terminal,
+) -> anyhow::Result<ExitCode> {
+    let session = connection.open().await?;
+    let format = args.show.output;
+    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
+        let view: NodesView = leader::get(&session.client, connection, "/v1/nodes").await?;
+        let canvas = Canvas::new(terminal, format);
+        let text = output::in_format(&view, format, || render(&view, canvas, Timestamp::now()))?;
+        Ok((text, false))
+    })
+    .await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const COLUMNS: [Column; 6] = [
+    fixed("NODE"),
+    fixed("VERDICT"),
+    ranked("PACE", 4).number(),
+    ranked("SEEN", 1),
+    ranked("AVOIDED BY", 2),
+    ranked("WITNESSES", 3),
+];
+
+/// The nodes as text. Pure.
+#[must_use]
+pub fn render(view: &NodesView, canvas: Canvas, now: Timestamp) -> String {
+    if view.nodes.is_empty() {
+        return "The operator knows no pace of any node yet.\n".to_owned();
+    }
+    let rows: Vec<Vec<Cell>> = view.nodes.iter().map(|node| row(node, now)).collect();
+    table::render(&COLUMNS, &rows, canvas.table_width(), canvas.color)
+}
+
+fn row(node: &Node, now: Timestamp) -> Vec<Cell> {
+    let tint = match node.verdict.as_str() {
+        "Slow" => Tint::Red,
+        "Normal" => Tint::Green,
+        _ => Tint::Dim,
+    };
+    let seen = node.observed_time.as_ref();
+    let seen = seen.map(|seen| words::relative(now, seen.0));
+    vec![
+        node.name.clone().into(),
+        tinted(tint, node.verdict.clone()),
+        node.pace.clone().unwrap_or_else(|| "-".to_owned()).into(),
+        seen.unwrap_or_default().into(),
+        node.avoided_by.join(", ").into(),
+        witnesses(node).into(),
+    ]
+}
+
+fn witnesses(node: &Node) -> String {
+    let witnesses = node.witnesses.iter().map(|witness| {
+        let tasks = usize::try_from(witness.tasks).unwrap_or(usize::MAX);
+        let tasks = words::count(tasks, "task", "tasks");
+        format!("{}/{} ({tasks})", witness.namespace, witness.job)
+    });
+    let mut witnesses: Vec<String> = witnesses.collect();
+    if node.omitted_witnesses > 0 {
+        witnesses.push(format!("{} more", node.omitted_witnesses));
+    }
+    witnesses.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures::{canvas, golden_widths, now};
+
+    #[test]
+    fn slow_nodes_are_shown_with_their_witnesses() {
+        let view: NodesView = serde_json::from_value(json!({"nodes": [
+            {"name": "worker-2", "pace": "0.310", "verdict": "Slow", "avoidedBy": ["team-a"],
+             "observedTime": "2030-01-31T07:39:00Z", "omittedWitnesses": 0, "witnesses": [
+                {"namespace": "team-a", "job": "nightly", "tasks": 2, "pace": "0.310"},
+                {"namespace": "team-b", "job": "hourly-ingest", "tasks": 1, "pace": "0.520"}]},
+            {"name": "worker-1", "pace": "1.040", "verdict": "Normal", "witnesses": []},
+            {"name": "worker-5", "verdict": "Unknown", "witnesses": []},
+        ]}))
+        .unwrap();
+        golden_widths("nodes", |canvas| render(&view, canvas, now()));
+    }
+
+    #[test]
+    fn no_nodes_are_no_empty_table() {
+        let text = render(&NodesView::default(), canvas(80), now());
+        assert_eq!(text, "The operator knows no pace of any node yet.\n");
+    }
+}

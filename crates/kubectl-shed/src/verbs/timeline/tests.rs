@@ -1,0 +1,101 @@
+use serde_json::json;
+
+use super::*;
+use crate::fixtures::{big, golden, golden_widths, job, nightly, now};
+
+fn view() -> StatusView {
+    let (job, record) = nightly();
+    StatusView {
+        job,
+        record: Some(record),
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn attempts_are_drawn_as_wide_as_the_terminal() {
+    let view = view();
+    let chart = Chart::new(&view, now());
+    golden_widths("timeline", |canvas| {
+        text::render(&view, chart.as_ref(), canvas)
+    });
+}
+
+#[test]
+fn pictures_and_pages_need_no_other_file() {
+    let view = view();
+    let chart = Chart::new(&view, now());
+    let (svg, html) = (
+        svg::render(&view, chart.as_ref()),
+        html::render(&view, chart.as_ref()),
+    );
+    golden("timeline.svg", &svg);
+    golden("timeline.html", &html);
+    for text in [&svg, &html] {
+        let text = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+        for foreign in ["http:", "https:", "url(", "@import", "<script", "src="] {
+            assert!(!text.contains(foreign), "{foreign}");
+        }
+        assert!(text.contains("prefers-color-scheme:dark"));
+    }
+}
+
+#[test]
+fn names_are_escaped() {
+    let mut view = view();
+    view.job.name = "<b>&\"".to_owned();
+    let html = html::render(&view, None);
+    assert!(
+        html.contains("&lt;b&gt;&amp;&quot;") && !html.contains("<b>"),
+        "{html}"
+    );
+}
+
+#[test]
+fn the_present_and_the_deadline_stand_in_each_line() {
+    let view = view();
+    let chart = Chart::new(&view, now()).unwrap();
+    let text = text::render(&view, Some(&chart), crate::fixtures::canvas(80));
+    let first = text.lines().find(|line| line.starts_with("0.0")).unwrap();
+    assert!(first.contains('┊') && first.contains('┃'), "{first}");
+    let bars = text
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+    assert_eq!(bars.count(), chart.rows.len());
+}
+
+#[test]
+fn a_distant_deadline_leaves_room_for_the_bars() {
+    let mut view = view();
+    view.job.status.deadline = serde_json::from_value(json!("2031-01-31T08:00:00Z")).unwrap();
+    let chart = Chart::new(&view, now()).unwrap();
+    assert_eq!(chart.share(chart.deadline.unwrap()), None);
+    let text = text::render(&view, Some(&chart), crate::fixtures::canvas(80));
+    assert!(!text.contains('┃'), "{text}");
+}
+
+#[test]
+fn a_job_without_attempts_and_one_with_hundreds_are_drawn() {
+    let empty = StatusView {
+        job: job(3, json!({"phase": "Pending"})),
+        record: serde_json::from_value(json!({"time": "2030-01-31T07:39:00Z"})).ok(),
+        notes: Vec::new(),
+    };
+    let canvas = crate::fixtures::canvas(80);
+    let text = text::render(&empty, None, canvas);
+    assert!(text.ends_with("No attempt has started.\n"), "{text}");
+    let (job, record) = big(300);
+    let view = StatusView {
+        job,
+        record: Some(record),
+        notes: Vec::new(),
+    };
+    let chart = Chart::new(&view, now());
+    let text = text::render(&view, chart.as_ref(), canvas);
+    assert!(
+        text.contains("100 attempts are not shown: -o html shows all"),
+        "{text}"
+    );
+    let html = html::render(&view, chart.as_ref());
+    assert_eq!(html.matches("<li>").count(), 300);
+}

@@ -1,0 +1,179 @@
+//! The timeline as text: a line per attempt. Pure.
+
+use shed::api::AttemptState;
+
+use super::axis;
+use super::chart::{Chart, Row};
+use crate::output::Canvas;
+use crate::verbs::status::StatusView;
+use crate::words::{self, Tint};
+
+/// Lines of attempts; a page shows them all.
+const ROWS_MAX: usize = 200;
+/// Columns between two marks of the axis.
+const MARK_GAP: usize = 12;
+const NOW: char = '┊';
+const DEADLINE: char = '┃';
+
+/// The whole text.
+#[must_use]
+pub fn render(view: &StatusView, chart: Option<&Chart>, canvas: Canvas) -> String {
+    let title = format!(
+        "{} {}/{}: {}",
+        view.job.kind,
+        view.job.namespace,
+        view.job.name,
+        view.job.phase()
+    );
+    let mut text = words::wrap("", &title, canvas.width);
+    match chart {
+        Some(chart) => text.push_str(&bars(chart, canvas)),
+        None if view.record.is_some() => text.push_str("No attempt has started.\n"),
+        None => {}
+    }
+    for note in &view.notes {
+        text.push_str(&format!("\n{}", words::wrap("", note, canvas.width)));
+    }
+    text
+}
+
+fn bars(chart: &Chart, canvas: Canvas) -> String {
+    let labels = chart
+        .rows
+        .iter()
+        .map(|row| label(row).chars().count())
+        .max();
+    let margin = labels.unwrap_or(0) + 1;
+    // The last column shows how an attempt ended.
+    let plot = Plot {
+        chart,
+        columns: canvas.width - margin - 2,
+        margin,
+    };
+    let mut text = plot.axis();
+    for row in chart.rows.iter().take(ROWS_MAX) {
+        text.push_str(&plot.line(row, canvas.color));
+    }
+    if let Some(left) = chart.rows.len().checked_sub(ROWS_MAX + 1) {
+        let left = words::count(left + 1, "attempt is", "attempts are");
+        let note = format!("{left} not shown: -o html shows all");
+        text.push_str(&words::wrap("", &note, canvas.width));
+    }
+    text.push_str(&legend(chart, canvas.width));
+    text
+}
+
+fn label(row: &Row) -> String {
+    let kind = if row.is_clone { " c" } else { "" };
+    format!("{}{kind}", row.label)
+}
+
+struct Plot<'a> {
+    chart: &'a Chart,
+    columns: usize,
+    margin: usize,
+}
+
+impl Plot<'_> {
+    fn column(&self, time: i64) -> Option<usize> {
+        let share = self.chart.share(time)?;
+        Some((share * (self.columns - 1) as f64).round() as usize)
+    }
+
+    fn axis(&self) -> String {
+        let mut line = vec![' '; self.columns + 1];
+        let mut free = 0;
+        for (time, text) in axis::marks(self.chart, self.columns / MARK_GAP + 1) {
+            let at = self
+                .column(time)
+                .filter(|at| *at >= free && at + text.len() <= line.len());
+            let Some(at) = at else { continue };
+            for (offset, character) in text.chars().enumerate() {
+                line[at + offset] = character;
+            }
+            free = at + text.len() + 1;
+        }
+        let line: String = line.into_iter().collect();
+        format!("{}{}\n", " ".repeat(self.margin), line.trim_end())
+    }
+
+    fn line(&self, row: &Row, color: bool) -> String {
+        let mut cells: Vec<(char, Tint)> = vec![(' ', Tint::Plain); self.columns];
+        let (fill, end, tint) = look(row);
+        let column = |time| self.column(time).unwrap_or(self.columns - 1);
+        let (start, stop) = (column(row.start), column(row.end));
+        if let Some(expected) = row.expected {
+            cells[stop..=column(expected)].fill(('░', tint));
+        }
+        for (time, mark) in [(self.chart.now, NOW), (self.chart.deadline, DEADLINE)] {
+            if let Some(at) = time.and_then(|time| self.column(time)) {
+                cells[at] = (mark, Tint::Plain);
+            }
+        }
+        cells[start..=stop].fill((fill, tint));
+        if row.resumed_from.is_some() {
+            cells[start] = ('◆', tint);
+        }
+        if let Some(end) = end {
+            cells[stop] = (end, tint);
+        }
+        let bar = painted(&cells, color);
+        format!(
+            "{:<width$}{}\n",
+            label(row),
+            bar.trim_end(),
+            width = self.margin
+        )
+    }
+}
+
+/// Runs of the same color are painted together.
+fn painted(cells: &[(char, Tint)], color: bool) -> String {
+    let runs = cells.chunk_by(|(_, one), (_, other)| one == other);
+    let texts = runs.map(|run| {
+        let text: String = run.iter().map(|(character, _)| character).collect();
+        run[0].1.paint(color, &text)
+    });
+    texts.collect()
+}
+
+/// The filling of an attempt's bar, its last character, and its color.
+fn look(row: &Row) -> (char, Option<char>, Tint) {
+    let clone = if row.is_clone { '▓' } else { '█' };
+    match row.state {
+        AttemptState::Won => (clone, Some('✓'), Tint::Green),
+        AttemptState::Failed | AttemptState::Late => ('▒', Some('✗'), Tint::Red),
+        AttemptState::Stopped | AttemptState::Disrupted => ('▒', Some('×'), Tint::Dim),
+        AttemptState::Running | AttemptState::Pending if row.is_clone => {
+            (clone, None, Tint::Yellow)
+        }
+        AttemptState::Running | AttemptState::Pending => (clone, None, Tint::Plain),
+    }
+}
+
+fn legend(chart: &Chart, width: usize) -> String {
+    let has = |is: fn(&Row) -> bool| chart.rows.iter().any(is);
+    let deadline = chart
+        .deadline
+        .is_some_and(|deadline| chart.share(deadline).is_some());
+    let parts = [
+        (true, "█ runs"),
+        (has(|row| row.is_clone), "▓ clone (c)"),
+        (has(|row| row.expected.is_some()), "░ expected"),
+        (has(|row| row.resumed_from.is_some()), "◆ resumed"),
+        (has(|row| row.state == AttemptState::Won), "✓ won"),
+        (
+            has(|row| matches!(row.state, AttemptState::Stopped | AttemptState::Disrupted)),
+            "× stopped or lost",
+        ),
+        (
+            has(|row| matches!(row.state, AttemptState::Failed | AttemptState::Late)),
+            "✗ failed or late",
+        ),
+        (chart.now.is_some(), "┊ now"),
+        (deadline, "┃ deadline"),
+    ];
+    let parts = parts.into_iter().filter(|(is_used, _)| *is_used);
+    let parts: Vec<&str> = parts.map(|(_, text)| text).collect();
+    words::wrap("", &format!("{}; times in UTC", parts.join(", ")), width)
+}

@@ -1,0 +1,227 @@
+//! `top`: unfinished jobs by risk.
+
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Client;
+use serde::{Deserialize, Serialize};
+use shed::api::DEADLINE_AT_RISK;
+
+use crate::connection::{Connection, Session};
+use crate::leader::LeaderError;
+use crate::model::{JobView, RecordState};
+use crate::output::{self, Canvas, ShowArgs};
+use crate::terminal::Terminal;
+use crate::{jobs, leader};
+
+/// List unfinished jobs, those most likely to miss their deadline first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # The jobs of your namespace, again every 2 s
+  kubectl shed top --watch
+  # The jobs of all namespaces
+  kubectl shed top -A
+
+With -A it asks the leading operator, which takes the right to create pods/portforward and to get leases in shed's
+namespace. Without these rights it lists the DeadlineJobs that you may read.")]
+pub struct TopArgs {
+    /// Jobs of all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// Jobs by risk.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopView {
+    pub jobs: Vec<TopJob>,
+    /// Whether rows name their namespace.
+    #[serde(skip)]
+    pub has_namespaces: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One job, as the leader's listener serves it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TopJob {
+    pub namespace: String,
+    pub name: String,
+    pub kind: String,
+    pub phase: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pocd: Option<String>,
+    #[serde(rename = "calibratedPoCD", skip_serializing_if = "Option::is_none")]
+    pub calibrated_pocd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack_seconds: Option<f64>,
+    pub tasks: i64,
+    pub succeeded: i64,
+    pub active: i64,
+    pub clones: i64,
+    pub waiting: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+}
+
+/// Why a job is at risk.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Risk {
+    pub cause: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct JobsAnswer {
+    jobs: Vec<TopJob>,
+    /// The parameter of the next page.
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+impl From<JobView> for TopJob {
+    fn from(job: JobView) -> Self {
+        let risk = job.condition(DEADLINE_AT_RISK);
+        let risk = risk.map(|condition| Risk {
+            cause: condition.reason.clone(),
+            ..Risk::default()
+        });
+        let waiting = match job.record() {
+            RecordState::Present(record) => record.waiting.map_or(0, |waiting| waiting.tasks),
+            RecordState::Absent | RecordState::Unknown => 0,
+        };
+        Self {
+            phase: job.phase().to_owned(),
+            slack_seconds: job.slack().map(|slack| slack as f64),
+            deadline: job.status.deadline,
+            pocd: job.status.pocd,
+            calibrated_pocd: job.status.calibrated_pocd,
+            tasks: job.spec.completions.into(),
+            succeeded: job.status.succeeded.into(),
+            active: job.status.active.into(),
+            clones: job.status.clones.into(),
+            waiting: waiting.into(),
+            risk,
+            namespace: job.namespace,
+            name: job.name,
+            kind: job.kind.to_owned(),
+        }
+    }
+}
+
+impl TopJob {
+    fn pocd(&self) -> Option<f64> {
+        self.pocd.as_ref()?.parse().ok()
+    }
+}
+
+/// Unfinished jobs: the lowest PoCD first, then those without one, and of equals the earliest deadline first.
+fn by_risk(mut jobs: Vec<TopJob>) -> Vec<TopJob> {
+    jobs.retain(|job| !matches!(job.phase.as_str(), "Complete" | "Failed"));
+    jobs.sort_by(|a, b| {
+        let pocd = |job: &TopJob| job.pocd().unwrap_or(2.0);
+        let deadline = |job: &TopJob| job.deadline.as_ref().map_or(Timestamp::MAX, |time| time.0);
+        let order = pocd(a)
+            .total_cmp(&pocd(b))
+            .then(deadline(a).cmp(&deadline(b)));
+        order.then_with(|| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)))
+    });
+    jobs
+}
+
+/// Prints the jobs.
+///
+/// # Errors
+/// The jobs cannot be read; the message names the fix.
+pub async fn run(
+    args: TopArgs,
+    connection: &Connection,
+    terminal: &Terminal,
+) -> anyhow::Result<ExitCode> {
+    let session = connection.open().await?;
+    let format = args.show.output;
+    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
+        let view = match args.all_namespaces {
+            true => everywhere(&session, connection).await?,
+            false => TopView {
+                jobs: listed(&session.client, Some(&session.namespace)).await?,
+                ..TopView::default()
+            },
+        };
+        let canvas = Canvas::new(terminal, format);
+        let text = output::in_format(&view, format, || {
+            text::render(&view, canvas, Timestamp::now())
+        })?;
+        Ok((text, false))
+    })
+    .await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn listed(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<TopJob>> {
+    let jobs = jobs::list(client, namespace).await?;
+    Ok(by_risk(jobs.into_iter().map(TopJob::from).collect()))
+}
+
+async fn from_leader(client: &Client, connection: &Connection) -> Result<Vec<TopJob>, LeaderError> {
+    let mut jobs = Vec::new();
+    let mut path = "/v1/jobs".to_owned();
+    loop {
+        let page: JobsAnswer = leader::get(client, connection, &path).await?;
+        jobs.extend(page.jobs);
+        match page.next {
+            Some(next) => path = format!("/v1/jobs?continue={next}"),
+            None => return Ok(jobs),
+        }
+    }
+}
+
+/// From the leader; without the right to it, from the apiserver; without that right, the user's own namespace.
+async fn everywhere(session: &Session, connection: &Connection) -> anyhow::Result<TopView> {
+    let client = &session.client;
+    let error = match from_leader(client, connection).await {
+        Ok(answer) => {
+            let jobs = by_risk(answer);
+            return Ok(TopView {
+                jobs,
+                has_namespaces: true,
+                notes: Vec::new(),
+            });
+        }
+        Err(error) => error,
+    };
+    let mut notes = vec![format!(
+        "From the status of DeadlineJobs, not from the operator: {error}"
+    )];
+    let jobs = match listed(client, None).await {
+        Ok(jobs) => jobs,
+        Err(all) => {
+            let namespace = &session.namespace;
+            // The error about all namespaces tells more than the one about the last resort.
+            let jobs = listed(client, Some(namespace)).await.map_err(|_| all)?;
+            notes.push(format!(
+                "Only namespace {namespace}: you may not list deadlinejobs.shed.dev in all namespaces"
+            ));
+            jobs
+        }
+    };
+    Ok(TopView {
+        jobs,
+        has_namespaces: true,
+        notes,
+    })
+}

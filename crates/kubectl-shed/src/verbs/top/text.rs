@@ -1,0 +1,87 @@
+//! The jobs as text. Pure.
+
+use jiff::Timestamp;
+
+use super::{TopJob, TopView};
+use crate::output::Canvas;
+use crate::table::{self, Cell, Column, fixed, ranked, tinted};
+use crate::words::{self, Tint};
+
+const COLUMNS: [Column; 10] = [
+    ranked("NAMESPACE", 8),
+    fixed("NAME"),
+    ranked("KIND", 1),
+    ranked("PHASE", 4),
+    fixed("POCD").number(),
+    ranked("SLACK", 7).number(),
+    ranked("DEADLINE", 6).number(),
+    fixed("DONE").number(),
+    ranked("CLONES", 3).number(),
+    ranked("RISK", 5),
+];
+
+/// The table and the notes.
+#[must_use]
+pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
+    let skipped = usize::from(!view.has_namespaces);
+    let rows = view.jobs.iter().map(|job| row(job, now).split_off(skipped));
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let mut text = match rows.is_empty() {
+        true => "No unfinished jobs.\n".to_owned(),
+        false => table::render(
+            &COLUMNS[skipped..],
+            &rows,
+            canvas.table_width(),
+            canvas.color,
+        ),
+    };
+    for note in &view.notes {
+        text.push_str(&format!(
+            "\n{}",
+            words::wrap("", &format!("{note}."), canvas.width)
+        ));
+    }
+    text
+}
+
+fn row(job: &TopJob, now: Timestamp) -> Vec<Cell> {
+    let tint = Tint::of_pocd(job.pocd());
+    let deadline = job.deadline.as_ref();
+    let deadline = deadline.map(|time| words::relative(now, time.0));
+    // `as` saturates.
+    let slack = job.slack_seconds.map(|slack| slack as i64);
+    let slack_tint = if slack.is_some_and(|slack| slack < 0) {
+        Tint::Red
+    } else {
+        Tint::Plain
+    };
+    vec![
+        job.namespace.clone().into(),
+        job.name.clone().into(),
+        job.kind.clone().into(),
+        job.phase.clone().into(),
+        tinted(tint, job.pocd.clone().unwrap_or_else(|| "-".to_owned())),
+        tinted(slack_tint, slack.map_or("-".to_owned(), words::signed_span)),
+        deadline.unwrap_or_else(|| "-".to_owned()).into(),
+        format!("{}/{}", job.succeeded, job.tasks).into(),
+        job.clones.to_string().into(),
+        risk(job).into(),
+    ]
+}
+
+fn risk(job: &TopJob) -> String {
+    let Some(risk) = &job.risk else {
+        return match job.waiting {
+            0 => String::new(),
+            waiting => format!("{waiting} waiting"),
+        };
+    };
+    let task = risk.task.map(|task| format!(" task {task}"));
+    let node = risk.node.as_ref().map(|node| format!(" on {node}"));
+    format!(
+        "{}{}{}",
+        risk.cause,
+        task.unwrap_or_default(),
+        node.unwrap_or_default()
+    )
+}

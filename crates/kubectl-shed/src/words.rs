@@ -1,0 +1,244 @@
+//! Times, spans, shares and colors as text.
+
+use jiff::Timestamp;
+
+/// A span such as `45s`, `12m30s`, `3h05m` or `2d04h`; its sign is dropped.
+#[must_use]
+pub fn span(seconds: i64) -> String {
+    let seconds = seconds.unsigned_abs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{minutes}m{:02}s", seconds % 60),
+        3600..86_400 => format!("{hours}h{:02}m", minutes % 60),
+        _ => format!("{days}d{:02}h", hours % 24),
+    }
+}
+
+/// A span with a minus before it if it is negative.
+#[must_use]
+pub fn signed_span(seconds: i64) -> String {
+    let sign = if seconds < 0 { "-" } else { "" };
+    format!("{sign}{}", span(seconds))
+}
+
+/// `in 5m00s` or `5m00s ago`.
+#[must_use]
+pub fn relative(now: Timestamp, time: Timestamp) -> String {
+    let seconds = time.as_second() - now.as_second();
+    match seconds {
+        0.. => format!("in {}", span(seconds)),
+        _ => format!("{} ago", span(seconds)),
+    }
+}
+
+/// Date and time in UTC.
+#[must_use]
+pub fn instant(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+/// The time in UTC, with its date if that is another day than now.
+#[must_use]
+pub fn clock(now: Timestamp, time: Timestamp) -> String {
+    let is_today = now.as_second().div_euclid(86_400) == time.as_second().div_euclid(86_400);
+    let format = if is_today {
+        "%H:%M:%SZ"
+    } else {
+        "%m-%d %H:%MZ"
+    };
+    time.strftime(format).to_string()
+}
+
+/// A share as whole percent. Only a share of 1 is 100 %.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = (share * 100.0).round().clamp(0.0, 100.0);
+    let percent = if share < 1.0 {
+        percent.min(99.0)
+    } else {
+        percent
+    };
+    format!("{percent:.0} %")
+}
+
+/// Progress per time, in a unit that gives a number of at least about 1.
+#[must_use]
+pub fn pace(progress: f64, seconds: i64) -> Option<String> {
+    if seconds <= 0 || progress <= 0.0 {
+        return None;
+    }
+    let per_minute = progress * 100.0 * 60.0 / seconds as f64;
+    Some(match per_minute {
+        10.0.. => format!("{per_minute:.0} %/min"),
+        0.95.. => format!("{per_minute:.1} %/min"),
+        _ => format!("{:.1} %/h", per_minute * 60.0),
+    })
+}
+
+/// A count with its noun.
+#[must_use]
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {many}"),
+    }
+}
+
+/// A color of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tint {
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+}
+
+impl Tint {
+    /// Text in this color, if colors are on.
+    #[must_use]
+    pub fn paint(self, color: bool, text: &str) -> String {
+        let code = match self {
+            Self::Plain => return text.to_owned(),
+            _ if !color || text.trim().is_empty() => return text.to_owned(),
+            Self::Bold => 1,
+            Self::Dim => 2,
+            Self::Red => 31,
+            Self::Green => 32,
+            Self::Yellow => 33,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// The color of a probability of completion in time.
+    #[must_use]
+    pub fn of_pocd(pocd: Option<f64>) -> Self {
+        match pocd {
+            Some(pocd) if pocd < 0.5 => Self::Red,
+            Some(pocd) if pocd < 0.9 => Self::Yellow,
+            Some(_) => Self::Green,
+            None => Self::Plain,
+        }
+    }
+}
+
+/// Text without control characters, which could change what the terminal shows.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect()
+}
+
+/// Text cut to columns; an ellipsis stands for the rest.
+#[must_use]
+pub fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    if columns == 0 {
+        kept
+    } else {
+        format!("{kept}…")
+    }
+}
+
+/// Paragraph with lines of at most this width. The first begins with `first`, the others are indented as deep.
+#[must_use]
+pub fn wrap(first: &str, text: &str, width: usize) -> String {
+    let indent = first.chars().count();
+    let room = width.saturating_sub(indent).max(10);
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in printable(text).split_whitespace() {
+        let mut word = word;
+        loop {
+            let (used, length) = (line.chars().count(), word.chars().count());
+            let gap = usize::from(used > 0);
+            if used + gap + length <= room {
+                if gap == 1 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+                break;
+            }
+            if used > 0 {
+                lines.push(std::mem::take(&mut line));
+                continue;
+            }
+            // A word that is longer than a line is broken.
+            let at = word
+                .char_indices()
+                .nth(room)
+                .map_or(word.len(), |(at, _)| at);
+            lines.push(word[..at].to_owned());
+            word = &word[at..];
+        }
+    }
+    lines.push(line);
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let before = match number {
+            0 => first.to_owned(),
+            _ => " ".repeat(indent),
+        };
+        text.push_str(format!("{before}{line}").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        let spans = [0, 59, 60, 750, 3599, 3600, 11_100, 86_400, 187_200];
+        let texts = spans.map(span);
+        assert_eq!(
+            texts.join(" "),
+            "0s 59s 1m00s 12m30s 59m59s 1h00m 3h05m 1d00h 2d04h"
+        );
+        assert_eq!(signed_span(-90), "-1m30s");
+    }
+
+    #[test]
+    fn a_share_below_one_is_never_a_hundred_percent() {
+        assert_eq!(
+            [0.0, 0.424, 0.999, 1.0].map(percent),
+            ["0 %", "42 %", "99 %", "100 %"]
+        );
+    }
+
+    #[test]
+    fn a_pace_has_a_unit_that_shows_digits() {
+        assert_eq!(pace(0.5, 60).unwrap(), "50 %/min");
+        assert_eq!(pace(0.05, 120).unwrap(), "2.5 %/min");
+        assert_eq!(pace(0.05, 3600).unwrap(), "5.0 %/h");
+        assert_eq!((pace(0.0, 60), pace(0.5, 0)), (None, None));
+    }
+
+    #[test]
+    fn lines_are_wrapped_and_long_words_broken() {
+        let text = wrap("a: ", "one two three abcdefghijklmnopqrst", 13);
+        assert_eq!(text, "a: one two\n   three\n   abcdefghij\n   klmnopqrst\n");
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(wrap("", "a\u{1b}[31mb", 80), "a [31mb\n");
+    }
+
+    #[test]
+    fn colors_are_added_only_if_they_are_on() {
+        assert_eq!(Tint::Red.paint(true, "x"), "\x1b[31mx\x1b[0m");
+        assert_eq!(Tint::Red.paint(false, "x"), "x");
+        assert_eq!(Tint::of_pocd(Some(0.2)), Tint::Red);
+    }
+}
