@@ -38,6 +38,7 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
 	.ci/example-policy
+	scripts/fetch-traces-test
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
 	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
@@ -47,7 +48,7 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
-lint: ## Format, clippy, words, links, purity of the core, licenses, generated files
+lint: ## Format, clippy, words, links, purity of the core, licenses and sources of dependencies, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples clients | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
@@ -63,6 +64,9 @@ lint: ## Format, clippy, words, links, purity of the core, licenses, generated f
 	.ci/layers
 	.ci/campaign-mutants --check
 	.ci/licenses --check
+	.ci/deny
+	.ci/workflows
+	scripts/release version
 	docs/research/figures.py --check
 	.ci/docs --check
 	e2e/generate.sh --check
@@ -98,6 +102,7 @@ tools: # Kubernetes and the other programs that the tests start; no containers a
 	e2e/cluster/cluster tool kwok
 	e2e/cluster/cluster tool vale
 	e2e/cluster/cluster tool promtool
+	.ci/deny build
 	e2e/upstream-jobs.sh build
 builds: # Everything that cargo compiles for the tests, and, where containers can run, the operator's image.
 	cargo clippy --locked --quiet --workspace --all-targets
@@ -139,8 +144,8 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify otel scale clone-cost polls prometheus
-verify: scale otel prometheus ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, slow commands of the docs (an hour)
+.PHONY: verify otel scale clone-cost polls prometheus airflow
+verify: scale otel prometheus airflow ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, slow commands of the docs (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
@@ -151,6 +156,8 @@ verify: scale otel prometheus ## The operator at scale, slow webhooks, overload,
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
+airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, with a cluster of fake nodes (5 min; the first time it installs Airflow)
+	e2e/airflow.sh
 MONITORING ?=
 prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs/develop" writes docs/develop/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
 	e2e/monitoring.sh $(MONITORING)
@@ -204,3 +211,20 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	e2e/image.sh
+.PHONY: release-dry-run release-version release-image release-chart release-sbom release-notes release-checksums advisories
+release-dry-run: release-version release-image release-chart release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 10 min)
+	scripts/release table
+release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
+	scripts/release version $(TAG)
+release-image: ## Build the image twice from HEAD, and compare the archives byte by byte
+	scripts/release image
+release-chart: ## Package the chart twice from HEAD, and compare the packages
+	scripts/release chart
+release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
+	scripts/release sbom
+release-notes: ## Take the version's section of CHANGELOG.md
+	scripts/release notes
+release-checksums: ## Write the SHA-256 of the files
+	scripts/release checksums
+advisories: ## Compare the dependencies with RustSec's database of vulnerabilities (downloads it)
+	.ci/deny advisories

@@ -293,6 +293,24 @@ pub struct JobReport {
     /// What lowers the job's PoCD most; absent if the pass did not look at the job, or if the PoCD is near 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
+    /// Expected ends of the attempts of cloned tasks, of the task that `risk` names, and of stragglers: at most
+    /// [`ENDS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<ExpectedEnd>,
+}
+
+/// A report has the expected ends of at most this number of attempts.
+pub const ENDS_MAX: usize = 16;
+
+/// When an attempt is expected to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedEnd {
+    /// The task.
+    pub task: TaskIndex,
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// When.
+    pub at: Instant,
 }
 
 impl JobReport {

@@ -18,7 +18,7 @@ Every flag of `shed-sim run` takes a list with commas, and --seed ranges such as
 matter to a policy are ignored. docs/research/bound.md says what the bound is and why it holds.
 
 Example:
-    shed-lab bound --preset A --load 0.8,1.5 --seed 0..20 --draws 1,6,60";
+    shed-lab bound --preset pareto --load 0.8,1.5 --seed 0..20 --draws 1,6,60";
 
 #[derive(Debug, Args)]
 pub(super) struct BoundArgs {
