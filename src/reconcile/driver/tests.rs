@@ -14,6 +14,7 @@ mod isolation;
 mod measures;
 mod nodes;
 mod range;
+mod record;
 mod refusals;
 mod renamed;
 mod secrets;
