@@ -2,11 +2,14 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::connection::Connection;
 use crate::terminal::{self, Terminal};
-use crate::verbs::{explain, nodes, status, timeline, top};
+use crate::verbs::{
+    adopt, check, clone_stops, completion, explain, nodes, release, report, status, suggest,
+    timeline, top, version, whatif,
+};
 
 /// Ask shed about jobs with deadlines.
 #[derive(Debug, Parser)]
@@ -31,6 +34,16 @@ enum Command {
     Timeline(timeline::TimelineArgs),
     Top(top::TopArgs),
     Nodes(nodes::NodesArgs),
+    Check(check::CheckArgs),
+    Whatif(whatif::WhatifArgs),
+    Suggest(suggest::SuggestArgs),
+    Adopt(adopt::AdoptArgs),
+    StopClones(clone_stops::StopArgs),
+    ResumeClones(clone_stops::ResumeArgs),
+    Release(release::ReleaseArgs),
+    Report(report::ReportArgs),
+    Version(version::VersionArgs),
+    Completion(completion::CompletionArgs),
 }
 
 /// Runs the verb. Errors go to standard error; a reader that goes away ends the program quietly.
@@ -59,6 +72,16 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Timeline(args) => timeline::run(args, &connection, &terminal).await,
         Command::Top(args) => top::run(args, &connection, &terminal).await,
         Command::Nodes(args) => nodes::run(args, &connection, &terminal).await,
+        Command::Check(args) => check::run(&args, &terminal),
+        Command::Whatif(args) => whatif::run(args, &connection, &terminal).await,
+        Command::Suggest(args) => suggest::run(args, &connection, &terminal).await,
+        Command::Adopt(args) => adopt::run(args, &connection, &terminal).await,
+        Command::StopClones(args) => clone_stops::stop(args, &connection, &terminal).await,
+        Command::ResumeClones(args) => clone_stops::resume(args, &connection, &terminal).await,
+        Command::Release(args) => release::run(args, &connection, &terminal).await,
+        Command::Report(args) => report::run(args, &connection, &terminal).await,
+        Command::Version(args) => version::run(args, &connection, &terminal).await,
+        Command::Completion(args) => completion::run(&args, Args::command(), &terminal),
     }
 }
 

@@ -4,10 +4,12 @@
 mod access;
 mod cli;
 mod connection;
+mod documents;
 #[cfg(test)]
 mod fixtures;
 mod jobs;
 mod leader;
+mod lease;
 mod model;
 mod output;
 mod record;

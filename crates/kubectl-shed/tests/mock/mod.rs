@@ -18,6 +18,8 @@ pub struct Asked {
     /// Without the query.
     pub path: String,
     pub query: String,
+    /// Null unless it is JSON.
+    pub body: Value,
 }
 
 /// A listener of the leader: from a path to a status and a body.
@@ -26,6 +28,7 @@ pub type Listener = dyn Fn(&str) -> (u16, Value);
 /// Its answer.
 pub enum Answer {
     Json(u16, Value),
+    Text(&'static str),
     /// Forwards the port; the listener answers by this function of the path.
     Forward(Box<Listener>),
     /// Forwards the port, on which nothing listens.
@@ -153,23 +156,33 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<V
     let mut words = head.split_whitespace();
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    // A port-forward reads the request itself.
+    let is_upgrade = head.to_ascii_lowercase().contains("upgrade: websocket");
+    let body = match is_upgrade {
+        true => Value::Null,
+        false => take_request(&mut stream, &head),
+    };
     let asked = Asked {
         method: method.to_owned(),
         path: path.to_owned(),
         query: query.to_owned(),
+        body,
     };
     log.lock().unwrap().push(asked.clone());
-    match answer(&asked) {
-        Answer::Json(code, body) => {
-            take_request(&mut stream, &head);
-            drop(write(&mut stream, code, &body));
-        }
+    let answer = answer(&asked);
+    if is_upgrade && matches!(answer, Answer::Json(..)) {
+        take_request(&mut stream, &head);
+    }
+    match answer {
+        Answer::Json(code, body) => drop(write(&mut stream, code, &body.to_string())),
+        Answer::Text(body) => drop(write(&mut stream, 200, body)),
         Answer::Forward(listener) => forward(stream, Some(&*listener)),
         Answer::ForwardRefused => forward(stream, None),
     }
 }
 
-fn take_request(stream: &mut TcpStream, head: &str) {
+/// Reads a request to its end, and returns its body.
+fn take_request(stream: &mut TcpStream, head: &str) -> Value {
     let end = head.find("\r\n\r\n").unwrap() + 4;
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -178,10 +191,10 @@ fn take_request(stream: &mut TcpStream, head: &str) {
     });
     let mut request = vec![0; end + length.unwrap_or(0)];
     stream.read_exact(&mut request).unwrap();
+    serde_json::from_slice(&request[end..]).unwrap_or_default()
 }
 
-fn write(to: &mut impl Write, code: u16, body: &Value) -> std::io::Result<()> {
-    let body = body.to_string();
+fn write(to: &mut impl Write, code: u16, body: &str) -> std::io::Result<()> {
     write!(
         to,
         "HTTP/1.1 {code} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -225,7 +238,7 @@ fn forward(stream: TcpStream, listener: Option<&Listener>) {
     }
     let (code, body) = listener(request.split_whitespace().nth(1).unwrap());
     let mut response = vec![0];
-    write(&mut response, code, &body).unwrap();
+    write(&mut response, code, &body.to_string()).unwrap();
     drop(socket.send(Message::binary(response)));
     while socket.read().is_ok() {}
 }

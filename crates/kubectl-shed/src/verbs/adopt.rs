@@ -1,0 +1,145 @@
+//! `kubectl shed adopt`: the lines that let shed run a Job or the Jobs of a CronJob.
+
+pub mod lines;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use kube::Api;
+use serde_json::Value;
+
+use super::check;
+use crate::access::Access;
+use crate::connection::{Connection, Session};
+use crate::documents::{self, Document};
+use crate::terminal::{self, Terminal};
+use lines::{Adoption, Settings};
+
+const EXAMPLES: &str = "\
+Examples:
+  # The lines to add to the Jobs of a manifest
+  kubectl shed adopt nightly.yaml --deadline 5h
+
+  # The whole CronJob of the cluster with the lines
+  kubectl shed adopt cronjob/nightly --deadline 5h --idempotency Safe -o yaml > nightly.yaml
+
+It only prints. Nothing is changed in the cluster.";
+
+/// Print the lines that let shed run a Job, or the Jobs of a CronJob
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct AdoptArgs {
+    /// File with Jobs or CronJobs, `-` for standard input, or `job/NAME` or `cronjob/NAME` in the cluster.
+    #[arg(value_name = "FILE|JOB")]
+    what: String,
+    #[command(flatten)]
+    settings: Settings,
+    /// Print the whole manifests instead of the lines.
+    #[arg(short, long, value_name = "FORMAT", value_parser = ["yaml", "json"])]
+    output: Option<String>,
+}
+
+/// Prints the lines or the manifests. What shed would refuse goes to standard error.
+///
+/// # Errors
+/// What cannot be read.
+pub async fn run(
+    args: AdoptArgs,
+    connection: &Connection,
+    terminal: &Terminal,
+) -> anyhow::Result<ExitCode> {
+    let documents = read(&args.what, connection).await?;
+    let adoptions: Vec<Adoption> = documents
+        .iter()
+        .filter_map(|document| lines::adopt(document, &args.settings, jiff::Timestamp::now()))
+        .collect();
+    if adoptions.is_empty() {
+        bail!("{}: no Job or CronJob in it", args.what);
+    }
+    let mut code = ExitCode::SUCCESS;
+    let mut printed = Vec::new();
+    for adoption in &adoptions {
+        for note in &adoption.notes {
+            terminal::warn(&format!("{}: {note}", adoption.title));
+        }
+        match adoption.refusals.as_slice() {
+            [] => printed.push(adoption.text(args.output.as_deref())?),
+            refusals => {
+                code = ExitCode::FAILURE;
+                for refusal in refusals {
+                    terminal::warn(&format!(
+                        "error: {} cannot be adopted: {refusal}",
+                        adoption.title
+                    ));
+                }
+            }
+        }
+    }
+    let separator = if args.output.as_deref() == Some("json") {
+        ""
+    } else {
+        "---\n"
+    };
+    terminal.print(&printed.join(separator))?;
+    Ok(code)
+}
+
+async fn read(what: &str, connection: &Connection) -> anyhow::Result<Vec<Document>> {
+    let is_file = what == "-" || std::path::Path::new(what).is_file();
+    if is_file {
+        return documents::parse(&check::content(what)?).with_context(|| what.to_owned());
+    }
+    let (kind, name) = match what.split_once('/') {
+        Some((kind, name)) if !name.is_empty() => (kind, name),
+        None if !what.contains('.') => ("job", what),
+        _ => bail!("{what} is neither a file nor job/NAME or cronjob/NAME"),
+    };
+    let session = connection.open().await?;
+    let object = match kind {
+        "job" | "jobs" | "job.batch" | "jobs.batch" => {
+            live::<Job>(&session, "jobs.batch", name, "Job").await?
+        }
+        "cronjob" | "cronjobs" | "cj" | "cronjob.batch" | "cronjobs.batch" => {
+            live::<CronJob>(&session, "cronjobs.batch", name, "CronJob").await?
+        }
+        _ => bail!("{what}: `{kind}` cannot be adopted: use job/NAME or cronjob/NAME"),
+    };
+    Ok(vec![Document { number: 1, object }])
+}
+
+/// An object of the cluster.
+async fn live<K>(
+    session: &Session,
+    resource: &'static str,
+    name: &str,
+    kind: &str,
+) -> anyhow::Result<Value>
+where
+    K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + serde::Serialize,
+{
+    let access = Access {
+        verb: "get",
+        resource,
+        namespace: Some(&session.namespace),
+    };
+    let api: Api<K> = Api::namespaced(session.client.clone(), &session.namespace);
+    let found = api
+        .get_opt(name)
+        .await
+        .map_err(|error| access.explain(error))?;
+    let Some(found) = found else {
+        bail!(
+            "no {kind} {name} in namespace {}, and no such file: check the name and -n",
+            session.namespace
+        );
+    };
+    let mut object = serde_json::to_value(found)?;
+    object["apiVersion"] = "batch/v1".into();
+    object["kind"] = kind.into();
+    Ok(object)
+}

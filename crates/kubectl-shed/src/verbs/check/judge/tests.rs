@@ -1,0 +1,247 @@
+use super::*;
+use crate::documents;
+
+const TASK: &str =
+    "template: {spec: {restartPolicy: Never, containers: [{name: task, image: task}]}}";
+
+fn judge() -> Judge {
+    Judge::new("2030-01-31T08:00:00Z".parse().unwrap())
+}
+
+fn verdict_by(judge: &Judge, text: &str) -> Verdict {
+    let documents = documents::parse(text).unwrap();
+    let mut verdicts = judge.judge(&documents);
+    assert_eq!(verdicts.len(), 1);
+    verdicts.remove(0)
+}
+
+fn verdict(text: &str) -> Verdict {
+    verdict_by(&judge(), text)
+}
+
+fn deadline_job(change: &str) -> String {
+    format!(
+        "apiVersion: shed.dev/v1alpha1\nkind: DeadlineJob\nmetadata: {{name: nightly}}\nspec:\n  completions: 4\n  \
+         idempotency: Safe\n  {TASK}\n  {change}\n"
+    )
+}
+
+fn job(metadata: &str, change: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: nightly, {metadata}}}\nspec:\n  {TASK}\n  {change}\n"
+    )
+}
+
+const MANAGED: &str = "managedBy: shed.dev/deadline-controller";
+
+#[test]
+fn a_valid_job_has_its_forecast() {
+    let text = deadline_job("deadline: {within: 60s}\n  expectedTaskDuration: {p50: 100s}");
+    let found = verdict(&text);
+    assert_eq!(found.errors, [""; 0]);
+    assert_eq!(
+        found.notes,
+        [
+            "4 tasks, 4 at a time; deadline 1m after its creation (2030-01-31T08:01:00Z if created now)"
+        ]
+    );
+    let warning = &found.warnings[0];
+    assert!(
+        warning.starts_with("spec.deadline is not feasible: with 4 slots PoCD is 0.0"),
+        "{warning}"
+    );
+    assert!(
+        warning.contains("the earliest deadline that reaches 0.9 is 2030-01-31T08:0"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn fewer_slots_take_longer_and_an_infeasible_deadline_may_be_an_error() {
+    let text = deadline_job("deadline: {within: 400s}\n  expectedTaskDuration: {p50: 100s}");
+    let with = |slots, requires_feasible| {
+        let judge = Judge {
+            slots: Some(slots),
+            requires_feasible,
+            ..judge()
+        };
+        verdict_by(&judge, &text)
+    };
+    assert!(with(4, true).is_valid(), "{:?}", with(4, true));
+    assert!(with(4, true).notes[1].starts_with("with 4 slots PoCD is 0.9"));
+    assert!(with(1, false).is_valid());
+    assert!(
+        with(1, false).warnings[0].contains("with 1 slots PoCD is 0."),
+        "{:?}",
+        with(1, false)
+    );
+    assert!(!with(1, true).is_valid());
+}
+
+#[test]
+fn without_a_duration_there_is_no_forecast_and_the_field_is_named() {
+    let text = deadline_job("deadline: {within: 1h}");
+    let found = verdict(&text);
+    assert!(found.is_valid());
+    assert!(
+        found.notes[1].contains("add it, e.g. {p50: 10m, p90: 15m}"),
+        "{:?}",
+        found.notes
+    );
+    let strict = Judge {
+        requires_feasible: true,
+        ..judge()
+    };
+    assert!(!verdict_by(&strict, &text).is_valid());
+}
+
+#[test]
+fn faults_of_schema_rules_and_shed_itself_are_found() {
+    for (change, words) in [
+        (
+            "deadline: {within: soon}",
+            "spec.deadline.within: invalid value `soon`",
+        ),
+        (
+            "deadlin: {within: 1h}",
+            "spec.deadlin: unknown field: did you mean deadline?",
+        ),
+        (
+            "deadline: {within: 1h}\n  parallelism: 0",
+            "spec.parallelism: 0 is too small: use at least 1",
+        ),
+        (
+            "deadline: {within: 1h}\n  onMiss: Die",
+            "spec.onMiss: unknown value `Die`: use one of Fail, Continue",
+        ),
+        (
+            "deadline: {within: 1h}\n  parallelism: 9",
+            "spec.parallelism must not be above spec.completions",
+        ),
+        ("onMiss: Fail", "spec.deadline: Required value"),
+        ("deadline: {within: 1h}\n  indexes: 7-9", "spec.indexes: "),
+    ] {
+        let found = verdict(&deadline_job(change));
+        let is_said = found.errors.iter().any(|error| error.contains(words));
+        assert!(is_said, "{change}: {:?}", found.errors);
+    }
+    let nameless =
+        deadline_job("deadline: {within: 1h}").replace("{name: nightly}", "{labels: {a: 1}}");
+    assert_eq!(
+        verdict(&nameless).errors,
+        [
+            "metadata.name: Required value: add it",
+            "metadata.labels.a: `1` is not a string: put it in quotes"
+        ]
+    );
+}
+
+#[test]
+fn a_deadline_that_is_over_is_said_to_be_over() {
+    let found = verdict(&deadline_job("deadline: {at: 2029-01-01T00:00:00Z}"));
+    assert!(
+        found.notes[0].ends_with("deadline 2029-01-01T00:00:00Z, which is over"),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
+fn a_job_is_judged_by_its_annotations_and_its_manager() {
+    let annotations = "annotations: {shed.dev/deadline: 1h}";
+    let good = verdict(&job(annotations, MANAGED));
+    assert_eq!((good.errors.len(), good.warnings.len()), (0, 0), "{good:?}");
+    assert!(
+        good.notes[0].starts_with("1 task, 1 at a time; deadline 1h after"),
+        "{:?}",
+        good.notes
+    );
+    for (metadata, change, words) in [
+        (
+            "annotations: {shed.dev/deadline: soon}",
+            MANAGED,
+            "annotation shed.dev/deadline: invalid",
+        ),
+        (
+            "annotations: {shed.dev/deadlin: 1h}",
+            MANAGED,
+            "annotation shed.dev/deadlin: is unknown",
+        ),
+        (annotations, "completions: many", "spec.completions"),
+    ] {
+        let found = verdict(&job(metadata, change));
+        let is_said = found.errors.iter().any(|error| error.contains(words));
+        assert!(is_said, "{metadata} {change}: {found:?}");
+    }
+    for (metadata, change, words) in [
+        (annotations, "completions: 2", "spec.managedBy is absent"),
+        (
+            "labels: {}",
+            MANAGED,
+            "without a deadline: add shed.dev/deadline",
+        ),
+        (
+            annotations,
+            "managedBy: example.com/other",
+            "shed ignores this Job, because `example.com/other`",
+        ),
+        (
+            annotations,
+            "managedBy: shed.dev/deadline-controller\n  novel: 1",
+            "spec.novel: ",
+        ),
+    ] {
+        let found = verdict(&job(metadata, change));
+        assert!(found.is_valid(), "{found:?}");
+        let is_said = found.warnings.iter().any(|warning| warning.contains(words));
+        assert!(is_said, "{metadata} {change}: {found:?}");
+    }
+}
+
+#[test]
+fn a_gang_cannot_be_run() {
+    let change =
+        format!("{MANAGED}\n  scheduling: {{schedulingPolicy: {{gang: {{minCount: 2}}}}}}");
+    let found = verdict(&job("annotations: {shed.dev/deadline: 1h}", &change));
+    assert!(
+        found.errors[0].starts_with("spec.scheduling.schedulingPolicy.gang: "),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_cron_job_has_its_lines_in_the_template_of_its_jobs() {
+    let cron = |own: &str, jobs: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: nightly{own}}}\nspec:\n  schedule: '0 1 * * *'\n  \
+             jobTemplate:\n    metadata: {{{jobs}}}\n    spec: {{{MANAGED}, {TASK}}}\n"
+        )
+    };
+    let good = verdict(&cron("", "annotations: {shed.dev/deadline: 5h}"));
+    assert!(good.is_valid() && good.warnings.is_empty(), "{good:?}");
+    let misplaced = verdict(&cron(", annotations: {shed.dev/deadline: 5h}", ""));
+    assert!(
+        misplaced.errors[0].contains("move it to spec.jobTemplate.metadata.annotations"),
+        "{misplaced:?}"
+    );
+    let wrong = verdict(&cron("", "annotations: {shed.dev/deadline: soon}"));
+    assert!(
+        wrong.errors[0].starts_with("spec.jobTemplate.metadata: annotation shed.dev/deadline"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn other_kinds_are_named_and_not_judged() {
+    let found = verdict("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}");
+    assert!(found.is_foreign && found.is_valid());
+    assert_eq!(
+        found.text("x.yaml"),
+        "x.yaml: ConfigMap c: not checked, because shed does not run this kind\n"
+    );
+    let old = verdict("{apiVersion: shed.dev/v1, kind: DeadlineJob, metadata: {name: j}}");
+    assert_eq!(
+        old.text("x.yaml"),
+        "x.yaml: DeadlineJob j: invalid\n  error: apiVersion: `shed.dev/v1` has no DeadlineJob: use shed.dev/v1alpha1\n"
+    );
+}
