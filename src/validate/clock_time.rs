@@ -22,7 +22,7 @@ pub struct ClockTime {
     zone_name: String,
 }
 
-/// Why a time of day is none.
+/// The fault of a time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockFault {
     /// The time is not HH:MM from 00:00 to 23:59.
