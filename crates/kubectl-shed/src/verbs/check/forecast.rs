@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shed::api::Ledger;
 use shed::clock;
 use shed::context::feasibility::Told;
 use shed::validate::ValidatedJob;
@@ -99,7 +100,11 @@ pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
 
 /// The deadline if the first planning pass follows the creation at once.
 fn deadline(job: &ValidatedJob) -> Option<Instant> {
-    job.deadline_after(Some(job.created))
+    let ledger = Ledger {
+        first_pass: Some(job.created),
+        ..Ledger::default()
+    };
+    job.deadline_by(&ledger)
 }
 
 /// A node with that many slots.
