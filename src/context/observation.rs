@@ -1,7 +1,12 @@
 //! How a pass builds a job from this process's data.
 
-use crate::context::Context;
+use shed_core::time::Instant;
+
+use crate::cluster::pod::JobPods;
+use crate::context::{Context, Memo};
 use crate::job::claims::{self, Claims};
+use crate::job::facts::Traces;
+use crate::job::troubled_nodes::TroubledNodes;
 use crate::job::view::{JobView, Sighting};
 use crate::job::{reach, termination_proof};
 
@@ -9,28 +14,75 @@ impl Context {
     /// Adds to a job the observations of its attempts, and records them.
     #[must_use]
     pub fn see(&self, read: JobView, mut sighting: Sighting) -> JobView {
-        let (job, stores) = (&read.job, &self.stores);
         let seen = std::mem::take(&mut sighting.pods);
-        let (pods, claims) = match &job.adopted {
+        let (pods, claims) = self.sorted(&read, seen);
+        let noted = self.memos.look(&read.job.uid, |memo| {
+            sighting.note(&mut memo.traces, &pods, &read.ledger, read.ticks);
+            Noted::of(memo)
+        });
+        let facts_as_of = sighting.facts_as_of;
+        self.with(
+            (pods, claims),
+            noted,
+            JobView {
+                facts_as_of,
+                ..read
+            },
+        )
+    }
+
+    /// Adds to a job the observations of its attempts, and records nothing.
+    #[must_use]
+    pub fn glance(&self, read: JobView, pods: JobPods) -> JobView {
+        let sorted = self.sorted(&read, pods);
+        let noted = self.memos.peek(&read.job.uid, Noted::of);
+        self.with(sorted, noted.unwrap_or_default(), read)
+    }
+
+    fn sorted(&self, read: &JobView, seen: JobPods) -> (JobPods, Claims) {
+        let (job, stores) = (&read.job, &self.stores);
+        match &job.adopted {
             Some(adopted) => claims::sort(adopted, seen, &stores.unlabelled_pods_of(&job.owner())),
             None => (seen, Claims::default()),
-        };
-        let (traces, troubled, until) = self.memos.look(&job.uid, |memo| {
-            sighting.note(&mut memo.traces, &pods, &read.ledger, read.ticks);
-            let until = memo.backoff.as_ref().map(|backoff| backoff.until);
-            (memo.traces.clone(), memo.troubled.clone(), until)
-        });
+        }
+    }
+
+    fn with(&self, (pods, claims): (JobPods, Claims), noted: Noted, read: JobView) -> JobView {
+        let (job, stores) = (&read.job, &self.stores);
+        let Noted {
+            traces,
+            troubled,
+            until,
+        } = noted;
         JobView {
             reports: self.progress.reports_of(&job.uid),
             proven_gone: termination_proof::proven(&read.ledger, stores),
             out_of_reach: reach::out_of_reach(&pods, stores, read.now),
             launch_not_before: until.map(|until| self.clock.at(until)),
-            facts_as_of: sighting.facts_as_of,
             pods,
             claims,
             traces,
             troubled,
             ..read
+        }
+    }
+}
+
+/// What a job's memo has about its attempts.
+#[derive(Default)]
+struct Noted {
+    traces: Traces,
+    troubled: TroubledNodes,
+    /// The end of a back-off, by the process's own clock.
+    until: Option<Instant>,
+}
+
+impl Noted {
+    fn of(memo: &Memo) -> Self {
+        Self {
+            traces: memo.traces.clone(),
+            troubled: memo.troubled.clone(),
+            until: memo.backoff.as_ref().map(|backoff| backoff.until),
         }
     }
 }

@@ -10,8 +10,8 @@ use shed_core::ids::JobKey;
 use shed_core::plan::JobReport;
 use shed_core::risk::{Risk, RiskCause};
 
-use super::Refusal;
 use super::query::{Query, decoded};
+use super::{Refusal, record};
 use crate::api::{DeadlineJob, DeadlineJobStatus, JobRecord, Pocd};
 use crate::clock;
 use crate::cluster::identity::{Owner, OwnerKind};
@@ -250,7 +250,7 @@ pub(super) fn one(context: &Context, wanted: &Wanted) -> Result<JobDetail, Refus
     let job = newest(context, &wanted.find(context)?);
     Ok(JobDetail {
         summary: summary(context, &job),
-        record: job.status.as_ref().and_then(|status| status.record.clone()),
+        record: record::of(context, &job),
     })
 }
 

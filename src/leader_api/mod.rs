@@ -22,9 +22,11 @@ use crate::lease::role::Standing;
 use crate::planner_copies::PlannerCopy;
 
 mod explanation;
+mod history;
 mod jobs;
 mod nodes;
 mod query;
+mod record;
 mod what_if;
 
 use query::Query;
@@ -44,7 +46,7 @@ const LISTS_AT_ONCE: usize = 2;
 const COPY_WAIT: Duration = Duration::from_secs(15);
 
 const PATHS: &str = "/v1/jobs, /v1/jobs/<NAMESPACE>/<NAME>, /v1/explain/<NAMESPACE>/<NAME>, \
-                     /v1/whatif/<NAMESPACE>/<NAME>, /v1/nodes";
+                     /v1/whatif/<NAMESPACE>/<NAME>, /v1/nodes, /v1/history/<NAMESPACE>";
 
 /// The state of the present term of leadership, while there is one.
 #[derive(Default)]
@@ -231,6 +233,11 @@ impl LeaderApi {
             ["v1", "explain", namespace, name] => {
                 let wanted = jobs::Wanted::of(namespace, name, query)?;
                 self.list(move || explanation::of(&context, &wanted)).await
+            }
+            ["v1", "history", namespace] => {
+                let (namespace, class) = history::wanted(namespace, query)?;
+                let list = move || Ok(history::list(&context, &namespace, class.as_deref()));
+                self.list(list).await
             }
             ["v1", "nodes"] => {
                 query.none_left(&[])?;

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use serde_json::{Value, json};
 use shed_core::policy::Policy;
 use shed_core::snapshot::AttemptKind;
-use shed_core::time::Span;
+use shed_core::time::{Instant, Span};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
+use crate::completion_history::Completion;
 use crate::reconcile::mock::{Apiserver, Process};
 use crate::{clock, fixtures, planner};
 
@@ -211,6 +212,9 @@ async fn one_job_and_its_last_plan_are_told() {
     let leader = three().await;
     let job = leader.get("/v1/jobs/team/tight").await;
     assert_eq!(job["name"], "tight");
+    let attempts = job["record"]["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), RUNNING as usize, "{job}");
+    assert_eq!(attempts[0]["node"], "node-0", "{job}");
     let same = leader.get("/v1/jobs/team/t%69ght?kind=DeadlineJob").await;
     assert_eq!(same["deadline"], job["deadline"]);
     let explained = leader.get("/v1/explain/team/tight").await;
@@ -364,6 +368,8 @@ async fn bad_questions_are_refused_with_the_parameter_and_the_fix() {
         ("/v1/jobs?continue=xyz", 400, "continue=xyz"),
         ("/v1/jobs?continue=%zz", 400, "percent-encoding"),
         ("/v1/nodes?limit=2", 400, "this path has none"),
+        ("/v1/history", 404, "no such path"),
+        ("/v1/history/team?clas=a", 400, "this path has class"),
     ] {
         let (found, body) = leader.ask(path).await;
         let error = body["error"].as_str().unwrap_or_default();
@@ -429,6 +435,35 @@ async fn a_replica_that_does_not_lead_names_the_leader() {
     );
 }
 
+/// Jobs of two classes have completed.
+fn complete(leader: &Leader) {
+    let history = leader.process.context.shared.stores.completions();
+    for (at, class) in [
+        (1, "team/nightly"),
+        (2, "team/nightly"),
+        (3, "other/nightly"),
+    ] {
+        let completion = Completion {
+            at: Instant(at * 1_000_000),
+            took: Span::from_seconds(at * 60),
+        };
+        history.see(&at.to_string(), class, completion);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn completion_times_are_those_of_one_namespace() {
+    let leader = three().await;
+    complete(&leader);
+    let nightly = json!({"classes": [{"class": "nightly", "runs": 2, "p50Seconds": 60, "p90Seconds": 120,
+        "p95Seconds": 120, "p99Seconds": 120, "maxSeconds": 120}]});
+    assert_eq!(leader.get("/v1/history/team").await, nightly);
+    assert_eq!(leader.get("/v1/history/team?class=nightly").await, nightly);
+    for path in ["/v1/history/team?class=hourly", "/v1/history/none"] {
+        assert_eq!(leader.get(path).await, json!({"classes": []}));
+    }
+}
+
 /// The fields of a JSON value, each with those around it.
 fn fields(value: &Value, within: &str, found: &mut BTreeSet<String>) {
     match value {
@@ -452,11 +487,13 @@ async fn the_reference_shows_each_field() {
         .map(|block| serde_json::from_str(block.split("```").next().unwrap()).unwrap())
         .collect();
     let leader = three().await;
+    complete(&leader);
     let paths = [
         "/v1/jobs?limit=1",
         "/v1/explain/team/tight",
         "/v1/nodes",
         "/v1/whatif/team/tight?slots=2",
+        "/v1/history/team",
         "/v1/none",
     ];
     assert_eq!(shown.len(), paths.len());
