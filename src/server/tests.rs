@@ -110,9 +110,10 @@ async fn a_replica_that_cannot_tell_the_time_says_so_and_is_ready() {
     served.clock.learn_for_tests(Span::from_seconds(300));
     assert_eq!(answer().await.1, "ok: waiting, other leads\n");
     assert!(page().contains("shed_clock_uncertainty_seconds 0.5"));
-    let known = page().contains("shed_clock_offset_seconds 300")
-        || page().contains("shed_clock_offset_seconds 299.9");
-    assert!(known, "{}", page());
+    let page = page();
+    let known = page.contains("shed_clock_offset_seconds 300")
+        || page.contains("shed_clock_offset_seconds 299.9");
+    assert!(known, "{page}");
     served.clock.disturb_for_tests(Span::from_seconds(900));
     assert!(
         answer().await.1.contains("within 60"),

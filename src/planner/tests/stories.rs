@@ -31,7 +31,7 @@ const HEAD: &str = "\
 
 A job's events and conditions report what happened, what shed does, and what you can do.
 This page shows the status and the events of three jobs, in the layout of `kubectl describe deadlinejob <name>`.
-Each has four tasks of about four minutes and a deadline of ten minutes. The specification and the ledger are left out.
+Each has four tasks of about four minutes and a deadline of ten minutes. The specification, the ledger and the [record](job-record.md) are left out.
 Times are those since the job was submitted.
 
 ";

@@ -62,7 +62,8 @@ impl Story {
         );
         let mut status = serde_json::to_value(&job.status).expect("a status");
         if let Some(fields) = status.as_object_mut() {
-            fields.retain(|field, _| !["ledger", "observedGeneration"].contains(&&**field));
+            fields
+                .retain(|field, _| !["ledger", "observedGeneration", "record"].contains(&&**field));
             let conditions = fields.get_mut("conditions").and_then(Value::as_array_mut);
             for condition in conditions.into_iter().flatten() {
                 if let Some(fields) = condition.as_object_mut() {

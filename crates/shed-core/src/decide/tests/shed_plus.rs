@@ -110,16 +110,23 @@ fn expected_ends_are_those_of_stragglers_and_clones_and_bounded() {
         matches!(shown[..], [(3, 0, end)] if end > at(190.0)),
         "{shown:?}"
     );
+    let regular = |node| attempt(0).on(node).progress(0.4, 29.0);
     let clone = attempt(1).on(1).progress(0.2, 29.0);
-    let cloned = straggling().task(0, [attempt(0).on(0).progress(0.4, 29.0), clone]);
+    let cloned = job("a")
+        .deadline_in(160.0)
+        .task(0, [regular(0), clone])
+        .task(1, [regular(1)])
+        .task(2, [regular(2)])
+        .task(3, [attempt(0).on(3).progress(0.1, 29.0)]);
     let shown = ends(cloned);
     let ids: Vec<_> = shown
         .iter()
         .map(|(task, number, _)| (*task, *number))
         .collect();
     assert_eq!(ids, [(0, 0), (0, 1), (3, 0)]);
+    let usual = |job: JobBuilder, task| job.task(task, [regular(task as usize % 3)]);
     let slow = |job: JobBuilder, task| job.task(task, [attempt(0).on(3).progress(0.1, 29.0)]);
-    let many = (4..100).fold(straggling(), slow);
+    let many = (84..104).fold((4..84).fold(straggling().tasks(104), usual), slow);
     assert_eq!(ends(many).len(), crate::plan::ENDS_MAX);
 }
 
