@@ -12,7 +12,7 @@
 ARG BUILDER_IMAGE=docker.io/library/rust:1.95-bookworm
 
 FROM ${BUILDER_IMAGE} AS build
-# More features of the operator, such as otel (docs/tracing.md).
+# More features of the operator, such as otel (docs/how-to/trace-the-operator.md).
 ARG FEATURES=
 WORKDIR /src
 COPY . .

@@ -13,15 +13,18 @@ help: # Groups are lines that start with ##@.
 
 ##@ Try it
 
-.PHONY: demo demo-quality
-demo: ## Meet a deadline on a local cluster: cluster, operator, a word count (REPEAT=10 repeats it)
-	REPEAT=$(REPEAT) cargo run --locked --quiet --package shed-e2e --bin demo
+PICTURE ?= target/demo/timeline.svg
+.PHONY: demo demo-cron demo-quality
+demo: ## Meet a deadline on a local cluster: cluster, operator, a word count (REPEAT=10 repeats it; PICTURE=FILE.svg)
+	REPEAT=$(REPEAT) SHED_DEMO_PICTURE=$(PICTURE) e2e/demo.sh
+demo-cron: ## The same for a CronJob that is due at a time of day, with a straggler
+	SHED_DEMO_PICTURE=$(PICTURE) e2e/demo.sh cron
 QUALITY ?=
 demo-quality: ## Run 200 tasks of a trace under three policies, on the cluster and in the simulator (30 min; needs SHED_TRACES)
 	cargo run --locked --quiet --package shed-e2e --bin demo_quality -- $(QUALITY)
 
 .PHONY: up down
-up: ## Start the local cluster (SHED_KUBERNETES=1.37.2: another minor; docs/kubernetes.md)
+up: ## Start the local cluster (SHED_KUBERNETES=1.37.2: another minor; docs/reference/kubernetes.md)
 	e2e/cluster/cluster up
 down: ## Stop the local cluster and delete everything of it
 	e2e/cluster/cluster down
@@ -35,25 +38,35 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo test --locked --workspace --exclude shed-e2e
 	cargo test --locked --package shed-papers --test vectors -- --nocapture
 	.ci/example-policy
+	scripts/fetch-traces-test
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
+	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
+	e2e/docs-commands-test.py
+	e2e/docs-site-test.py
+	e2e/docs-commands.py offline
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
-lint: ## Format, clippy, words, links, purity of the core, licenses, generated files
+lint: ## Format, clippy, words, links, purity of the core, licenses and sources of dependencies, generated files
 	cargo fmt --all --check
-	test -z "$$(gofmt -l e2e examples | tee /dev/stderr)"
+	test -z "$$(gofmt -l e2e examples clients | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
 	go -C e2e/health vet .
+	go -C clients/go vet ./...
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
 	.ci/docs-links
+	e2e/docs-commands.py --check
 	e2e/readme-picture.py --check
 	.ci/purity
 	.ci/layers
 	.ci/campaign-mutants --check
 	.ci/licenses --check
+	.ci/deny
+	.ci/workflows
+	scripts/release version
 	docs/research/figures.py --check
 	.ci/docs --check
 	e2e/generate.sh --check
@@ -89,6 +102,7 @@ tools: # Kubernetes and the other programs that the tests start; no containers a
 	e2e/cluster/cluster tool kwok
 	e2e/cluster/cluster tool vale
 	e2e/cluster/cluster tool promtool
+	.ci/deny build
 	e2e/upstream-jobs.sh build
 builds: # Everything that cargo compiles for the tests, and, where containers can run, the operator's image.
 	cargo clippy --locked --quiet --workspace --all-targets
@@ -109,7 +123,7 @@ test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job (CONTROL
 .PHONY: frozen model
 frozen: ## Compare digests of simulated runs with crates/shed-sim/tests/frozen (2 min; SHED_FROZEN=write updates them)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test frozen -- --include-ignored
-model: ## Model-check the controller's step exhaustively (30 min; docs/model.md)
+model: ## Model-check the controller's step exhaustively (30 min; docs/develop/model.md)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
 	  --include-ignored --nocapture --test-threads 1
 
@@ -130,16 +144,22 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify otel scale clone-cost polls prometheus
-verify: scale otel prometheus ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus (an hour)
+.PHONY: verify otel scale clone-cost polls prometheus airflow
+verify: scale otel prometheus airflow ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, slow commands of the docs (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
+	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
+	e2e/docs-commands.py verify
+	@echo 'Commands of the pages that no test runs:'
+	@e2e/docs-commands.py --list
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
+airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, with a cluster of fake nodes (5 min; the first time it installs Airflow)
+	e2e/airflow.sh
 MONITORING ?=
-prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs" writes docs/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
+prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs/develop" writes docs/develop/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
 	e2e/monitoring.sh $(MONITORING)
 scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs (SCALE="--scenario job --live 500" changes it)
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
@@ -167,17 +187,17 @@ bench-planner: ## What a planning pass of the operator costs, part by part, agai
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
 	  --ignored --nocapture what_a_pass_costs
 BENCH_SCALE ?=
-bench-scale: ## Compare shed with the built-in Job controller: docs/bench-scale.md (an hour; continues after a stop; BENCH_SCALE="--size 1000x10 --repeat 1")
+bench-scale: ## Compare shed with the built-in Job controller: docs/develop/bench-scale.md (an hour; continues after a stop; BENCH_SCALE="--size 1000x10 --repeat 1")
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
-	e2e/bench-scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(BENCH_SCALE)
+	e2e/bench-scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs/develop $(BENCH_SCALE)
 BENCH_LATENCY ?=
-bench-latency: ## How long shed takes to delete losers, clone stragglers and begin jobs, over the load: docs/bench-latency.md (30 min; continues after a stop; BENCH_LATENCY="--rate 1,2")
+bench-latency: ## How long shed takes to delete losers, clone stragglers and begin jobs, over the load: docs/develop/bench-latency.md (30 min; continues after a stop; BENCH_LATENCY="--rate 1,2")
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
-	e2e/bench-latency.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(BENCH_LATENCY)
+	e2e/bench-latency.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs/develop $(BENCH_LATENCY)
 LARGE ?=
-bench-large: ## Many nodes and tasks under lost nodes, killed leaders and a bad connection, with every invariant checked: docs/bench-large.md (LARGE="--nodes 1000 --jobs 200 --tasks 100")
+bench-large: ## Many nodes and tasks under lost nodes, killed leaders and a bad connection, with every invariant checked: docs/develop/bench-large.md (LARGE="--nodes 1000 --jobs 200 --tasks 100")
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
-	e2e/bench-large.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs $(LARGE)
+	e2e/bench-large.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs/develop $(LARGE)
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
@@ -191,3 +211,20 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	e2e/image.sh
+.PHONY: release-dry-run release-version release-image release-chart release-sbom release-notes release-checksums advisories
+release-dry-run: release-version release-image release-chart release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 10 min)
+	scripts/release table
+release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
+	scripts/release version $(TAG)
+release-image: ## Build the image twice from HEAD, and compare the archives byte by byte
+	scripts/release image
+release-chart: ## Package the chart twice from HEAD, and compare the packages
+	scripts/release chart
+release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
+	scripts/release sbom
+release-notes: ## Take the version's section of CHANGELOG.md
+	scripts/release notes
+release-checksums: ## Write the SHA-256 of the files
+	scripts/release checksums
+advisories: ## Compare the dependencies with RustSec's database of vulnerabilities (downloads it)
+	.ci/deny advisories

@@ -171,10 +171,21 @@ refused 'spec.idempotency: Required value' "$deadline" "$completions" "$template
 refused 'spec.idempotency: Unsupported value: "Maybe"' "$deadline" "$completions" 'idempotency: Maybe' "$template"
 refused 'spec.deadline: Required value' "$completions" "$safe" "$template"
 refused 'spec.template: Required value' "$deadline" "$completions" "$safe"
-refused 'exactly one of within (e.g. 10m) and at' 'deadline: {within: 10m, at: "2030-01-31T08:00:00Z"}' "$completions" "$safe" "$template"
-refused 'exactly one of within (e.g. 10m) and at' 'deadline: {}' "$completions" "$safe" "$template"
+refused 'exactly one of within (e.g. 10m), at' 'deadline: {within: 10m, at: "2030-01-31T08:00:00Z"}' "$completions" "$safe" "$template"
+refused 'exactly one of within (e.g. 10m), at' 'deadline: {}' "$completions" "$safe" "$template"
 refused 'must be longer than 0s' 'deadline: {within: 0s}' "$completions" "$safe" "$template"
 refused 'spec.deadline.within' 'deadline: {within: soon}' "$completions" "$safe" "$template"
+refused 'exactly one of within (e.g. 10m), at' 'deadline: {within: 10m, history: {quantile: p95}}' "$completions" "$safe" "$template"
+refused 'spec.deadline.clock.time must be HH:MM from 00:00 to 23:59' 'deadline: {clock: {time: "25:00", timeZone: Etc/UTC}}' \
+    "$completions" "$safe" "$template"
+refused 'spec.deadline.clock.time must be HH:MM from 00:00 to 23:59' 'deadline: {clock: {time: "6:00", timeZone: Etc/UTC}}' \
+    "$completions" "$safe" "$template"
+refused 'spec.deadline.clock.timeZone: Required value' 'deadline: {clock: {time: "06:00"}}' "$completions" "$safe" "$template"
+refused 'spec.deadline.history.quantile: Unsupported value' 'deadline: {history: {quantile: p80}}' "$completions" "$safe" "$template"
+refused 'spec.deadline.history.factor must be a decimal number above 0' 'deadline: {history: {quantile: p95, factor: "0"}}' \
+    "$completions" "$safe" "$template"
+refused 'spec.deadline.clockStart: Start needs spec.deadline.within' \
+    'deadline: {history: {quantile: p95}, clockStart: Start}' "$completions" "$safe" "$template"
 refused 'spec.deadline.at' 'deadline: {at: tomorrow}' "$completions" "$safe" "$template"
 refused 'spec.speculation.maxClonesPerTask' "${good[@]}" 'speculation: {maxClonesPerTask: 21}'
 refused 'spec.speculation.mode: Unsupported value' "${good[@]}" 'speculation: {mode: Always}'

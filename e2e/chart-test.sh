@@ -2,7 +2,7 @@
 # Tests the chart: without a cluster, or against one.
 #
 #   e2e/chart-test.sh             lint, rendering, schema
-#   e2e/chart-test.sh --write     the same, and writes docs/chart-refusals.md
+#   e2e/chart-test.sh --write     the same, and writes docs/reference/chart-refusals.md
 #   e2e/chart-test.sh --cluster   against the cluster of KUBECONFIG, where the
 #                                 chart is installed: rights, admission policy,
 #                                 the CRD's messages, examples, manifests of the pages
@@ -152,13 +152,13 @@ offline() {
     # The page that lists these lines.
     # A point ends it, because $(…) drops the last newline.
     if ! page=$(printf %s "$refusals" | e2e/chart-docs.py refusals "$chart" "$chart"/ci/bad/*.yaml && echo .); then
-        bad "docs/chart-refusals.md: some value of $chart/ci/bad was not refused as expected"
+        bad "docs/reference/chart-refusals.md: some value of $chart/ci/bad was not refused as expected"
     else
-        if [ "${1-}" = --write ]; then printf %s "${page%.}" >docs/chart-refusals.md; fi
-        if out=$(diff -u docs/chart-refusals.md <(printf %s "${page%.}")); then
+        if [ "${1-}" = --write ]; then printf %s "${page%.}" >docs/reference/chart-refusals.md; fi
+        if out=$(diff -u docs/reference/chart-refusals.md <(printf %s "${page%.}")); then
             ok
         else
-            bad "docs/chart-refusals.md: run e2e/chart-test.sh --write and commit the result" "$(head -n 30 <<<"$out")"
+            bad "docs/reference/chart-refusals.md: run e2e/chart-test.sh --write and commit the result" "$(head -n 30 <<<"$out")"
         fi
     fi
 
@@ -185,7 +185,7 @@ offline() {
     # Each alert has a runbook and a line in the list, and a value may leave it out.
     out=$(sed -n 's/^ *- alert: //p' "$chart/files/alerts.yaml" | sort)
     if [ "$(wc -l <<<"$out")" -le 12 ]; then ok; else bad "more than 12 alerts" "$out"; fi
-    for file in docs/runbooks docs/alerts.md "$chart/values.schema.json"; do
+    for file in docs/runbooks docs/reference/alerts.md "$chart/values.schema.json"; do
         expected=$(case $file in
             */runbooks) basename -s .md -a docs/runbooks/*.md ;;
             *.md) sed -nE 's/^\| \[(Shed[A-Za-z]+)\].*/\1/p' "$file" ;;

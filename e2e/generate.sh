@@ -7,7 +7,8 @@
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
 #   charts/shed/files/dashboards/            from e2e/dashboards
-#   docs/metrics.md                          from the metrics that the operator registers
+#   docs/reference/metrics.md                   from the metrics that the operator registers
+#   docs/reference/deadlinejob.schema.json   from the CRD; clients/generate.sh writes the models in clients/
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
@@ -94,7 +95,10 @@ put "$work/README.md" charts/shed/README.md
 for file in "$work"/dashboards/*; do
     put "$file" "charts/shed/files/dashboards/${file##*/}"
 done
-put "$work/metrics.md" docs/metrics.md
+put "$work/metrics.md" docs/reference/metrics.md
+e2e/json-schema.py "$work/crd.yaml" >"$work/schema.json"
+put "$work/schema.json" docs/reference/deadlinejob.schema.json
+clients/generate.sh --check "$work/crd.yaml" || drift=1
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2

@@ -14,7 +14,8 @@
 #
 # Nothing is done when neither the sources nor the toolchain changed.
 #
-# Environment: SHED_IMAGE_NAME (localhost/shed), CARGO (cargo).
+# Environment: SHED_IMAGE_NAME (localhost/shed), CARGO (cargo), SHED_BINARY (a
+# static program to put into the image; without it cargo builds one).
 set -euo pipefail
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -39,7 +40,7 @@ out=$cache/images/${name##*/}-$tag.tar
 
 say() { echo "image: $*" >&2; }
 
-command -v "$cargo" >/dev/null 2>&1 || {
+[ -n "${SHED_BINARY-}" ] || command -v "$cargo" >/dev/null 2>&1 || {
     say "cargo is missing: install the Rust toolchain that Cargo.toml names (rust-version)"
     exit 1
 }
@@ -56,9 +57,13 @@ fi
 # What the image is made of. The toolchain counts too: another compiler, other bytes.
 cd "$root"
 inputs() {
-    find Cargo.toml Cargo.lock src crates Dockerfile e2e/image.sh e2e/build-image.sh \
-        -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
-    "$cargo" --version
+    if [ -n "${SHED_BINARY-}" ]; then
+        sha256sum "$SHED_BINARY" Dockerfile e2e/image.sh e2e/build-image.sh
+    else
+        find Cargo.toml Cargo.lock src crates Dockerfile e2e/image.sh e2e/build-image.sh \
+            -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+        "$cargo" --version
+    fi
     echo "$name:$tag"
 }
 digest=$(inputs | sha256sum | cut -d' ' -f1)
@@ -69,22 +74,27 @@ if [ -f "$out" ] && [ "$(cat "$out.source" 2>/dev/null)" = "$digest" ]; then
     exit 0
 fi
 
-target=$(rustc -vV | sed -n 's/^host: //p')
-say "compiling for $target (some 4 minutes the first time, then seconds)"
-# One target folder for all checkouts: the dependencies are compiled once. It is
-# apart from target/, whose flags differ.
-export CARGO_TARGET_DIR=$cache/target-static
-# Cargo goes by paths relative to the workspace and by times of modification: in
-# another checkout whose files are older than the last build it would take the
-# first checkout's program for up to date.
-if [ "$(cat "$CARGO_TARGET_DIR/.checkout" 2>/dev/null)" != "$root" ]; then
-    "$cargo" clean --quiet --locked --workspace --release --target "$target" >&2
-    mkdir -p "$CARGO_TARGET_DIR"
-    echo "$root" >"$CARGO_TARGET_DIR/.checkout"
-fi
-RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" \
-    "$cargo" build --release --locked --bin shed --target "$target" >&2
-binary=$CARGO_TARGET_DIR/$target/release/shed
+# Sets $binary.
+compile() {
+    target=$(rustc -vV | sed -n 's/^host: //p')
+    say "compiling for $target (some 4 minutes the first time, then seconds)"
+    # One target folder for all checkouts: the dependencies are compiled once. It is
+    # apart from target/, whose flags differ.
+    export CARGO_TARGET_DIR=$cache/target-static
+    # Cargo goes by paths relative to the workspace and by times of modification: in
+    # another checkout whose files are older than the last build it would take the
+    # first checkout's program for up to date.
+    if [ "$(cat "$CARGO_TARGET_DIR/.checkout" 2>/dev/null)" != "$root" ]; then
+        "$cargo" clean --quiet --locked --workspace --release --target "$target" >&2
+        mkdir -p "$CARGO_TARGET_DIR"
+        echo "$root" >"$CARGO_TARGET_DIR/.checkout"
+    fi
+    RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" \
+        "$cargo" build --release --locked --bin shed --target "$target" >&2
+    binary=$CARGO_TARGET_DIR/$target/release/shed
+}
+binary=${SHED_BINARY-}
+[ -n "$binary" ] || compile
 
 # In an empty root a dynamic binary ends with "no such file or directory",
 # which does not show the cause.

@@ -165,6 +165,10 @@ else
     run_tests --skip recording:: --skip rights::
     say "replaying what the operator recorded of them"
     run_tests recording:: --nocapture
+    if [ -z "$operator_pid" ]; then
+        say "running the commands of README, tutorials and how-to pages"
+        e2e/docs-commands.py cluster
+    fi
     if [ -z "$operator_pid" ] && [ "$own" = yes ]; then
         say "holding the operator's rights against what it did"
         run_tests rights:: --nocapture

@@ -1,5 +1,8 @@
 //! The arguments of `shed operator`.
 
+use std::net::SocketAddr;
+use std::str::FromStr;
+
 use k8s_openapi::api::core::v1::SecurityContext;
 
 use crate::adopt::AdoptJobs;
@@ -87,6 +90,15 @@ pub struct OperatorArgs {
     /// Address of /healthz and /readyz for the kubelet's probes. Absent: only --http-address serves them.
     #[arg(long, env = "SHED_PROBE_ADDRESS", value_name = "ADDRESS")]
     pub probe_address: Option<std::net::SocketAddr>,
+    /// Loopback address on which the leader answers questions about jobs, nodes and plans, or off. It has no
+    /// authentication: kubectl shed reaches it by a port-forward to the leader's pod.
+    #[arg(
+        long,
+        env = "SHED_ASK_ADDRESS",
+        default_value = "127.0.0.1:9444",
+        value_name = "ADDRESS"
+    )]
+    pub ask_address: AskAddress,
     /// Serve --http-address over TLS, and /metrics only to clients with a bearer token whose user may get the non-resource
     /// URL /metrics. The probes of --probe-address stay plain.
     #[arg(long, env = "SHED_METRICS_SECURE")]
@@ -112,4 +124,57 @@ pub struct OperatorArgs {
     /// Write logs as JSON, one object per line.
     #[arg(long, env = "SHED_LOG_JSON")]
     pub log_json: bool,
+}
+
+/// Where the leader answers (`--ask-address`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskAddress {
+    /// Nowhere.
+    Off,
+    /// On this loopback address.
+    At(SocketAddr),
+}
+
+impl FromStr for AskAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        let address: Option<SocketAddr> = text.parse().ok();
+        let address = address.filter(|address| address.ip().is_loopback());
+        address.map(Self::At).ok_or_else(|| {
+            "--ask-address must be a loopback address with a port, such as 127.0.0.1:9444, or off, because whoever \
+             reaches it reads the jobs of all namespaces"
+                .to_owned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leader_answers_on_loopback_only() {
+        let read = |text: &str| text.parse::<AskAddress>();
+        assert_eq!(read("off"), Ok(AskAddress::Off));
+        for text in ["127.0.0.1:9444", "127.8.0.1:1", "[::1]:9444"] {
+            assert_eq!(read(text), Ok(AskAddress::At(text.parse().unwrap())));
+        }
+        for text in [
+            "0.0.0.0:9444",
+            "10.0.0.7:9444",
+            "[::]:9444",
+            "[::ffff:127.0.0.1]:9444",
+            "localhost:9444",
+            "127.0.0.1",
+            "9444",
+            "",
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("--ask-address must be a loopback"), "{text}");
+        }
+    }
 }

@@ -11,14 +11,15 @@
 use shed_core::plan::{Launch, Move};
 use shed_core::snapshot::{AttemptKind, Idempotency, Resume, ResumePoint};
 
-use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger, SEGMENTS_MAX, TaskEntry};
+use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger, RECORD_MAX, SEGMENTS_MAX, TaskEntry};
 use crate::size::{self, OBJECT_MAX};
 use crate::validate::ValidatedJob;
 
 /// All conditions with their messages at their longest.
 pub const CONDITIONS: usize = 20 * 1024;
-/// Conditions, counts and times of the status, and the ledger's table of kills.
-const STATUS: usize = CONDITIONS + 6 * 1024;
+/// Conditions, counts, times and the job's record (`"record":` and a comma) of the status, and the ledger's table of
+/// kills.
+const STATUS: usize = CONDITIONS + 6 * 1024 + RECORD_MAX + 10;
 /// A segment of a divided task, and its index among the done or failed ones. No segment is both won
 /// and dropped.
 const PART: usize = 150;

@@ -22,6 +22,7 @@ use shed_core::time::Instant;
 use crate::api::{DeadlineJob, LEDGER_FORM};
 use crate::attempt_pod::AgentSettings;
 use crate::clock::Clock;
+use crate::cluster::pod::PodFacts;
 use crate::cluster::{Stores, job_version, version};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::context::creation::Creations;
@@ -39,6 +40,7 @@ use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::observed_clones::ObservedClones;
 use crate::plan_slices::Board;
+use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::watchdog::Watch;
 
@@ -52,6 +54,8 @@ pub struct Context {
     pub clock: Arc<Clock>,
     /// Slices of the plan.
     pub board: Board,
+    /// Readers that wait for a copy of the planner's state.
+    pub copies: CopyRequests,
     /// Notes the polls under way.
     pub watch: Watch,
     /// Prometheus metrics.
@@ -173,6 +177,11 @@ impl Memos {
         std::mem::take(&mut self.lock().touched)
     }
 
+    /// Reads a job's memo, if there is one.
+    pub fn peek<T>(&self, job: &str, read: impl FnOnce(&Memo) -> T) -> Option<T> {
+        self.lock().jobs.get(job).map(read)
+    }
+
     /// Forgets a job, as a crash of the process would.
     pub fn forget(&self, job: &str) {
         let mut memos = self.lock();
@@ -202,6 +211,18 @@ impl Memos {
         let is_owed =
             |memo: &Memo| memo.quarantine.is_unwritten() || !memo.reconcile.unanswered.is_empty();
         memos.jobs.get(job).is_some_and(is_owed)
+    }
+
+    /// Whether each of these pods was let go by a write that the watch has not shown yet.
+    #[must_use]
+    pub fn has_released(&self, job: &str, pods: &[Arc<PodFacts>], ticks: Instant) -> bool {
+        let memos = self.lock();
+        let Some(memo) = memos.jobs.get(job) else {
+            return pods.is_empty();
+        };
+        let released = &memo.reconcile.done_writes.releases;
+        let is_done = |pod: &Arc<PodFacts>| pod.terminal && released.has(&pod.uid, ticks);
+        pods.iter().all(is_done)
     }
 
     /// Forgets a job that has nothing to do, unless an own write is newer than the watch.

@@ -219,5 +219,6 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         attempt_slot_seconds: None,
         feasibility: None,
         risk: None,
+        ends: vec![],
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The modules from the lowest to the highest. A module imports none that stands behind it.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     (
         "basics",
         &[
@@ -26,7 +26,13 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ("specification", &["validate", "pod_names", "adopt"]),
     (
         "cluster state",
-        &["conditions", "deadline_totals", "cluster", "polling"],
+        &[
+            "conditions",
+            "deadline_totals",
+            "completion_history",
+            "cluster",
+            "polling",
+        ],
     ),
     ("job view", &["bounds", "job", "attempt_pod"]),
     (
@@ -43,10 +49,17 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ),
     (
         "what planner and reconciler share",
-        &["args", "plan_slices", "context", "recording"],
+        &[
+            "args",
+            "plan_slices",
+            "planner_copies",
+            "context",
+            "recording",
+        ],
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
+    ("answers to people", &["leader_api"]),
     (
         "process",
         &["restore_check", "operator", "span_export", "cli"],

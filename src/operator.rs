@@ -30,12 +30,14 @@ use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
+use crate::leader_api::CurrentTerm;
 use crate::lease::elector::{Elector, Timing};
 use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
 use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
 use crate::plan_slices::Board;
+use crate::planner_copies::CopyRequests;
 use crate::polling::reach::Reach;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures as CompanionFailures;
@@ -48,7 +50,9 @@ use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::{Certificates, Protection, Reviewer, Served};
 use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{self, Polls, Term, Watch};
-use crate::{durable_state, fence, planner, progress, recording, restore_check, server};
+use crate::{
+    durable_state, fence, leader_api, planner, progress, recording, restore_check, server,
+};
 
 mod policy;
 mod stuck_poll;
@@ -65,6 +69,8 @@ struct Setup {
     config: Config,
     metrics: Arc<Metrics>,
     standing: Arc<Standing>,
+    /// For the answers to people.
+    term: Arc<CurrentTerm>,
     clock: Arc<Clock>,
     recording: Option<Arc<shed_record::Recorder>>,
     polls: Arc<Polls>,
@@ -96,6 +102,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         policy,
         metrics: Arc::clone(&metrics),
         standing: Arc::clone(&standing),
+        term: Arc::default(),
         clock: Arc::clone(&clock),
         config,
         args,
@@ -107,6 +114,9 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
         "operator starts"
     );
     let election = election(&setup, identity, timing, place)?;
+    let (leads, term) = (Arc::clone(&standing), Arc::clone(&setup.term));
+    let answers = leader_api::run(setup.args.ask_address, leads, term);
+    setup.work.spawn(answers);
     let served = Served {
         metrics,
         standing,
@@ -285,8 +295,10 @@ async fn act(
     if let Some(stored) = store.totals() {
         totals.restore(stored);
     }
+    stores.completions().restore(&stored.completions);
     setup.metrics.deadlines.show_totals(Some(totals));
     let context = context(&setup, client, stores, events, term, &key, stored).await;
+    setup.term.begin(&context.shared);
     store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
     poll(&setup, &context, key, &touched, &mut tasks);
@@ -325,6 +337,7 @@ async fn context(
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
         clock: Arc::clone(&setup.clock),
         board: Board::default(),
+        copies: CopyRequests::default(),
         watch: Watch::new(Arc::clone(&setup.polls), term),
         metrics: Arc::clone(&setup.metrics),
         agent: AgentSettings {
@@ -367,8 +380,9 @@ fn store_state(
         calibration: shared.forecasts.calibration(),
         ..State::default()
     };
-    let totals = context.shared.stores.totals();
-    let writer = durable_state::run(store, totals, latest, hand_overs);
+    let stores = &context.shared.stores;
+    let counted = (stores.totals(), stores.completions());
+    let writer = durable_state::run(store, counted, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
 }
 

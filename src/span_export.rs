@@ -1,5 +1,5 @@
 //! Export of the operator's spans over OTLP, as HTTP with protobuf. The standard `OTEL_*` environment
-//! variables configure it (docs/tracing.md). Without an endpoint there nothing is exported.
+//! variables configure it (docs/how-to/trace-the-operator.md). Without an endpoint there nothing is exported.
 
 use std::net::IpAddr;
 use std::pin::Pin;

@@ -20,11 +20,15 @@ use crate::size;
 
 mod adopted_job;
 mod batch;
+mod clock_time;
+mod deadline;
 mod error;
 mod progress;
 pub mod template_extras;
 
 pub use adopted_job::Adopted;
+pub use clock_time::{ClockFault, ClockTime};
+pub use deadline::{DeadlineRule, HistoryRule, deadline_rule};
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};
@@ -45,6 +49,8 @@ pub struct ValidatedJob {
     pub generation: i64,
     /// When it was created.
     pub created: Instant,
+    /// Start of the deadline's clock: the creation, or the time for which a CronJob scheduled the Job.
+    pub counts_from: Instant,
     /// Deadline, as written.
     pub deadline: DeadlineRule,
     /// How long its user expects a task to take.
@@ -71,14 +77,6 @@ pub struct ValidatedJob {
     pub adopted: Option<Arc<Adopted>>,
 }
 
-impl ValidatedJob {
-    /// The deadline of the job if this was its first unsuspended pass.
-    #[must_use]
-    pub fn deadline_after(&self, first_pass: Option<Instant>) -> Option<Instant> {
-        self.deadline.instant(self.created, first_pass)
-    }
-}
-
 /// When a finished job expires.
 #[must_use]
 pub fn expiry(job: &ValidatedJob, ledger: &Ledger) -> Option<Instant> {
@@ -86,32 +84,6 @@ pub fn expiry(job: &ValidatedJob, ledger: &Ledger) -> Option<Instant> {
     job.ttl
         .filter(|_| ledger.finished)
         .map(|ttl| ended.plus(ttl))
-}
-
-/// The deadline, as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeadlineRule {
-    /// No deadline: a batch/v1 Job that names none.
-    Never,
-    /// An instant.
-    At(Instant),
-    /// Counted from creation.
-    FromCreation(Span),
-    /// Counted from the first unsuspended pass.
-    FromStart(Span),
-}
-
-impl DeadlineRule {
-    /// The deadline as an instant; absent while its clock has not started.
-    #[must_use]
-    pub fn instant(self, created: Instant, first_pass: Option<Instant>) -> Option<Instant> {
-        match self {
-            Self::Never => None,
-            Self::At(instant) => Some(instant),
-            Self::FromCreation(span) => Some(created.plus(span)),
-            Self::FromStart(span) => first_pass.map(|start| start.plus(span)),
-        }
-    }
 }
 
 /// Reads a job's specification.
@@ -128,6 +100,12 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     template(spec)?;
     range(spec)?;
     let rules = rules(spec)?;
+    let created = metadata.creation_timestamp.as_ref().map(clock::instant);
+    let created = created.ok_or(missing("creationTimestamp"))?;
+    let (deadline, class) = (deadline_rule(spec)?, class(metadata));
+    if matches!(deadline, DeadlineRule::History(_)) && class.is_none() {
+        return Err(InvalidSpec::HistoryClass);
+    }
     Ok(ValidatedJob {
         uid: metadata.uid.as_deref().ok_or(missing("uid"))?.into(),
         namespace: metadata
@@ -136,14 +114,11 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
             .ok_or(missing("namespace"))?
             .into(),
         name: metadata.name.as_deref().ok_or(missing("name"))?.into(),
-        class: class(metadata),
+        class,
         generation: metadata.generation.unwrap_or(0),
-        created: metadata
-            .creation_timestamp
-            .as_ref()
-            .map(clock::instant)
-            .ok_or(missing("creationTimestamp"))?,
-        deadline: deadline_rule(spec)?,
+        created,
+        counts_from: created,
+        deadline,
         expected_duration: expected_duration(spec)?,
         retries: RetryRule::PROMPT,
         skipped: batch::skipped(spec, rules.completions)?,
@@ -183,33 +158,6 @@ pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     (!label.is_empty()).then(|| format!("{namespace}/{label}").into())
-}
-
-/// When a specification wants the job complete.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field.
-pub fn deadline_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
-    let Some(deadline) = &spec.deadline else {
-        let needed = !spec.is_companion();
-        return if needed {
-            Err(InvalidSpec::Deadline)
-        } else {
-            Ok(DeadlineRule::Never)
-        };
-    };
-    match (&deadline.within, &deadline.at) {
-        (None, Some(at)) => Ok(DeadlineRule::At(clock::instant(at))),
-        (Some(text), None) => {
-            let error = || InvalidSpec::Within { text: text.clone() };
-            let span = duration(text).ok_or_else(error)?;
-            Ok(match deadline.clock_start {
-                api::ClockStart::Creation => DeadlineRule::FromCreation(span),
-                api::ClockStart::Start => DeadlineRule::FromStart(span),
-            })
-        }
-        _ => Err(InvalidSpec::Deadline),
-    }
 }
 
 /// How long a specification expects a task to take.
@@ -416,11 +364,10 @@ mod tests {
     #[test]
     fn a_clock_that_starts_with_the_job_has_no_deadline_before() {
         let job = validate(&job("deadline: {within: 1h30m, clockStart: Start}")).unwrap();
-        assert_eq!(job.deadline.instant(job.created, None), None);
-        assert_eq!(
-            job.deadline.instant(job.created, Some(Instant(1000))),
-            Some(Instant(1000 + 5_400_000))
-        );
+        let mut ledger = Ledger::default();
+        assert_eq!(job.deadline_by(&ledger), None);
+        ledger.first_pass = Some(Instant(1000));
+        assert_eq!(job.deadline_by(&ledger), Some(Instant(1000 + 5_400_000)));
     }
 
     #[test]
@@ -448,6 +395,30 @@ mod tests {
             ("completions: 0", "spec.completions"),
             ("deadline: {within: soon}", "spec.deadline.within"),
             ("deadline: {}", "spec.deadline"),
+            (
+                "deadline: {within: 1h, clock: {time: '06:00', timeZone: UTC}}",
+                "exactly one of",
+            ),
+            (
+                "deadline: {clock: {time: '25:00', timeZone: Europe/Zurich}}",
+                "spec.deadline.clock.time: invalid time `25:00`: use HH:MM",
+            ),
+            (
+                "deadline: {clock: {time: '6:00', timeZone: Europe/Zurich}}",
+                "use HH:MM from 00:00 to 23:59, such as 06:00",
+            ),
+            (
+                "deadline: {clock: {time: '06:00', timeZone: Europe/Zürich}}",
+                "spec.deadline.clock.timeZone: unknown time zone `Europe/Zürich`",
+            ),
+            (
+                "deadline: {history: {quantile: p95, factor: '0'}}",
+                "spec.deadline.history.factor: invalid factor `0`",
+            ),
+            (
+                "deadline: {history: {quantile: p95, factor: '1.5'}}",
+                "spec.deadline.history needs the label shed.dev/class",
+            ),
             (
                 "speculation: {maxClonesPerTask: 21}",
                 "spec.speculation.maxClonesPerTask",

@@ -18,7 +18,7 @@ PAGES = [HERE / "results.md"]
 # Colors that readers with color blindness can tell apart.
 COLORS = {"shed-prime": "#0072B2", "shed-plus": "#D55E00", "s-resume-event": "#009E73"}
 FACTOR = "1.5"
-# One line per preset of docs/simulator.md#presets; the order is that of the figures.
+# One line per preset of docs/reference/simulator.md#presets; the order is that of the figures.
 PRESETS = {
     "A": "heavy tails",
     "Ar": "A, clones start over",

@@ -4,7 +4,7 @@ import pathlib
 import re
 from dataclasses import dataclass
 
-REFERENCE = pathlib.Path("docs/metrics.md")
+REFERENCE = pathlib.Path("docs/reference/metrics.md")
 ROW = re.compile(r"^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| (.*?) \| (.*) \|$", re.MULTILINE)
 
 

@@ -314,7 +314,7 @@ def dashboard():
     board = Dashboard(
         "shed-fleet",
         "shed / Fleet",
-        "Do jobs meet their deadlines, and what does that cost? docs/dashboards.md explains the panels.",
+        "Do jobs meet their deadlines, and what does that cost? docs/how-to/dashboards.md explains the panels.",
         [
             datasource_variable(),
             label_variable("namespace", "Namespace of jobs", "shed_deadlines_met_total", "job_namespace", True),

@@ -127,7 +127,7 @@ def dashboard():
     board = Dashboard(
         "shed-job",
         "shed / Job",
-        "Will this job meet its deadline, and why not? docs/dashboards.md explains the panels.",
+        "Will this job meet its deadline, and why not? docs/how-to/dashboards.md explains the panels.",
         [
             datasource_variable(),
             label_variable("namespace", "Namespace", deadline, "job_namespace", False),

@@ -56,7 +56,7 @@ def leadership(board):
     board.stat(
         "Jobs in quarantine",
         "short",
-        "Jobs whose reconciles are paused after a panic, a timeout or a stuck step. docs/quarantine.md shows what to do.",
+        "Jobs whose reconciles are paused after a panic, a timeout or a stuck step. docs/reference/quarantine.md shows what to do.",
         f"max(shed_jobs_quarantined{CHOSEN}) or vector(0)",
         thresholds=steps(GREEN, (1, RED)),
         decimals=0,
@@ -205,7 +205,7 @@ def polls(board):
     board.lines(
         "Reports refused",
         "cps",
-        "Invalid progress reports per second, by reason. docs/progress.md lists the rules.",
+        "Invalid progress reports per second, by reason. docs/reference/progress.md lists the rules.",
         (rate("shed_progress_reports_refused_total", "reason") + " > 0", "{{reason}}"),
         stacked=True,
         min=0,
@@ -365,7 +365,7 @@ def dashboard():
     board = Dashboard(
         "shed-operator",
         "shed / Operator",
-        "Does shed itself work? docs/dashboards.md explains the panels.",
+        "Does shed itself work? docs/how-to/dashboards.md explains the panels.",
         [datasource_variable(), label_variable("namespace", "Namespace of shed", "shed_leader", "namespace", True)],
         span="now-6h",
     )

@@ -13,7 +13,8 @@ use kube::{Api, Client, Config, ResourceExt};
 use shed::api::DeadlineJob;
 
 use crate::FIELD_MANAGER;
-use crate::command::{repository, run, run_quietly};
+use crate::command::{cache_folder, repository, run, run_quietly};
+use crate::manifests;
 use crate::target::{Existing, Target};
 use crate::wait;
 
@@ -214,10 +215,57 @@ impl Cluster {
     /// # Errors
     /// If a build, the load, the installation or the roll-out fails.
     pub async fn install_operator(&self, values: &[(&str, &str)]) -> Result<()> {
+        let digest = self.load_operator().await?;
+        self.install_chart(&digest, values).await?;
+        self.rolled_out().await
+    }
+
+    /// Builds the operator's image and brings it in; returns the digest of its archive.
+    ///
+    /// # Errors
+    /// If the build or the load fails.
+    pub async fn load_operator(&self) -> Result<String> {
         let archive = build_operator_image().await?;
         self.load_image(&archive, "shed").await?;
-        self.install_chart(&digest(&archive).await?, values).await?;
-        self.rolled_out().await
+        digest(&archive).await
+    }
+
+    /// Installs shed on the local cluster from `manifests/install.yaml`, for which helm need not be built;
+    /// returns when the operator is available. `digest` as for [`Self::install_chart`], `env` are variables
+    /// of the operator.
+    ///
+    /// # Errors
+    /// If the apiserver refuses an object, or the roll-out fails.
+    pub async fn install_manifests(&self, digest: &str, env: &[(&str, String)]) -> Result<()> {
+        let text = std::fs::read_to_string(repository().join("manifests/install.yaml"))?;
+        let text = manifests::adjusted(&text, &self.image_name("shed"), digest, env)?;
+        let file = cache_folder()?.join("demo/install.yaml");
+        std::fs::create_dir_all(file.parent().context("the cache has a folder")?)?;
+        std::fs::write(&file, text)?;
+        self.remove_helms_deployment().await?;
+        let kube = PathBuf::from(run(tool(), &["tool", "kube"]).await?);
+        let apply = ["kubectl", "apply", "--server-side", "--force-conflicts"];
+        let mut arguments: Vec<&std::ffi::OsStr> = apply.iter().map(std::ffi::OsStr::new).collect();
+        arguments.extend(["--kubeconfig".as_ref(), self.kubeconfig.as_os_str()]);
+        arguments.extend(["--filename".as_ref(), file.as_os_str()]);
+        run_quietly(kube, &arguments)
+            .await
+            .context("applying manifests/install.yaml")?;
+        Ok(())
+    }
+
+    /// What a chart's values added to it would stay in an object that is applied over it.
+    async fn remove_helms_deployment(&self) -> Result<()> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
+        let found = deployments.get_opt(RELEASE).await?;
+        let manager = "app.kubernetes.io/managed-by";
+        if found.is_some_and(|found| found.labels().contains_key(manager)) {
+            deployments
+                .delete(RELEASE, &DeleteParams::foreground())
+                .await?;
+            wait::for_absence(&deployments, RELEASE, Duration::from_secs(60)).await?;
+        }
+        Ok(())
     }
 
     /// Installs or upgrades the chart. The image's name stays the same from build to build: `digest`
@@ -272,7 +320,10 @@ impl Cluster {
     }
 
     /// Waits until the operator's Deployment is available and its old pod is gone.
-    async fn rolled_out(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// If it doesn't become available.
+    pub async fn rolled_out(&self) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
         let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"));
         let names: Vec<_> = deployments

@@ -39,6 +39,15 @@ impl HostOperator {
         run("cargo", &["build", "--bin", "shed", "--profile", profile])
             .await
             .context("building the operator")?;
+        Self::start_built(cluster, arguments).await
+    }
+
+    /// Starts the operator that was built with this program, on a cluster where the chart or the manifests
+    /// are installed.
+    ///
+    /// # Errors
+    /// If there is no such program, or it doesn't become ready.
+    pub async fn start_built(cluster: &Cluster, arguments: &[&str]) -> Result<Self> {
         let program = program()?;
         let address = free_address()?;
         let log = cache_folder()?.join("operator.log");

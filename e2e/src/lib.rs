@@ -12,6 +12,7 @@ pub mod jobs;
 pub mod json_lines;
 pub mod large;
 pub mod latency;
+pub mod manifests;
 pub mod monitoring;
 pub mod operator;
 pub mod picture;

@@ -1,6 +1,6 @@
 -- Health of a DeadlineJob for Argo CD: the value of the key
 -- resource.customizations.health.shed.dev_DeadlineJob in the ConfigMap argocd-cm.
--- docs/gitops.md shows how to install it.
+-- docs/how-to/gitops.md shows how to install it.
 local found = {}
 if obj.status ~= nil and obj.status.conditions ~= nil then
   for _, condition in ipairs(obj.status.conditions) do

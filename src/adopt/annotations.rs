@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::DeserializeOwned;
 use shed_core::snapshot::ExpectedDuration;
 
+use crate::adopt::deadline_text;
 use crate::api::{
     ClockStart, Deadline, ExpectedTaskDuration, GROUP, Idempotency, OnMiss, Preemption,
     ProgressSource, Resume, Speculation, SpeculationMode, is_clone_budget,
@@ -154,23 +154,26 @@ fn deadline(
             None => Ok(None),
         };
     };
-    let at: Option<jiff::Timestamp> = text.parse().ok();
-    if at.is_some() && clock_start.is_some() {
+    let deadline = deadline_text::read(text).map_err(|problem| bad(DEADLINE, problem))?;
+    if deadline.within.is_none() && clock_start.is_some() {
         return Err(bad(
             CLOCK_START,
-            "does not apply to an absolute shed.dev/deadline: remove it",
+            "applies to a duration in shed.dev/deadline only: remove it",
         ));
     }
-    let span: Option<jiff::SignedDuration> = text.parse().ok();
-    if at.is_none() && !span.is_some_and(|span| span.is_positive()) {
-        let fix = "use a value such as 90s, 10m, 1h30m or 2030-01-31T08:00:00Z";
-        return Err(bad(DEADLINE, format!("invalid deadline `{text}`: {fix}")));
-    }
     Ok(Some(Deadline {
-        within: at.is_none().then(|| text.to_owned()),
-        at: at.map(Time),
         clock_start: clock_start.unwrap_or_default(),
+        ..deadline
     }))
+}
+
+/// The history of a Job is that of its class.
+pub(super) fn history_without_class() -> BadAnnotation {
+    bad(
+        DEADLINE,
+        "history needs the label shed.dev/class on the Job, because it is computed from earlier Jobs with the same \
+         label: add the label, or use a duration",
+    )
 }
 
 fn target(own: &BTreeMap<&str, &str>) -> Result<Option<f64>, BadAnnotation> {
@@ -378,6 +381,14 @@ mod tests {
             ("{shed.dev/deadlin: 5m}", "shed.dev/deadlin: is unknown"),
             ("{shed.dev/deadline: soon}", "such as 90s"),
             ("{shed.dev/deadline: -5m}", "shed.dev/deadline"),
+            (
+                "{shed.dev/deadline: '06:00 Europe/Atlantis'}",
+                "shed.dev/deadline: unknown time zone",
+            ),
+            (
+                "{shed.dev/deadline: 'history(p95)', shed.dev/clock-start: Start}",
+                "shed.dev/clock-start: applies to a duration",
+            ),
             ("{shed.dev/clock-start: Start}", "shed.dev/clock-start"),
             ("{shed.dev/on-miss: Die}", "Fail or Continue"),
             ("{shed.dev/idempotency: yes}", "Safe, Fenced or None"),

@@ -4,23 +4,28 @@
 //! one kind of job.
 
 pub mod annotations;
+mod deadline_text;
 pub mod translate;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
+use shed_core::time::Instant;
 
 use crate::api::managed_fields::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
+use crate::clock;
 use crate::validate::template_extras::TemplateExtrasTable;
 
 /// Controller of a Job without `spec.managedBy`.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
+/// The annotation in which the CronJob controller writes the time for which it scheduled a Job (RFC 3339).
+pub const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
 /// The batch/v1 Jobs that shed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -168,6 +173,24 @@ pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     owners.find(|owner| owner.controller == Some(true) && is_job(owner))
 }
 
+/// Start of the deadline's clock of a Job: the time for which a CronJob scheduled it, else its creation. Only a Job
+/// that a CronJob controls has a scheduled time.
+#[must_use]
+pub fn counts_from(job: &ObjectMeta) -> Option<Instant> {
+    let mut owners = job.owner_references.iter().flatten();
+    let is_scheduled = owners.any(|owner| {
+        let is_cron_job = owner.kind == "CronJob" && owner.api_version == "batch/v1";
+        is_cron_job && owner.controller == Some(true)
+    });
+    let scheduled = job
+        .annotations
+        .as_ref()
+        .filter(|_| is_scheduled)
+        .and_then(|annotations| annotations.get(SCHEDULED)?.parse().ok())
+        .map(|at| clock::instant(&Time(at)));
+    scheduled.or_else(|| job.creation_timestamp.as_ref().map(clock::instant))
+}
+
 #[cfg(test)]
 mod tests {
     use kube::runtime::reflector::store;
@@ -180,6 +203,33 @@ mod tests {
         let mut job = fixtures::batch_job("");
         job.spec.as_mut().unwrap().managed_by = manager.map(str::to_owned);
         job
+    }
+
+    /// A Job created at 02:10:00Z that says it was scheduled for then, with an owner of this kind.
+    fn scheduled_for(time: &str, kind: &str, is_controller: bool) -> Option<Instant> {
+        let mut metadata = fixtures::batch_job("").metadata;
+        let created = "2026-01-15T02:10:00Z".parse().unwrap();
+        metadata.creation_timestamp = Some(Time(created));
+        metadata.annotations = Some([(SCHEDULED.to_owned(), time.to_owned())].into());
+        metadata.owner_references = Some(vec![OwnerReference {
+            api_version: "batch/v1".to_owned(),
+            kind: kind.to_owned(),
+            controller: Some(is_controller),
+            ..OwnerReference::default()
+        }]);
+        counts_from(&metadata)
+    }
+
+    #[test]
+    fn only_the_scheduled_time_of_a_cron_job_starts_a_clock() {
+        let at = |text: &str| Some(clock::instant(&Time(text.parse().unwrap())));
+        let (scheduled, created) = ("2026-01-15T03:00:00+01:00", at("2026-01-15T02:10:00Z"));
+        let of_cron_job = scheduled_for(scheduled, "CronJob", true);
+        assert_eq!(of_cron_job, at("2026-01-15T02:00:00Z"));
+        assert_eq!(scheduled_for(scheduled, "CronJob", false), created);
+        assert_eq!(scheduled_for(scheduled, "Workflow", true), created);
+        assert_eq!(scheduled_for("three o'clock", "CronJob", true), created);
+        assert_eq!(counts_from(&ObjectMeta::default()), None);
     }
 
     #[test]

@@ -71,6 +71,11 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     );
     let class = metadata.labels.as_ref();
     let class = class.and_then(|labels| labels.get_key_value(api::LABEL_CLASS));
+    let deadline = companion.spec.deadline.as_ref();
+    let needs_class = deadline.is_some_and(|deadline| deadline.history.is_some());
+    if needs_class && class.is_none_or(|(_, class)| class.is_empty()) {
+        return Err(annotations::history_without_class());
+    }
     companion.metadata = ObjectMeta {
         namespace: metadata.namespace.clone(),
         labels: class.map(|(key, value)| [(key.clone(), value.clone())].into()),
@@ -138,9 +143,11 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
     let adopted = adopted(job, spec, companion)?;
     let name = Arc::clone(&adopted.name);
     let validated = validate(&whole)?;
+    let counts_from = super::counts_from(&job.metadata).unwrap_or(validated.created);
     Ok(ValidatedJob {
         name,
-        retries: retries(validated.deadline, &adopted),
+        counts_from,
+        retries: retries(&validated.deadline, &adopted),
         // The Job's own specification is in the Job.
         spec_bytes: size::bytes(&companion.spec),
         adopted: Some(Arc::new(adopted)),
@@ -149,7 +156,7 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
 }
 
 /// Without a deadline a Job waits as the built-in controller lets it.
-fn retries(deadline: DeadlineRule, job: &Adopted) -> RetryRule {
+fn retries(deadline: &DeadlineRule, job: &Adopted) -> RetryRule {
     match deadline {
         DeadlineRule::Never => RetryRule {
             whole_job: !job.per_index,

@@ -16,6 +16,8 @@ pub const SUSPENDED: &str = "Suspended";
 pub const DEADLINE_AT_RISK: &str = "DeadlineAtRisk";
 /// The job can reach its target PoCD by its deadline with the current capacity.
 pub const DEADLINE_FEASIBLE: &str = "DeadlineFeasible";
+/// The job runs without a deadline, because its class has too few completion times.
+pub const DEADLINE_UNKNOWN: &str = "DeadlineUnknown";
 /// The deadline passed before the job was complete.
 pub const DEADLINE_MISSED: &str = "DeadlineMissed";
 /// Runnable tasks have had no attempt for at least 10 s.
@@ -119,7 +121,11 @@ pub mod reason {
     pub const DURATIONS_UNKNOWN: &str = "DurationsUnknown";
     /// `DeadlineFeasible` is unknown: the deadline counts from the job's start, and the job has not started.
     pub const CLOCK_NOT_STARTED: &str = "ClockNotStarted";
-    /// `DeadlineMissed`: the deadline passed first.
+    /// `DeadlineUnknown`: fewer than 5 completed jobs of the class are known.
+    pub const TOO_FEW_RUNS: &str = "TooFewRuns";
+    /// `DeadlineUnknown` is false.
+    pub const DEADLINE_FIXED: &str = "DeadlineFixed";
+    /// `DeadlineMissed`: the deadline passed first. `DeadlineUnknown`: it had passed before shed could compute it.
     pub const DEADLINE_PASSED: &str = "DeadlinePassed";
     /// `DeadlineMissed` is false: the deadline was moved to later.
     pub const DEADLINE_MOVED: &str = "DeadlineMoved";

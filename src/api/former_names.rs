@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn the_page_of_renames_shows_these_tables() {
-        let page = include_str!("../../docs/renames.md");
+        let page = include_str!("../../docs/reference/renames.md");
         for (old, new) in TYPES.iter().chain(REASONS) {
             let row = format!("| `{old}` | `{new}` |\n");
-            assert!(page.contains(&row), "docs/renames.md lacks {row}");
+            assert!(page.contains(&row), "docs/reference/renames.md lacks {row}");
         }
     }
 

@@ -51,6 +51,9 @@ pub struct Ledger {
     )]
     #[schemars(with = "Option<MicroTime>")]
     pub first_pass: Option<Instant>,
+    /// The deadline that spec.deadline.clock or spec.deadline.history gave. It stays while that field does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_deadline: Option<FixedDeadline>,
     /// When the first attempt was recorded.
     #[serde(
         default,
@@ -142,6 +145,7 @@ impl Default for Ledger {
             form: LEDGER_FORM,
             revision: 0,
             first_pass: None,
+            fixed_deadline: None,
             started: None,
             done: IndexSet::new(),
             failed: IndexSet::new(),
@@ -179,6 +183,18 @@ struct SlotTimeEntry {
     own: i64,
     /// Of clones.
     clones: i64,
+}
+
+/// A deadline that is computed once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FixedDeadline {
+    /// The deadline as written, e.g. `06:00 Europe/Zurich` or `history(p95)*1.5`.
+    pub rule: String,
+    /// The instant.
+    #[serde(with = "instant")]
+    #[schemars(with = "MicroTime")]
+    pub at: Instant,
 }
 
 /// The last reconcile of the job panicked, timed out or got stuck.

@@ -59,16 +59,26 @@ impl Stores {
         meant.map(|(owner, _)| owner.clone()).collect()
     }
 
-    /// Whether something is left to be done about pods of a job that has ended, or is suspended: it has
-    /// attempts that have not ended or that a finalizer holds, or pods that a batch/v1 Job takes in or lets go.
+    /// The attempts of an owner that have not ended or that a finalizer holds.
     #[must_use]
-    pub fn has_open_pods(&self, owner: &Owner, job_uid: &str) -> bool {
+    pub fn open_attempts(&self, owner: &Owner) -> Vec<Arc<PodFacts>> {
+        let index = self.pods();
+        if !index.open.contains_key(owner) {
+            return Vec::new();
+        }
+        let pods = index.by_owner.get(owner).into_iter();
+        let pods = pods.flat_map(JobPods::values);
+        let open = pods.filter(|pod| Tally::of(pod) != Tally::default());
+        open.cloned().collect()
+    }
+
+    /// Whether a batch/v1 Job takes in or lets go pods that are no attempts.
+    #[must_use]
+    pub fn has_other_pods(&self, owner: &Owner, job_uid: &str) -> bool {
         let index = self.pods();
         let strangers = (Arc::clone(&owner.namespace), Arc::from(job_uid));
-        index.open.contains_key(owner)
-            || owner.kind == OwnerKind::Job
-                && (index.unlabelled.contains_key(owner)
-                    || index.strangers.contains_key(&strangers))
+        owner.kind == OwnerKind::Job
+            && (index.unlabelled.contains_key(owner) || index.strangers.contains_key(&strangers))
     }
 
     /// Raised by every notice of the watch of pods.

@@ -60,7 +60,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn of(pod: &PodFacts) -> Self {
+    pub(super) fn of(pod: &PodFacts) -> Self {
         let is_tracked = pod.attempt.as_ref().is_some_and(|own| own.tracked);
         Self {
             running: usize::from(!pod.terminal),

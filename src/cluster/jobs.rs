@@ -11,6 +11,7 @@ use crate::cluster::identity::Owner;
 use crate::cluster::job_watch::Gap;
 use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob};
 use crate::cluster::{Shown, Stores, version};
+use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::{DeadlineTotals, JobWithDeadline};
 
 /// Namespace and name of a job.
@@ -54,6 +55,7 @@ pub(super) struct JobTable {
     /// The newest version that the watch of jobs has shown; all up to it is taken in.
     pub(super) reached: u64,
     totals: Arc<DeadlineTotals>,
+    completions: Arc<CompletionHistory>,
 }
 
 pub(super) fn key(metadata: &ObjectMeta) -> Key {
@@ -112,6 +114,11 @@ impl JobTable {
         let uid: Arc<str> = known.metadata().uid.as_deref().unwrap_or_default().into();
         self.totals
             .see(&uid, known.is_leaving(), known.with_deadline());
+        if let Known::Watched(job) = &known
+            && let Some((class, completion)) = job.completion()
+        {
+            self.completions.see(&uid, &class, completion);
+        }
         self.by_owner
             .insert(Owner::of(known.metadata()), Arc::clone(&uid));
         if let Some(job) = known.live() {
@@ -247,6 +254,13 @@ impl Stores {
     #[must_use]
     pub fn totals(&self) -> Arc<DeadlineTotals> {
         Arc::clone(&self.table().totals)
+    }
+
+    /// How long the last completed jobs of each class took, as far as the watch of jobs and the stored state have
+    /// shown them.
+    #[must_use]
+    pub fn completions(&self) -> Arc<CompletionHistory> {
+        Arc::clone(&self.table().completions)
     }
 
     /// Raised whenever a live job is added, removed or changed.

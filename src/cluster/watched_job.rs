@@ -11,6 +11,7 @@ use shed_core::time::{Instant, Span};
 use crate::api::decoding::{Read, read};
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
+use crate::completion_history::Completion;
 use crate::conditions;
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
 use crate::quarantine;
@@ -71,6 +72,8 @@ pub struct Finished {
     pub outcome: Option<DeadlineOutcome>,
     /// Execution times of its latest winners.
     pub runs: Vec<Span>,
+    /// When it was complete, if it did not fail.
+    pub completion: Option<Completion>,
 }
 
 impl WatchedJob {
@@ -131,6 +134,21 @@ impl WatchedJob {
         }
     }
 
+    /// Its class and how long it took, if it has a class and is complete.
+    #[must_use]
+    pub fn completion(&self) -> Option<(Arc<str>, Completion)> {
+        match self {
+            Self::Live(job, _) => {
+                let ledger = job.status.as_ref()?.ledger.as_ref()?;
+                validate::class(&job.metadata).zip(Completion::of(ledger))
+            }
+            Self::Skeleton(skeleton) => match &skeleton.rest {
+                Rest::Finished(finished) => finished.class.clone().zip(finished.completion),
+                Rest::Foreign | Rest::Suspended { .. } | Rest::Oversized { .. } => None,
+            },
+        }
+    }
+
     /// Where the queue of reconciles finds it.
     #[must_use]
     pub fn reference(job: &ObjectRef<DeadlineJob>) -> ObjectRef<Self> {
@@ -153,6 +171,7 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         class: validate::class(&job.metadata),
         outcome: DeadlineOutcome::of(job),
         runs: ledger.ended_runs.clone(),
+        completion: Completion::of(&ledger),
     };
     let has_ended = ledger.finished && ledger.tasks.is_empty() && is_observed(job);
     if job.spec.is_companion() {
@@ -209,7 +228,7 @@ fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
         return None;
     }
     let validated = validate::validate(job).ok()?;
-    let deadline = validated.deadline_after(ledger.first_pass);
+    let deadline = validated.deadline_by(ledger);
     if deadline.is_some() && !is_weighed(status, job.metadata.generation) {
         return None;
     }

@@ -1,5 +1,5 @@
 //! The texts for each state of a job: one row with condition, reason and words. The message of a
-//! blocked job contains the obstacle, its start, and a remedy. docs/conditions.md shows the same
+//! blocked job contains the obstacle, its start, and a remedy. docs/reference/conditions.md shows the same
 //! table.
 
 use std::borrow::Cow;
@@ -314,6 +314,25 @@ pub const TABLE: &[Row] = &[
             "",
         )
     },
+    verdict(
+        &[api::DEADLINE_UNKNOWN],
+        reason::TOO_FEW_RUNS,
+        "spec.deadline.history needs 5 completed jobs of the class, and shed knows {}; the job runs without a deadline \
+         until then",
+        "each completed job of the class adds one; set spec.deadline.within if the job needs a deadline now",
+    ),
+    verdict(
+        &[api::DEADLINE_UNKNOWN],
+        reason::DEADLINE_PASSED,
+        "by spec.deadline.history the deadline was {}, which had passed before shed could compute it; the job runs \
+         without a deadline",
+        "",
+    ),
+    over(
+        &[api::DEADLINE_UNKNOWN],
+        reason::DEADLINE_FIXED,
+        "the deadline is fixed",
+    ),
     verdict(
         &[api::DEADLINE_MISSED],
         reason::DEADLINE_PASSED,

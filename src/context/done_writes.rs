@@ -41,6 +41,13 @@ impl Done {
         to_send
     }
 
+    /// Whether the apiserver has acknowledged the write, and the watch still has time to show it.
+    #[must_use]
+    pub fn has(&self, pod: &str, ticks: Instant) -> bool {
+        let noted = self.0.get(pod);
+        noted.is_some_and(|at| ticks.since(*at) < CREATION_SEEN_WITHIN)
+    }
+
     /// The apiserver has acknowledged these.
     pub fn note(&mut self, uids: impl IntoIterator<Item = String>, ticks: Instant) {
         self.0.extend(uids.into_iter().map(|uid| (uid, ticks)));

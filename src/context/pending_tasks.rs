@@ -54,10 +54,7 @@ impl PendingTasks {
     ) -> Self {
         let Remembered { since: before, .. } = std::mem::take(remembered);
         let now = clock.at(ticks);
-        let held_off =
-            facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
-        let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
-        if !is_open || !any_idle(ledger, facts) {
+        if !any_waits(ledger, facts, now) {
             return Self::No;
         }
         let Some((reason, detail)) = found(ledger, facts, report, bounds, now) else {
@@ -77,6 +74,27 @@ impl PendingTasks {
             since: clock.at(began),
         }
     }
+}
+
+/// The reason of `TasksPending` for the tasks that wait now, however long they have waited.
+#[must_use]
+pub fn obstacle(
+    ledger: &Ledger,
+    facts: &JobSnapshot,
+    report: Option<&JobReport>,
+    bounds: &Bounds,
+    now: Instant,
+) -> Option<&'static str> {
+    let found = any_waits(ledger, facts, now).then(|| found(ledger, facts, report, bounds, now));
+    found.flatten().map(|(reason, _)| reason)
+}
+
+/// Whether tasks wait for an attempt, and no other condition explains that.
+fn any_waits(ledger: &Ledger, facts: &JobSnapshot, now: Instant) -> bool {
+    let held_off =
+        facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
+    let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
+    is_open && any_idle(ledger, facts)
 }
 
 /// Whether `AttemptsBlocked` explains that nothing is launched: attempts cannot be created or

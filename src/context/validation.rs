@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use shed_core::time::Instant;
 
-use crate::adopt::{Jobs, annotations, translate};
+use crate::adopt::{self, Jobs, annotations, translate};
 use crate::api::{self, DeadlineJob};
 use crate::context::Memos;
 use crate::validate::template_extras::TemplateExtras;
@@ -47,7 +48,9 @@ struct JobVersion {
     uid: String,
     generation: i64,
     created: Option<Time>,
-    /// The only annotation that matters: the others are in the companion's specification.
+    /// Deadlines count from it.
+    counts_from: Option<Instant>,
+    /// The only other annotation that matters: the others are in the companion's specification.
     names_idempotency: bool,
 }
 
@@ -76,6 +79,7 @@ impl JobVersion {
             uid: metadata.uid.clone()?,
             generation: metadata.generation?,
             created: metadata.creation_timestamp.clone(),
+            counts_from: adopt::counts_from(metadata),
             names_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
         })
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use shed_core::estimate::forecast::Calibration;
 use shed_core::memory::Durable;
 
+use crate::completion_history::StoredCompletions;
 use crate::deadline_totals::StoredTotals;
 
 /// The version of the format. A section that may be passed over needs no new version: an operator that does not know
@@ -27,6 +28,9 @@ pub struct State {
     /// Deadlines met, missed and failed. They are never dropped.
     #[serde(skip_serializing_if = "StoredTotals::is_empty")]
     pub totals: StoredTotals,
+    /// Completion times by class.
+    #[serde(skip_serializing_if = "StoredCompletions::is_empty")]
+    pub completions: StoredCompletions,
 }
 
 /// Sections that this version does not know.
@@ -86,6 +90,9 @@ pub fn decode(text: &str) -> Result<(State, Sections), Fault> {
     if !state.totals.is_sound() {
         return Err(Fault::Broken("invalid value in `totals`".to_owned()));
     }
+    if !state.completions.is_sound() {
+        return Err(Fault::Broken("invalid value in `completions`".to_owned()));
+    }
     Ok((state, content.others))
 }
 
@@ -94,13 +101,16 @@ impl State {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (own, others) = (&self.planner.experience, &other.planner.experience);
-        own == others && self.calibration == other.calibration && self.totals.is_same(&other.totals)
+        own == others
+            && self.calibration == other.calibration
+            && self.completions == other.completions
+            && self.totals.is_same(&other.totals)
     }
 
     /// The number of its entries, without the totals.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.planner.experience.len() + self.calibration.len()
+        self.planner.experience.len() + self.calibration.len() + self.completions.len()
     }
 
     /// Whether nothing was learned.
@@ -113,6 +123,7 @@ impl State {
     fn keep(&mut self, share: f64) {
         self.planner.experience.keep(share);
         self.calibration.keep(share);
+        self.completions.keep(share);
     }
 }
 

@@ -17,6 +17,8 @@ use super::format::{Fault, Sections, TEXT_MAX, VERSION, decode, encode};
 use super::metrics::{BROKEN, NEWER, StateMetrics, UNREADABLE};
 use super::store::ENTRY;
 use super::*;
+use crate::api::Quantile;
+use crate::completion_history::{Completion, CompletionHistory};
 use crate::deadline_totals::{DeadlineOutcome, DeadlineTotals, JobWithDeadline};
 use crate::metrics::{Metrics, loose_counter};
 
@@ -145,6 +147,7 @@ struct Term {
     hand_over: HandOver,
     latest: Arc<LatestExperience>,
     totals: Arc<DeadlineTotals>,
+    completions: Arc<CompletionHistory>,
     begun_with: State,
     metrics: StateMetrics,
 }
@@ -161,9 +164,10 @@ impl Term {
         if let Some(stored) = store.totals() {
             totals.restore(stored);
         }
+        let completions: Arc<CompletionHistory> = Arc::default();
         let writer = run(
             store,
-            Arc::clone(&totals),
+            (Arc::clone(&totals), Arc::clone(&completions)),
             move || State {
                 planner: source.get(),
                 ..State::default()
@@ -175,6 +179,7 @@ impl Term {
             hand_over,
             latest,
             totals,
+            completions,
             begun_with,
             metrics,
         }
@@ -267,6 +272,38 @@ async fn a_hand_over_writes_and_the_next_leader_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn completion_times_go_on_with_the_next_leader_even_if_it_reads_them_late() {
+    let api = Apiserver::new();
+    let first = Term::begin(&api).await;
+    let completion = |at: i64| Completion {
+        at: Instant(at * 1000),
+        took: Span(60_000 + at),
+    };
+    for at in 0..5 {
+        first.completions.see("uid", "team/nightly", completion(at));
+    }
+    first.hand_over.take_place().await;
+    let stored = first.completions.to_store();
+    assert_eq!(decode(&api.text()).unwrap().0.completions, stored);
+    // The next leader's watch has shown a part of them and one more.
+    let second = Term::begin(&api).await;
+    assert_eq!(second.begun_with.completions, stored);
+    for at in [3, 4, 5] {
+        second
+            .completions
+            .see("uid", "team/nightly", completion(at));
+    }
+    second.hand_over.take_place().await;
+    let known = second.completions.known("team/nightly", Quantile::Max);
+    assert_eq!((known.runs, known.quantile), (6, Some(Span(60_005))));
+    let stored = decode(&api.text()).unwrap().0.completions;
+    assert_eq!(stored, second.completions.to_store());
+    api.writes();
+    second.hand_over.take_place().await;
+    assert!(api.writes().is_empty(), "nothing new");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_writer_a_hand_over_does_not_wait_for_ever() {
     let (hand_over, requests) = hand_over();
     let begun = tokio::time::Instant::now();
@@ -306,6 +343,7 @@ async fn a_broken_state_is_replaced() {
         r#"{"version":0}"#,
         r#"{"version":-1}"#,
         r#"{"version":1,"planner":3}"#,
+        r#"{"version":1,"completions":{"team/a":[[5,0,1]]}}"#,
         r#"{"version":1,"calibration":{"tenants":{"a":{"last":1,"moments":[]}}}}"#,
         &sound.replace("[100000000,", "[-100000000,"),
         &too_large,

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::format::State;
 use super::store::{Error, Store};
+use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::DeadlineTotals;
 
 /// Time between two writes.
@@ -41,16 +42,17 @@ impl HandOver {
     }
 }
 
-/// Stores what `latest` returns, with the totals, until the term ends.
+/// Stores what `latest` returns, with the totals and the completion times, until the term ends.
 pub async fn run(
     store: Store,
-    totals: Arc<DeadlineTotals>,
+    (totals, completions): (Arc<DeadlineTotals>, Arc<CompletionHistory>),
     latest: impl Fn() -> State + Send + Sync,
     mut requests: HandOverRequests,
 ) {
     let mut writer = Writer {
         store,
         totals: Arc::clone(&totals),
+        completions,
         latest,
     };
     let mut next = Instant::now() + PERIOD;
@@ -83,6 +85,7 @@ pub async fn run(
 struct Writer<F> {
     store: Store,
     totals: Arc<DeadlineTotals>,
+    completions: Arc<CompletionHistory>,
     latest: F,
 }
 
@@ -107,8 +110,12 @@ impl<F: Fn() -> State + Send + Sync> Writer<F> {
             return Ok(true);
         };
         self.totals.restore(stored);
+        if let Some(held) = &self.store.held {
+            self.completions.restore(&held.completions);
+        }
         let state = State {
             totals: self.totals.to_store(),
+            completions: self.completions.to_store(),
             ..(self.latest)()
         };
         let held = self.store.held.as_ref();

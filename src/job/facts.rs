@@ -105,8 +105,13 @@ pub struct Reported {
 pub fn facts(view: &JobView) -> JobSnapshot {
     let (job, ledger) = (&*view.job, &view.ledger);
     let submitted = match job.deadline {
-        DeadlineRule::FromStart(_) => ledger.first_pass.unwrap_or(view.now),
-        DeadlineRule::Never | DeadlineRule::At(_) | DeadlineRule::FromCreation(_) => job.created,
+        DeadlineRule::FromStart(_) | DeadlineRule::History(_) => {
+            ledger.first_pass.unwrap_or(view.now)
+        }
+        DeadlineRule::Never
+        | DeadlineRule::At(_)
+        | DeadlineRule::FromCreation(_)
+        | DeadlineRule::Clock(_) => job.created,
     };
     let rules = adopted_job::rules(job, ledger);
     let tasks = tasks(view);

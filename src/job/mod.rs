@@ -9,6 +9,7 @@ pub mod misfit;
 pub mod notice;
 mod range;
 pub mod reach;
+pub mod record;
 pub mod termination_proof;
 pub mod troubled_nodes;
 pub mod unconfirmed_termination;

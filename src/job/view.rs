@@ -8,7 +8,7 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::NodeIndex;
 use shed_core::time::Instant;
 
-use crate::adopt::Jobs;
+use crate::adopt::{self, Jobs};
 use crate::api::{DeadlineJob, Ledger};
 use crate::clock;
 use crate::cluster::pod::{AttemptId, JobPods};
@@ -57,7 +57,7 @@ impl JobView {
     #[must_use]
     pub fn new(job: Arc<ValidatedJob>, ledger: Ledger, now: Instant, ticks: Instant) -> Self {
         Self {
-            deadline: job.deadline_after(ledger.first_pass),
+            deadline: job.deadline_by(&ledger),
             job,
             ledger,
             pods: JobPods::new(),
@@ -81,14 +81,15 @@ impl JobView {
 #[must_use]
 pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
     let rule = validate::deadline_rule(&job.spec).ok()?;
-    let created = match job.spec.is_companion() {
-        true => batch?.of(job)?.metadata.creation_timestamp.clone(),
-        false => job.metadata.creation_timestamp.clone(),
+    let from = match job.spec.is_companion() {
+        true => adopt::counts_from(&batch?.of(job)?.metadata)?,
+        false => clock::instant(job.metadata.creation_timestamp.as_ref()?),
     };
     let status = job.status.as_ref();
-    let ledger = status.and_then(|status| status.ledger.as_ref());
-    let first_pass = ledger.and_then(|ledger| ledger.first_pass);
-    rule.instant(clock::instant(&created?), first_pass)
+    match status.and_then(|status| status.ledger.as_ref()) {
+        Some(ledger) => rule.instant(from, ledger),
+        None => rule.instant(from, &Ledger::default()),
+    }
 }
 
 /// A job's pods as a pass sees them.
@@ -191,6 +192,7 @@ mod tests {
             "",
             "deadline: {within: 5m, clockStart: Start}",
             "deadline: {at: '1970-01-01T00:07:00Z'}",
+            "deadline: {clock: {time: '06:00', timeZone: Europe/Zurich}}",
         ] {
             let mut job = fixtures::job(change);
             for first_pass in [None, Some(Instant(30_000))] {

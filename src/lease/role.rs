@@ -1,7 +1,7 @@
 //! Whether this replica leads, waits, or does not know its role. The readiness probe answers from
 //! it. A waiting replica is ready too, because a rolling update would otherwise never finish.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cluster::Stores;
 
@@ -37,13 +37,27 @@ impl Standing {
         self.set(State::Leading(stores));
     }
 
+    /// Whether this replica leads.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        matches!(*self.lock(), State::Leading(_))
+    }
+
+    /// The identity of the replica that leads, if that is another one.
+    #[must_use]
+    pub fn leader_elsewhere(&self) -> Option<String> {
+        match &*self.lock() {
+            State::Waiting(holder) => Some(holder.clone()),
+            State::Unknown | State::Leading(_) => None,
+        }
+    }
+
     /// Whether it is ready, and a line with the reason.
     ///
     /// # Errors
     /// The line, if it is not ready.
     pub fn ready(&self) -> Result<String, String> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
+        match &*self.lock() {
             State::Unknown => {
                 Err("the Lease is not readable or writable, see the log\n".to_owned())
             }
@@ -61,7 +75,11 @@ impl Standing {
     }
 
     fn set(&self, state: State) -> State {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut current, state)
+        std::mem::replace(&mut self.lock(), state)
+    }
+
+    // A panic while the lock was held leaves a state that is still one.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

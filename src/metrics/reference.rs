@@ -12,7 +12,7 @@ const HEAD: &str = "\
 The operator serves these metrics at `/metrics`, in the text format of Prometheus.
 Metrics of jobs and attempts come from the leader alone. Other replicas have no series of jobs, and their counters stand still.
 Counters begin at 0 when a process starts, so use `rate` and `increase`. The [totals of deadlines](#totals-of-deadlines) do not.
-[Secure metrics](secure-metrics.md) shows how to serve them over TLS.
+[Secure metrics](../how-to/secure-metrics.md) shows how to serve them over TLS.
 
 - `job_namespace` and `job_name` name the job. `namespace` and `job` are set by the scrape.
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.

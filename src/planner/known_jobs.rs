@@ -376,6 +376,11 @@ impl KnownJobs {
         self.is_lent = false;
     }
 
+    /// The jobs of the last pass.
+    pub(super) fn last(&self) -> &[JobSnapshot] {
+        &self.last
+    }
+
     fn forget(&mut self, uid: &str) {
         if let Some(known) = self.jobs.remove(uid) {
             self.uids.remove(&known.rest.owner);

@@ -35,7 +35,8 @@ use crate::context::Context;
 use crate::context::feasibility::Told;
 use crate::metrics::{JobFigures, JobLabels, Metrics};
 use crate::observed_clones::Figures;
-use crate::plan_slices::JobUid;
+use crate::plan_slices::{JobUid, PassFacts};
+use crate::planner_copies::PlannerCopy;
 use crate::recording::{self, Decision};
 
 use self::known_jobs::KnownJobs;
@@ -61,7 +62,15 @@ pub async fn run(
     loop {
         let wake = passes.pass();
         context.board.drained(SLICE_WAIT).await;
-        changed(&context, wake).await;
+        let next = changed(&context, wake);
+        tokio::pin!(next);
+        loop {
+            tokio::select! {
+                () = &mut next => break,
+                // A reader that has gone needs none.
+                reader = context.copies.next() => drop(reader.send(passes.copy())),
+            }
+        }
     }
 }
 
@@ -75,6 +84,8 @@ struct Passes {
     is_memory_new: bool,
     planner: GuardedPlanner,
     known: KnownJobs,
+    /// The facts of the last pass without its jobs, which are in `known`.
+    last: Snapshot,
     refused: RefusedJobs,
 }
 
@@ -89,6 +100,7 @@ impl Passes {
             is_memory_new: true,
             planner: GuardedPlanner::default(),
             known: KnownJobs::following(&context.stores),
+            last: observation::empty(&context, context.clock.now()),
             refused: RefusedJobs::default(),
             context,
             policy,
@@ -131,9 +143,22 @@ impl Passes {
             &view.addresses.references,
             decision,
         );
-        self.known.put_back(view.snapshot.jobs);
+        self.last = view.snapshot;
+        self.known.put_back(std::mem::take(&mut self.last.jobs));
         drop(poll);
         wake
+    }
+
+    /// A copy of the facts of the last pass and of the memory after it.
+    fn copy(&self) -> PlannerCopy {
+        PlannerCopy {
+            snapshot: Snapshot {
+                jobs: self.known.last().to_vec(),
+                ..self.last.clone()
+            },
+            memory: self.memory.clone(),
+            policy: self.policy.clone(),
+        }
     }
 
     /// Decides on the view, and returns what a recording needs.
@@ -292,8 +317,13 @@ fn publish(
     let references = &view.addresses.references;
     let reports = reports
         .filter(|(report, is_looked_at)| !is_looked_at || references.contains_key(&report.key.0));
-    let ticks = context.clock.ticks();
-    context.board.publish(slices, reports.collect(), ticks);
+    let pass = PassFacts {
+        ticks: context.clock.ticks(),
+        now: view.snapshot.now,
+        capacity: Arc::new(plan.report.capacity),
+        next_pass: plan.report.next_pass,
+    };
+    context.board.publish(slices, reports.collect(), &pass);
     for job in jobs {
         // A closed channel means that the process is ending.
         let _ = touched.send(job);

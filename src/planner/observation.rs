@@ -55,13 +55,7 @@ pub struct ClusterView {
 impl ClusterView {
     fn empty(context: &Context, now: Instant, held: HashSet<JobUid>) -> Self {
         Self {
-            snapshot: Snapshot {
-                now,
-                nodes: Vec::new(),
-                jobs: Vec::new(),
-                launch_overhead: context.progress.launch_overhead(),
-                launch_overheads: BTreeMap::new(),
-            },
+            snapshot: empty(context, now),
             addresses: Addresses::default(),
             gone: Vec::new(),
             apart: SetApart::default(),
@@ -107,6 +101,17 @@ impl ClusterView {
         self.due = self.due.into_iter().chain(obstacles.due).min();
         let news = obstacles.is_news.then(|| Arc::clone(uid));
         self.news.extend(news);
+    }
+}
+
+/// A snapshot without nodes and jobs.
+pub(super) fn empty(context: &Context, now: Instant) -> Snapshot {
+    Snapshot {
+        now,
+        nodes: Vec::new(),
+        jobs: Vec::new(),
+        launch_overhead: context.progress.launch_overhead(),
+        launch_overheads: BTreeMap::new(),
     }
 }
 

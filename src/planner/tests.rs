@@ -17,6 +17,7 @@ use crate::context::backoff::{Backoff, Blocked};
 use crate::fixtures;
 use crate::reconcile::mock::{Apiserver, Process};
 
+mod copies;
 mod creations;
 mod experience;
 mod placement;

@@ -19,6 +19,7 @@ use crate::adopt;
 use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
 use crate::bounds::Bounds;
 use crate::cluster::pod::AttemptId;
+use crate::completion_history::Known;
 use crate::context::validation::{self, Unfit};
 use crate::deadline_totals::DeadlineOutcome;
 use crate::job::facts;
@@ -33,7 +34,7 @@ use crate::reconcile::{
     Error, backoff, events, fence, live_read, mirror, quarantine, range, slot_time,
     unanswered_writes, volumes, wake,
 };
-use crate::validate::{self, ValidatedJob};
+use crate::validate::{self, DeadlineRule, ValidatedJob};
 use crate::watchdog::isolation;
 use crate::{planner, recording};
 
@@ -62,6 +63,8 @@ pub(super) struct Pass {
     pub(super) unshared: Option<String>,
     /// How much its object may hold.
     pub(super) bounds: Bounds,
+    /// With `deadline.history`, what is known of its class.
+    pub(super) history: Option<Known>,
 }
 
 /// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
@@ -205,6 +208,7 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
         asking: &pass.asking,
         placements: &pass.placements,
         bounds: Some(pass.bounds),
+        quantile: pass.history.and_then(|known| known.quantile),
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
     step.can_merge = can_merge(pass, &step);
@@ -257,6 +261,7 @@ async fn observe(
         asking,
         awaited: unconfirmed_termination::unconfirmed(&view, &context.shared.stores),
         unshared: volumes::unshared(context, &view).await,
+        history: history(context, &view.job),
         bounds: Bounds::of(
             &owner,
             &view.job,
@@ -267,6 +272,15 @@ async fn observe(
         view,
         facts,
     })
+}
+
+/// What is known of the completion times from which the job's deadline is computed.
+fn history(context: &ReconcileContext, job: &ValidatedJob) -> Option<Known> {
+    let DeadlineRule::History(rule) = &job.deadline else {
+        return None;
+    };
+    let completions = context.shared.stores.completions();
+    Some(completions.known(job.class.as_deref()?, rule.quantile))
 }
 
 /// The job's pods as the watch shows them, or by a live read: a cached view never reaches beyond the

@@ -11,7 +11,9 @@ use crate::adopt;
 use crate::api::DeadlineJob;
 use crate::clock;
 use crate::cluster::identity::Owner;
+use crate::cluster::pod::PodFacts;
 use crate::cluster::{Rest, Skeleton, WatchedJob};
+use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::{Error, driver, job_status};
 
@@ -48,8 +50,13 @@ where
     }
     // The memory may be of a future that was undone.
     context.doubt.settled().await;
-    if has_work(&context, skeleton) {
+    let open = open_attempts(&context, skeleton);
+    if has_work(&context, skeleton, &open) {
         return wake_up(skeleton, context, work).await;
+    }
+    if !open.is_empty() {
+        // The watch will show that they were let go. If it does not, they are let go again.
+        return Ok(Wake::requeue(clock::duration(CREATION_SEEN_WITHIN)));
     }
     context.shared.memos.settle(uid(skeleton), skeleton.version);
     // A slice from before the job's rest would delay the next pass.
@@ -72,11 +79,19 @@ fn uid(skeleton: &Skeleton) -> &str {
     skeleton.metadata.uid.as_deref().unwrap_or_default()
 }
 
+/// Attempts of the job that have not ended or that a finalizer holds.
+fn open_attempts(context: &ReconcileContext, skeleton: &Skeleton) -> Vec<Arc<PodFacts>> {
+    let owner = Owner::of(&skeleton.metadata);
+    context.shared.stores.open_attempts(&owner)
+}
+
 /// Whether a job must be reconciled as a whole.
-fn has_work(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
+fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFacts>]) -> bool {
     let has_open_pods = || {
+        let (shared, uid) = (&context.shared, uid(skeleton));
         let owner = Owner::of(&skeleton.metadata);
-        context.shared.stores.has_open_pods(&owner, uid(skeleton))
+        !shared.memos.has_released(uid, open, shared.clock.ticks())
+            || shared.stores.has_other_pods(&owner, uid)
     };
     let is_owed = || context.shared.memos.is_owed(uid(skeleton));
     match &skeleton.rest {

@@ -16,16 +16,18 @@ pub(super) use write::note_answer;
 use write::write_status;
 
 use crate::api::{
-    self, DeadlineJob, DeadlineJobStatus, LEDGER_FORM, Ledger, ObservedClones, reason,
+    self, DeadlineJob, DeadlineJobStatus, JobRecord, LEDGER_FORM, Ledger, ObservedClones, Pocd,
+    reason,
 };
 use crate::clock;
 use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
-use crate::context::pending_tasks::PendingTasks;
+use crate::context::pending_tasks::{self, PendingTasks};
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Memo, spacing};
+use crate::job::record as job_record;
 use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::JobLabels;
 use crate::observed_clones;
@@ -82,6 +84,7 @@ pub(super) async fn record(
         context.shared.metrics.ledger.deferred.inc();
         return Err(Error::Deferred(until));
     }
+    status.record = Some(job_record(pass, step, &old, status.pocd));
     if let Some(ledger) = &mut status.ledger {
         ledger.revision += 1;
     }
@@ -129,6 +132,7 @@ fn render(
         job: &pass.view.job,
         ledger: &told_ledger,
         deadline: step.deadline,
+        history: pass.history,
         old,
         report: pass.report.as_ref(),
         calibrated: memo.calibrated,
@@ -154,6 +158,24 @@ fn render(
     let (mut status, verdict) = (status::render(input), input.verdict());
     status.ledger = Some(step.ledger.clone());
     (status, verdict)
+}
+
+/// What happened to the job so far. It is made only for a write that is due anyway, so a change of it alone is never
+/// written.
+fn job_record(pass: &Pass, step: &Step, old: &DeadlineJobStatus, pocd: Option<Pocd>) -> JobRecord {
+    let (report, now) = (pass.report.as_ref(), pass.view.now);
+    let waiting = pending_tasks::obstacle(&step.ledger, &pass.facts, report, &pass.bounds, now);
+    let input = job_record::Input {
+        view: &pass.view,
+        facts: &pass.facts,
+        ledger: &step.ledger,
+        notices: &step.notices,
+        report,
+        pocd,
+        waiting,
+        old: old.record.as_ref(),
+    };
+    job_record::fitted(job_record::continued(input, job_record::ATTEMPTS_MAX))
 }
 
 /// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
@@ -243,6 +265,7 @@ pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
     let (job, before) = (&pass.view.job, &pass.view.ledger);
     let starts_clock = before.first_pass != step.ledger.first_pass
         && matches!(job.deadline, DeadlineRule::FromStart(_));
+    let fixes_deadline = before.fixed_deadline != step.ledger.fixed_deadline;
     let status = pass.owner.status.as_ref();
     let is_changed = status
         .and_then(|status| status.observed_generation)
@@ -253,6 +276,7 @@ pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
         && pass.asking.is_empty()
         && job.rules.resume != Resume::Range
         && !starts_clock
+        && !fixes_deadline
         && !is_changed
 }
 

@@ -9,6 +9,7 @@ use shed_core::time::{Instant, Span};
 use crate::api::{self, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
 use crate::cluster::clone_stops::CloneStop;
+use crate::completion_history::Known;
 use crate::conditions::{Conditions, messages};
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
@@ -16,7 +17,7 @@ use crate::context::pending_tasks::PendingTasks;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
 use crate::job::verdict::DeadlineVerdict;
 use crate::reconcile::risk;
-use crate::validate::{DeadlineRule, ValidatedJob};
+use crate::validate::ValidatedJob;
 
 /// A PoCD alone is worth a write if it moved by this …
 const POCD_STEP: f64 = 0.05;
@@ -40,6 +41,8 @@ pub struct Input<'a> {
     pub ledger: &'a Ledger,
     /// Its deadline; absent while its clock has not started.
     pub deadline: Option<Instant>,
+    /// With `deadline.history`, what is known of its class.
+    pub history: Option<Known>,
     /// The current status.
     pub old: &'a DeadlineJobStatus,
     /// The planner's last report.
@@ -182,7 +185,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
         estimate: None,
     };
     match input.ledger.ending {
-        _ if input.job.deadline == DeadlineRule::Never => FreshPocd {
+        _ if input.job.deadline.gives_none(input.deadline) => FreshPocd {
             pocd: None,
             calibrated: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
@@ -284,6 +287,7 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
         list.clear(api::SUSPENDED, reason::JOB_RESUMED, "");
     }
     deadline_conditions(&mut list, input);
+    unknown_deadline_condition(&mut list, input);
     risk::condition(&mut list, input);
     feasibility_condition(&mut list, input);
     clone_condition(&mut list, input);
@@ -293,11 +297,29 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
     list.list
 }
 
+/// Why the job has no deadline although it asks for one. A job that has ended keeps the last reason.
+fn unknown_deadline_condition(list: &mut Conditions, input: Input<'_>) {
+    let Some(history) = input.history.filter(|_| input.ledger.ending.is_none()) else {
+        return;
+    };
+    let (job, ledger) = (input.job, input.ledger);
+    if input.deadline.is_some() {
+        list.clear(api::DEADLINE_UNKNOWN, reason::DEADLINE_FIXED, "");
+    } else if history.quantile.is_none() {
+        let runs = history.runs.to_string();
+        list.say(api::DEADLINE_UNKNOWN, reason::TOO_FEW_RUNS, &runs);
+    } else if let Some(passed) = job.deadline_by_history(ledger, history.quantile) {
+        let passed = clock::rfc3339(passed);
+        list.say(api::DEADLINE_UNKNOWN, reason::DEADLINE_PASSED, &passed);
+    }
+}
+
 fn feasibility_condition(list: &mut Conditions, input: Input<'_>) {
     let told = input
         .told
         .filter(|told| told.generation == input.job.generation);
-    if let Some(told) = told.filter(|_| input.ledger.ending.is_none()) {
+    let is_unknown = input.job.deadline.gives_none(input.deadline);
+    if let Some(told) = told.filter(|_| input.ledger.ending.is_none() && !is_unknown) {
         let (reason, detail) = told.words();
         list.say(api::DEADLINE_FEASIBLE, reason, &detail);
     }

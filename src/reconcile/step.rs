@@ -38,6 +38,8 @@ pub struct Input<'a> {
     pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
     /// How much its object may hold.
     pub bounds: Option<Bounds>,
+    /// With `deadline.history`, the quantile of the class's completion times, if enough are known.
+    pub quantile: Option<Span>,
 }
 
 /// Result of one step.
@@ -72,7 +74,12 @@ pub fn step(input: Input<'_>) -> Step {
     if step.ledger.first_pass.is_none() && !input.view.job.rules.suspend {
         step.ledger.first_pass = Some(input.view.now);
     }
-    step.deadline = input.view.job.deadline_after(step.ledger.first_pass);
+    step.ledger.fixed_deadline =
+        input
+            .view
+            .job
+            .fixed_deadline(&step.ledger, input.quantile, input.view.now);
+    step.deadline = input.view.job.deadline_by(&step.ledger);
     if input.view.job.time_limit.is_some() {
         step.ledger
             .keep_time(!input.view.job.rules.suspend, input.view.now);

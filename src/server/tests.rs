@@ -46,6 +46,10 @@ async fn probes_have_a_port_without_the_metrics() {
         (probes, "/readyz", "200"),
         (probes, "/healthz", "200"),
         (probes, "/metrics", "404"),
+        // The data of all namespaces is on loopback only.
+        (pages, "/v1/jobs", "404"),
+        (pages, "/v1/nodes", "404"),
+        (probes, "/v1/jobs", "404"),
     ] {
         let line = get(address, path);
         assert!(line.contains(status), "{path}: {line}");

@@ -39,9 +39,41 @@ pub enum InvalidSpec {
         /// The field's text.
         text: String,
     },
-    /// Both or neither of `within` and `at`.
-    #[error("spec.deadline needs exactly one of within and at")]
+    /// None or several of the deadline's forms.
+    #[error("spec.deadline needs exactly one of within, at, clock and history")]
     Deadline,
+    /// A time of day that does not exist, or has another form.
+    #[error(
+        "spec.deadline.clock.time: invalid time `{text}`: use HH:MM from 00:00 to 23:59, such as 06:00"
+    )]
+    ClockTime {
+        /// The field's text.
+        text: String,
+    },
+    /// A time zone that does not exist.
+    #[error(
+        "spec.deadline.clock.timeZone: unknown time zone `{text}`: use a name from the IANA time zone database, \
+         such as Europe/Zurich or Etc/UTC"
+    )]
+    TimeZone {
+        /// The field's text.
+        text: String,
+    },
+    /// A factor that is not a decimal number in its range.
+    #[error(
+        "spec.deadline.history.factor: invalid factor `{text}`: use a decimal number above 0 and at most 100 with \
+         at most three decimals, such as 1.5"
+    )]
+    Factor {
+        /// The field's text.
+        text: String,
+    },
+    /// Without a class there is no history.
+    #[error(
+        "spec.deadline.history needs the label shed.dev/class on the job, because it is computed from earlier jobs \
+         with the same label: add the label, or use spec.deadline.within"
+    )]
+    HistoryClass,
     /// A number outside its range.
     #[error("spec.{field}: {value} is outside {low}..={high}: choose a number in that range")]
     Range {

@@ -1,5 +1,5 @@
 //! The step, model-checked: every order of the moves of one job's operator, its kubelets, its
-//! planner and the faults, with the shipped functions as transition. docs/model.md says what is
+//! planner and the faults, with the shipped functions as transition. docs/develop/model.md says what is
 //! in the model, what is not, and why one job is enough.
 
 mod invariants;

@@ -52,7 +52,7 @@ impl Model {
         let rules = self.job(base.suspended);
         let ledger = &base.recorded.ledger;
         let now = self.now(world);
-        let deadline = rules.deadline_after(ledger.first_pass);
+        let deadline = rules.deadline_by(ledger);
         let stops = ledger.ending.is_none()
             && rules.rules.on_miss == OnMiss::Fail
             && deadline.is_some_and(|deadline| now >= deadline.plus(DEADLINE_GRACE));
@@ -114,6 +114,7 @@ impl Model {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: None,
+            quantile: None,
         });
         self.flight(&view.base, step)
     }

@@ -174,7 +174,7 @@ impl Hash for TraceMap {
     }
 }
 
-/// The invariants of the model; docs/model.md has the words.
+/// The invariants of the model; docs/develop/model.md has the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Invariant {
     ExactlyOnce,

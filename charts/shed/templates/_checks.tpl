@@ -88,6 +88,7 @@ SHED_PROGRESS_POLLS_PER_SECOND: progressPollsPerSecond
 SHED_METRICS_SECURE: metrics.secure.enabled
 SHED_METRICS_CERT_DIR: metrics.secure.certificateSecret
 SHED_ADOPT_JOBS: adoptJobs
+SHED_ASK_ADDRESS: askAddress
 SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
 SHED_AGENT_PULL_SECRET: agent.pullSecret

@@ -7,8 +7,10 @@ use anyhow::Context;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// Without an answer after this time the apiserver counts as unreachable.
+/// Without a connection after this time the apiserver counts as unreachable.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// Without a byte for this time the apiserver counts as unreachable.
+const READ_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Options that every verb has.
 #[derive(Debug, Clone, clap::Args)]
@@ -59,6 +61,7 @@ impl Connection {
     pub async fn open(&self) -> anyhow::Result<Session> {
         let mut config = self.config().await?;
         config.connect_timeout = Some(CONNECT_PATIENCE);
+        config.read_timeout = Some(READ_PATIENCE);
         let namespace = self.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
         let client = Client::try_from(config).context("cannot use the kubeconfig")?;

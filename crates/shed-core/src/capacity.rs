@@ -24,6 +24,17 @@ pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
     usable_beside(snapshot, capacity_share, &UnusableNodes::of(snapshot))
 }
 
+/// The capacity of the usable nodes that some active job may use, whoever uses it.
+pub(crate) fn allocatable(snapshot: &Snapshot) -> Resources {
+    let unusable = UnusableNodes::of(snapshot);
+    let mut all = Resources::default();
+    let nodes = snapshot.nodes.iter().zip((0..).map(NodeIndex));
+    for (node, _) in nodes.filter(|(_, index)| !unusable.has(Some(*index))) {
+        all.add(&node.allocatable);
+    }
+    all
+}
+
 fn usable_beside(snapshot: &Snapshot, capacity_share: f64, unusable: &UnusableNodes) -> Resources {
     let mut all = Resources::default();
     let mut left_by_others = Resources::default();

@@ -34,7 +34,7 @@
 //! 3. [`decide`](decide::decide) makes the decisions that need the whole cluster: the order of service, clones and
 //!    prunes. Its memory from pass to pass is a [`memory::Memory`].
 //! 4. [`plan`] is the result: actions, each with its reason, and a report with figures. [`explain`] writes it as text
-//!    for one job.
+//!    for one job. [`what_if`] compares it with the plan for another deadline or capacity.
 //! 5. [`validate`] checks snapshots and [`plan_check`] plans. [`guard`] handles an invalid snapshot or a broken
 //!    policy.
 //!
@@ -66,7 +66,7 @@
 //! |---|---|---|---|---|
 //! | `hadoop-ns` | none | – | baseline | [`policy::HadoopNs`] |
 //! | `shed-plus` | stragglers of the job with the lowest PoCD, at ξ and every θ | resume | \[S+\] Algorithm 1 | [`policy::ShedPlus`] |
-//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/shed-prime.md` | [`policy::ShedPrime`] |
+//! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/research/shed-prime.md` | [`policy::ShedPrime`] |
 //!
 //! The crate `shed-papers` has the other policies of the papers. Any policy can be combined with any order of first
 //! attempts ([`policy::Order`]): `lst`, `edf`, `fifo`, `capacity`, `drf`, `tetris`, `carbyne`, `srpt`, `svf`,
@@ -95,3 +95,4 @@ pub mod settle;
 pub mod snapshot;
 pub mod time;
 pub mod validate;
+pub mod what_if;

@@ -293,6 +293,42 @@ pub struct JobReport {
     /// What lowers the job's PoCD most; absent if the pass did not look at the job, or if the PoCD is near 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
+    /// Expected ends of the attempts of cloned tasks, of the task that `risk` names, and of stragglers: at most
+    /// [`ENDS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<ExpectedEnd>,
+}
+
+/// A report has the expected ends of at most this number of attempts.
+pub const ENDS_MAX: usize = 16;
+
+/// When an attempt is expected to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedEnd {
+    /// The task.
+    pub task: TaskIndex,
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// When.
+    pub at: Instant,
+}
+
+impl JobReport {
+    /// The same report with other keys of jobs, for readers who know jobs by names.
+    #[must_use]
+    pub fn with_names(mut self, name: impl Fn(&JobKey) -> JobKey) -> Self {
+        let trades = self.clones.iter_mut().filter_map(|it| it.trade.as_mut());
+        for alternative in trades.filter_map(|it| it.alternative.as_mut()) {
+            match alternative {
+                Alternative::Clones { job, .. } | Alternative::Attempt { job, .. } => {
+                    *job = name(job);
+                }
+                Alternative::Wait { .. } => {}
+            }
+        }
+        self.key = name(&self.key);
+        self
+    }
 }
 
 /// The deadline that a job could keep with the present capacity and without further clones.

@@ -1,4 +1,4 @@
-//! An upper bound of the number of deadlines that any policy can meet. `docs/bound.md` derives and
+//! An upper bound of the number of deadlines that any policy can meet. `docs/research/bound.md` derives and
 //! proves it. It is the number of jobs in time for an ideal policy, which knows every sample, takes
 //! the shortest for each task, and may divide slots and time freely.
 

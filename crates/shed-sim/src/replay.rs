@@ -118,6 +118,9 @@ fn without_news(plan: &Plan, recorded: &Plan) -> Plan {
     let mut plan = plan.clone();
     for (job, recorded) in plan.report.jobs.iter_mut().zip(&recorded.report.jobs) {
         job.risk = job.risk.take().filter(|_| recorded.risk.is_some());
+        if recorded.ends.is_empty() {
+            job.ends.clear();
+        }
         for (clone, recorded) in job.clones.iter_mut().zip(&recorded.clones) {
             clone.trade = clone.trade.take().filter(|_| recorded.trade.is_some());
         }

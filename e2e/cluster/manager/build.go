@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -59,8 +60,8 @@ func ensureKube(m minor) (string, error) {
 	number := strings.Split(m.version, ".")
 	flags := "-s -w " + at + "gitVersion=" + m.tag() + " " + at + "gitMajor=" + number[0] + " " +
 		at + "gitMinor=" + number[1] + " " + at + "gitTreeState=clean"
-	binary, err := kubeProgram.ensure(m, "kubernetes "+m.tag(), "about 6 min on 2 cores the first time",
-		"build", "-trimpath", "-ldflags", flags)
+	binary, err := kubeProgram.ensure(m, "kubernetes "+m.tag(), "about 2900 packages in 6 min on 2 cores the first time",
+		"build", "-v", "-trimpath", "-ldflags", flags)
 	if err != nil {
 		return "", err
 	}
@@ -132,9 +133,44 @@ func ensureBuilt(binary, what, guess string, command func(part string) *exec.Cmd
 	return os.Rename(part, binary)
 }
 
+// buildLog is the output of the go command. With -v it names each package that it compiles.
+type buildLog struct {
+	mutex             sync.Mutex
+	text              strings.Builder
+	modules, packages int
+}
+
+func (l *buildLog) Write(bytes []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, line := range strings.SplitAfter(string(bytes), "\n") {
+		switch {
+		case strings.HasPrefix(line, "go: downloading "):
+			l.modules++
+		case strings.HasSuffix(line, "\n") && !strings.ContainsAny(line, " \t"):
+			l.packages++
+		}
+	}
+	return l.text.Write(bytes)
+}
+
+// progress says how far the build is, as far as its output says so.
+func (l *buildLog) progress() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	switch {
+	case l.packages > 0:
+		return fmt.Sprintf(", %d packages compiled", l.packages)
+	case l.modules > 0:
+		return fmt.Sprintf(", %d modules downloaded", l.modules)
+	default:
+		return ""
+	}
+}
+
 func runWithProgress(cmd *exec.Cmd, what, guess string) error {
-	var text strings.Builder
-	cmd.Stdout, cmd.Stderr = &text, &text
+	var log buildLog
+	cmd.Stdout, cmd.Stderr = &log, &log
 	began := time.Now()
 	say("building %s (%s)", what, guess)
 	defer dieWithUs(cmd)() // the next builder must not meet it
@@ -150,12 +186,12 @@ func runWithProgress(cmd *exec.Cmd, what, guess string) error {
 		select {
 		case err := <-done:
 			if err != nil {
-				return fmt.Errorf("building %s failed after %d s: %v\n%s", what, elapsed(), err, lastLines(text.String(), 30))
+				return fmt.Errorf("building %s failed after %d s: %v\n%s", what, elapsed(), err, lastLines(log.text.String(), 30))
 			}
 			say("built %s in %d s", what, elapsed())
 			return nil
 		case <-ticker.C:
-			say("building %s … %d s (%s)", what, elapsed(), guess)
+			say("building %s … %d s%s (%s)", what, elapsed(), log.progress(), guess)
 		}
 	}
 }

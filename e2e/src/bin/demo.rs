@@ -1,8 +1,9 @@
-//! The demo, from nothing to the result: `demo [REPETITIONS]`, or REPEAT in the environment.
+//! The demo, from nothing to the result: `demo [REPETITIONS]`, or REPEAT in the environment; `demo cron`.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use shed_e2e::demo::Show;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -18,9 +19,11 @@ async fn main() -> ExitCode {
 }
 
 async fn demo() -> Result<bool> {
-    let given = std::env::args()
-        .nth(1)
-        .or_else(|| std::env::var("REPEAT").ok());
+    let argument = std::env::args().nth(1);
+    if argument.as_deref() == Some("cron") {
+        return shed_e2e::demo::run(Show::Cron).await;
+    }
+    let given = argument.or_else(|| std::env::var("REPEAT").ok());
     let repeat = match given.filter(|text| !text.is_empty()) {
         Some(text) => text
             .parse()
@@ -29,5 +32,5 @@ async fn demo() -> Result<bool> {
             .context("REPEAT must be a number above 0, e.g. REPEAT=10")?,
         None => 1,
     };
-    shed_e2e::demo::run(repeat).await
+    shed_e2e::demo::run(Show::Straggler { repeat }).await
 }

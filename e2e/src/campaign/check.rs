@@ -1,4 +1,4 @@
-//! Invariants of every state of a history. The letters are those of docs/faults.md.
+//! Invariants of every state of a history. The letters are those of docs/develop/faults.md.
 
 mod batch;
 mod held;
@@ -118,7 +118,7 @@ fn attempts(ledger: &Ledger) -> BTreeMap<(u32, u32), &AttemptEntry> {
         .collect()
 }
 
-/// The invariant of docs/faults.md that a fault breaks.
+/// The invariant of docs/develop/faults.md that a fault breaks.
 fn code(fault: LedgerFault) -> &'static str {
     match fault {
         LedgerFault::Unbalanced
@@ -126,6 +126,7 @@ fn code(fault: LedgerFault) -> &'static str {
         | LedgerFault::CountsWentBack
         | LedgerFault::EndTakenBack
         | LedgerFault::WinnerChanged
+        | LedgerFault::DeadlineChanged
         | LedgerFault::GrantMoved => "I1",
 
         LedgerFault::KillChanged | LedgerFault::KillWithoutCause => "I4",

@@ -1,6 +1,6 @@
 //! An attempt as its pod shows it, the same for pods of the Job controller and of shed.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::ResourceExt;
 use shed::api;
@@ -18,7 +18,8 @@ pub struct Attempt {
     pub ended: Option<(Timestamp, i32)>,
     /// The progress that it was handed over.
     pub resumes_at: f64,
-    pub deleting: bool,
+    /// When its deletion was requested, if it was.
+    pub deleted: Option<Timestamp>,
 }
 
 impl Attempt {
@@ -39,7 +40,7 @@ impl Attempt {
             ended: terminated(pod)
                 .and_then(|end| Some((end.finished_at.as_ref()?.0, end.exit_code))),
             resumes_at: resume_point(pod).unwrap_or(0.0),
-            deleting: pod.metadata.deletion_timestamp.is_some(),
+            deleted: deletion(pod),
         })
     }
 
@@ -61,6 +62,13 @@ impl Attempt {
     pub fn place(&self) -> &str {
         self.node.as_deref().unwrap_or("no node")
     }
+}
+
+/// The instant of the request: the object has the one at which the grace period ends.
+fn deletion(pod: &Pod) -> Option<Timestamp> {
+    let end = pod.metadata.deletion_timestamp.as_ref()?.0;
+    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+    end.checked_sub(SignedDuration::from_secs(grace)).ok()
 }
 
 /// The end of the container that does the work: not of shed's sidecar, which is an init container.
@@ -110,6 +118,7 @@ mod tests {
         let pod: Pod = serde_json::from_value(serde_json::json!({
             "metadata": {
                 "name": "x", "creationTimestamp": "2030-01-01T00:00:00Z",
+                "deletionTimestamp": "2030-01-01T00:00:15Z", "deletionGracePeriodSeconds": 5,
                 "labels": {(api::LABEL_INDEX): "4", (api::LABEL_ATTEMPT): "1", (api::LABEL_KIND): "clone"},
             },
             "spec": {"containers": [], "nodeName": "n1", "initContainers": [{
@@ -129,5 +138,6 @@ mod tests {
         );
         assert!(attempt.succeeded() && attempt.seconds() == Some(9.0));
         assert!((attempt.resumes_at - 0.25).abs() < 1e-9);
+        assert_eq!(attempt.deleted.unwrap().to_string(), "2030-01-01T00:00:10Z");
     }
 }

@@ -44,6 +44,13 @@ pub struct Followed {
     pub deadline_job: Option<DeadlineJob>,
 }
 
+/// What is followed, and what stands before each line.
+pub struct Names<'a> {
+    pub job: &'a str,
+    pub deadline_job: &'a str,
+    pub who: &'a str,
+}
+
 /// The observed and printed state of a job so far.
 struct Story<'a> {
     screen: &'a Screen,
@@ -56,20 +63,20 @@ struct Story<'a> {
     latest: Option<DeadlineJob>,
 }
 
-/// Follows the job `name`; `who` stands before each line.
+/// Follows a job until it has ended.
 ///
 /// # Errors
 /// If the apiserver can't be reached, or the job doesn't end.
 pub async fn follow(
     client: &Client,
-    name: &str,
-    who: &str,
+    names: &Names<'_>,
     tasks: usize,
     screen: &Screen,
 ) -> Result<Followed> {
+    let name = names.job;
     let mut story = Story {
         screen,
-        who,
+        who: names.who,
         tasks,
         attempts: BTreeMap::new(),
         said: BTreeSet::new(),
@@ -77,7 +84,7 @@ pub async fn follow(
         pocd: None,
         latest: None,
     };
-    let completed = tokio::time::timeout(LONGEST, story.until_end(client, name))
+    let completed = tokio::time::timeout(LONGEST, story.until_end(client, names))
         .await
         .with_context(|| format!("job {name} didn't end within {LONGEST:?}"))??;
     story.catch_up(client, name).await?;
@@ -99,13 +106,14 @@ fn selector(name: &str) -> String {
     format!("{}={name}", api::LABEL_BATCH_JOB_NAME)
 }
 
-fn news(client: &Client, name: &str) -> impl Stream<Item = News> + use<> {
-    let named = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let labelled = watcher::Config::default().labels(&selector(name));
+fn news(client: &Client, names: &Names<'_>) -> impl Stream<Item = News> + use<> {
+    let named = |name| watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let labelled = watcher::Config::default().labels(&selector(names.job));
     let pods = watch::<Pod>(client, labelled)
         .filter_map(async |pod| Some(News::Pod(pod.name_any(), Box::new(Attempt::read(&pod)?))));
-    let jobs = watch::<Job>(client, named.clone()).map(|job| News::Job(Box::new(job)));
-    let deadlines = watch::<DeadlineJob>(client, named).map(|job| News::DeadlineJob(Box::new(job)));
+    let jobs = watch::<Job>(client, named(names.job)).map(|job| News::Job(Box::new(job)));
+    let deadlines = watch::<DeadlineJob>(client, named(names.deadline_job))
+        .map(|job| News::DeadlineJob(Box::new(job)));
     stream::select(
         pods.boxed(),
         stream::select(jobs.boxed(), deadlines.boxed()),
@@ -136,8 +144,9 @@ where
 
 impl Story<'_> {
     /// Whether the job completed; false if it failed.
-    async fn until_end(&mut self, client: &Client, name: &str) -> Result<bool> {
-        let mut news = news(client, name);
+    async fn until_end(&mut self, client: &Client, names: &Names<'_>) -> Result<bool> {
+        let name = names.job;
+        let mut news = news(client, names);
         while let Some(item) = news.next().await {
             let end = match item {
                 News::Pod(name, attempt) => {
@@ -204,7 +213,7 @@ impl Story<'_> {
                 format!("win {task}"),
                 &format!("done   task {task:>2} by its clone on {place}"),
             );
-        } else if attempt.deleting && !attempt.succeeded() {
+        } else if attempt.deleted.is_some() && !attempt.succeeded() {
             let why = self.why_killed(task, number);
             let line = format!("kill   task {task:>2}: attempt {number} on {place}{why}");
             self.say_once(format!("{KILL}{name}"), &line);

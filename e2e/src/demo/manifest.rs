@@ -1,8 +1,9 @@
 //! The demo's manifests: one pod template, as a batch/v1 Job and as a DeadlineJob.
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, PodTemplateSpec};
+use kube::api::ObjectMeta;
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
 
@@ -22,6 +23,8 @@ pub struct Work {
     /// The text's file name; none if the pods are simulated.
     pub input: Option<String>,
     pub tasks: i32,
+    /// CPU that an attempt may use, in thousandths.
+    pub cpu_limit: u32,
 }
 
 /// How shed is asked to treat a DeadlineJob.
@@ -29,6 +32,15 @@ pub struct Wish<'a> {
     pub mode: &'a str,
     pub on_miss: &'a str,
     pub within_seconds: i64,
+}
+
+/// When the Jobs of a CronJob start, and when they must be done.
+pub struct Times {
+    pub schedule: String,
+    /// Time of day, such as 06:00.
+    pub due: String,
+    /// For both, such as Europe/Zurich.
+    pub zone: &'static str,
 }
 
 impl Work {
@@ -53,13 +65,24 @@ impl Work {
 
     /// A pod with a simulated life.
     fn simulated(&self) -> Value {
-        let resources = json!({"requests": requests()});
+        let resources = json!({"requests": self.requests()});
         json!({"spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 5,
             "schedulingGates": [{"name": GATE}],
             "containers": [{"name": "wordcount", "image": self.image, "resources": resources}],
         }})
+    }
+
+    /// A machine with two CPUs then fits twelve tasks and six clones.
+    fn requests(&self) -> Value {
+        json!({"cpu": format!("{}m", self.cpu_limit.min(100)), "memory": "64Mi"})
+    }
+
+    /// So little CPU that the tasks and the clones of the slow ones run side by side on two CPUs: a clone
+    /// then takes nothing from the healthy tasks.
+    fn limits(&self) -> Value {
+        json!({"cpu": format!("{}m", self.cpu_limit), "memory": "256Mi"})
     }
 
     fn pod_spec(&self, arguments: &[String], env: &Value) -> Value {
@@ -78,7 +101,7 @@ impl Work {
                 "imagePullPolicy": "IfNotPresent",
                 "args": arguments,
                 "env": env,
-                "resources": {"requests": requests(), "limits": limits()},
+                "resources": {"requests": self.requests(), "limits": self.limits()},
                 "securityContext": {
                     "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                     "capabilities": {"drop": ["ALL"]},
@@ -99,6 +122,32 @@ impl Work {
             "spec": {
                 "completionMode": "Indexed", "completions": self.tasks, "parallelism": self.tasks,
                 "backoffLimit": 3, "template": self.template(),
+            },
+        }))
+    }
+
+    /// A CronJob of such Jobs, adopted by shed, each due at a time of day.
+    ///
+    /// # Errors
+    /// If the manifest doesn't have the CronJob's form: a mistake in this file.
+    pub fn cron_job(&self, name: &str, times: &Times) -> Result<CronJob> {
+        let mut template = self.job(name)?;
+        template.metadata = ObjectMeta::default();
+        let spec = template.spec.get_or_insert_default();
+        spec.managed_by = Some(api::MANAGED_BY.to_owned());
+        typed(json!({
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "schedule": times.schedule, "timeZone": times.zone, "concurrencyPolicy": "Forbid",
+                "jobTemplate": {
+                    "metadata": {"annotations": {
+                        "shed.dev/deadline": format!("{} {}", times.due, times.zone),
+                        "shed.dev/idempotency": "Safe",
+                        "shed.dev/progress": "{file: {}, periodSeconds: 1}",
+                        "shed.dev/resume": "Checkpoint",
+                    }},
+                    "spec": template.spec,
+                },
             },
         }))
     }
@@ -138,17 +187,6 @@ impl Work {
             "spec": self.pod_spec(arguments, &json!([])),
         }))
     }
-}
-
-/// A machine with two CPUs then fits twelve tasks and six clones.
-fn requests() -> Value {
-    json!({"cpu": "100m", "memory": "64Mi"})
-}
-
-/// So little CPU that the tasks and the clones of the slow ones run side by side on two CPUs: a clone
-/// then takes nothing from the healthy tasks.
-fn limits() -> Value {
-    json!({"cpu": "120m", "memory": "256Mi"})
 }
 
 /// A claim of many writers. With a class, the cluster makes the volume; without, it binds to [`volume`].

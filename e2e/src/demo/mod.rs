@@ -2,6 +2,8 @@
 //! as a DeadlineJob that only observes, and as a DeadlineJob that acts.
 
 pub mod attempt;
+pub mod cron;
+pub mod gantt;
 pub mod image;
 pub mod kwok;
 pub mod live;
@@ -9,13 +11,16 @@ pub mod manifest;
 pub mod outcome;
 pub mod screen;
 mod stage;
+pub mod steps;
 pub mod storage;
+pub mod story;
 pub mod text;
 
 use anyhow::{Context, Result};
 
 use self::screen::Screen;
-use self::stage::{Round, Stage};
+use self::stage::{QUICK, Round, Stage};
+use self::steps::Steps;
 use self::storage::Storage;
 use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE, RELEASE};
 use crate::host_operator::HostOperator;
@@ -23,25 +28,40 @@ use crate::host_operator::HostOperator;
 /// The demo's own namespace.
 pub const NAMESPACE: &str = "shed-demo";
 
-/// Runs the demo `repeat` times on one cluster and cleans up, also if it is interrupted. Whether all
-/// went as it should: results equal, and the acting run in time in nine of ten repetitions.
+/// Steps of the demo, with the builds of `e2e/demo.sh`, which names the same number.
+const STEPS: usize = 7;
+/// Steps where nodes are simulated: without a text and images.
+const STEPS_SIMULATED: usize = 5;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// The same tasks under a batch/v1 Job and two DeadlineJobs, this many times.
+    Straggler { repeat: u32 },
+    /// A CronJob with a deadline on the clock.
+    Cron,
+}
+
+/// Runs the demo on one cluster and cleans up, also if it is interrupted. Whether all went as it should:
+/// results equal, and the acting run in time in nine of ten repetitions.
 ///
 /// # Errors
 /// If anything keeps it from coming to a result.
-pub async fn run(repeat: u32) -> Result<bool> {
-    let screen = Screen::start();
-    screen.say("demo", "bringing the cluster up");
+pub async fn run(show: Show) -> Result<bool> {
+    let screen = Screen::continue_script(Steps::from_script(STEPS));
+    screen.step("start the cluster");
     let cluster = Cluster::bring_up().await?;
     let shown = tokio::select! {
-        shown = show(&cluster, &screen, repeat) => shown,
+        shown = on_stage(&cluster, &screen, show) => shown,
         _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
     };
-    screen.say("demo", "cleaning up");
+    screen.step("clean up");
     let cleaned = clean_up(&cluster).await;
     let good = shown?;
     cleaned.context("cleaning up")?;
-    screen.say("demo", "done");
-    println!("\n{}", what_stays(&cluster));
+    screen.end_step();
+    println!("\n{}", screen.step_times());
+    println!("{}", what_stays(&cluster));
     Ok(good)
 }
 
@@ -60,16 +80,26 @@ fn what_stays(cluster: &Cluster) -> String {
     )
 }
 
-async fn show(cluster: &Cluster, screen: &Screen, repeat: u32) -> Result<bool> {
+async fn on_stage(cluster: &Cluster, screen: &Screen, show: Show) -> Result<bool> {
+    let repeat = match show {
+        Show::Straggler { repeat } => repeat,
+        Show::Cron if cluster.nodes() == Nodes::Real => {
+            return cron::run(&Stage::real(cluster, screen, &cron::PACE).await?).await;
+        }
+        Show::Cron => {
+            anyhow::bail!("the CronJob's tasks report and resume, which simulated nodes don't do")
+        }
+    };
     if cluster.nodes() == Nodes::Real {
-        let stage = Stage::real(cluster, screen).await?;
+        let stage = Stage::real(cluster, screen, &QUICK).await?;
         return Ok(conclude(&repeated(&stage, screen, repeat).await?));
     }
+    screen.expect_steps(STEPS_SIMULATED);
     screen.say("demo", "this cluster's nodes are simulated (kwok): real control plane, real operator, no real work;");
     screen.say("demo", "each pod's duration is drawn, there are no progress reports, no checkpoints and no results");
     let stage = Stage::simulated(cluster, screen).await?;
     let _operator =
-        HostOperator::start(cluster, &["--clone-priority-class", "shed-clones"]).await?;
+        HostOperator::start_built(cluster, &["--clone-priority-class", "shed-clones"]).await?;
     let rounds = tokio::select! {
         rounds = repeated(&stage, screen, repeat) => rounds?,
         drawn = kwok::draw_durations(cluster.client()) => {

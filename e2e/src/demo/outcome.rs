@@ -71,7 +71,7 @@ fn says_missed(job: &api::DeadlineJob) -> bool {
 }
 
 /// The attempt of each task that succeeded first.
-fn winners(attempts: &[Attempt]) -> impl Iterator<Item = &Attempt> {
+pub fn winners(attempts: &[Attempt]) -> impl Iterator<Item = &Attempt> {
     attempts.iter().filter(|one| {
         let end = |attempt: &Attempt| attempt.ended.map(|(end, _)| (end, attempt.number));
         let mut siblings = attempts
@@ -153,7 +153,7 @@ mod tests {
             created: second(0),
             ended: end.map(|end| (second(end), 0)),
             resumes_at,
-            deleting: end.is_none(),
+            deleted: end.is_none().then(|| second(9)),
         }
     }
 

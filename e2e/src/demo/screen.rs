@@ -1,19 +1,61 @@
 //! The printed output: a line per event, with the seconds since the start.
 
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::steps::Steps;
+
+/// The longest silence.
+const QUIET_MAX: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Prints lines with a clock.
 #[derive(Clone)]
 pub struct Screen {
     started: Instant,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    last_line: Instant,
+    steps: Steps,
 }
 
 impl Screen {
-    /// A clock that starts now.
+    /// A clock that starts now, or with the script that built this program.
     #[must_use]
     pub fn start() -> Self {
+        Self::with_steps(Steps::new(Vec::new(), 0))
+    }
+
+    /// Continues the clock and the steps of the script that built this program, and breaks each silence.
+    #[must_use]
+    pub fn continue_script(steps: Steps) -> Self {
+        let mut screen = Self::with_steps(steps);
+        let earlier = super::steps::seconds_of_script();
+        screen.started = screen
+            .started
+            .checked_sub(earlier)
+            .unwrap_or(screen.started);
+        let alive = screen.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                alive.break_silence();
+            }
+        });
+        screen
+    }
+
+    fn with_steps(steps: Steps) -> Self {
+        let now = Instant::now();
+        let state = State {
+            last_line: now,
+            steps,
+        };
         Self {
-            started: Instant::now(),
+            started: now,
+            state: Arc::new(Mutex::new(state)),
         }
     }
 
@@ -26,11 +68,51 @@ impl Screen {
     /// One line about something that happened.
     pub fn say(&self, who: &str, what: &str) {
         println!("{:7.1} s  {who:<8}  {what}", self.seconds());
+        self.with(|state| state.last_line = Instant::now());
     }
 
     /// A heading.
     pub fn heading(&self, text: &str) {
         println!("\n{text}");
+    }
+
+    /// Ends the step before, and begins the next one.
+    pub fn step(&self, name: &str) {
+        for line in self.with(|state| state.steps.begin(name)) {
+            self.say("demo", &line);
+        }
+    }
+
+    /// Ends the last step.
+    pub fn end_step(&self) {
+        if let Some(line) = self.with(|state| state.steps.end()) {
+            self.say("demo", &line);
+        }
+    }
+
+    /// Another number of steps in all.
+    pub fn expect_steps(&self, all: usize) {
+        self.with(|state| state.steps.expect(all));
+    }
+
+    /// The time of each step that has ended.
+    #[must_use]
+    pub fn step_times(&self) -> String {
+        table(&self.with(|state| state.steps.rows()))
+    }
+
+    fn break_silence(&self) {
+        let line = self.with(|state| {
+            let is_quiet = state.last_line.elapsed() >= QUIET_MAX;
+            is_quiet.then(|| state.steps.still()).flatten()
+        });
+        if let Some(line) = line {
+            self.say("demo", &line);
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

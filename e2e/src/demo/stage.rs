@@ -1,5 +1,6 @@
 //! The preparation of the runs, and the three runs themselves.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,34 +11,53 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use shed::api::DeadlineJob;
 
+use super::attempt::Attempt;
+use super::gantt::{self, Chart};
 use super::live::{self, Followed};
 use super::manifest::{Wish, Work};
 use super::outcome::{self, Outcome};
 use super::screen::Screen;
 use super::storage::Storage;
+use super::story::{self, Told};
 use super::text::Text;
 use super::{NAMESPACE, image, kwok};
 use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE};
-use crate::command::run_quietly;
+use crate::command::{repository, run_quietly};
 use crate::wait;
 
 /// Tasks that the text is split into; all may run at once, so that there is one wave of them.
 const TASKS: i32 = 12;
 const WAVES: u32 = 1;
-/// The share of the slow node: a fifth of its even share of the machine …
-const SLOW_SHARE: f64 = 0.2;
-/// … but no less than one task may use (the kernel wants it so), and on a large machine little more.
-const SLOW_CPUS_MIN: f64 = 0.12;
-const SLOW_CPUS_MAX: f64 = 0.13;
+/// Where the picture goes.
+const PICTURE: &str = "SHED_DEMO_PICTURE";
+const PICTURE_DEFAULT: &str = "target/demo/timeline.svg";
+const CHART_COLUMNS: usize = 110;
+
+/// How fast tasks and the slow node are.
+pub struct Pace {
+    /// CPU that an attempt may use, in thousandths.
+    pub cpu_limit: u32,
+    /// The share of the slow node, of its even share of the machine …
+    pub slow_share: f64,
+    /// … but no less than one task may use (the kernel wants it so), and on a large machine little more.
+    pub slow_cpus: (f64, f64),
+}
+
+/// Tasks of some 8 s, and a node with a fifth of its share.
+pub const QUICK: Pace = Pace {
+    cpu_limit: 120,
+    slow_share: 0.2,
+    slow_cpus: (0.12, 0.13),
+};
 
 /// Everything that the runs need.
 pub struct Stage<'a> {
-    cluster: &'a Cluster,
-    screen: &'a Screen,
-    work: Work,
+    pub cluster: &'a Cluster,
+    pub screen: &'a Screen,
+    pub work: Work,
     /// Where results are, and what they must equal; none if pods are simulated.
     results: Option<(Storage, String)>,
-    slow_node: Option<String>,
+    pub slow_node: Option<String>,
 }
 
 /// The three outcomes of one repetition.
@@ -47,33 +67,37 @@ pub struct Round {
     pub enabled: Outcome,
 }
 
+/// A run and what came of it.
+struct Judged {
+    outcome: Outcome,
+    attempts: Vec<Attempt>,
+    created: Timestamp,
+}
+
 impl<'a> Stage<'a> {
     /// Text, images, operator, volume, and a slow node.
-    pub async fn real(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
+    pub async fn real(cluster: &'a Cluster, screen: &'a Screen, pace: &Pace) -> Result<Self> {
         let say = |what: &str| screen.say("demo", what);
+        screen.step("prepare the text");
         let text = Text::prepare(say).await?;
         let (distinct, words) = text.words();
         say(&format!(
             "the text: {:.1} MB, {words} words, {distinct} different",
             megabytes(text.bytes)
         ));
-        say("building and loading the images, installing the chart");
+        screen.step("make the images and bring them to the nodes");
         let archive = image::build(cluster, &text).await?;
         cluster.load_image(&archive, "wordcount").await?;
-        let capacity = capacity(cluster).await?;
-        let values: Vec<_> = capacity
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        cluster.install_operator(&values).await?;
+        install(cluster, screen).await?;
         cluster.fresh_namespace(NAMESPACE).await?;
         let work = Work {
             image: cluster.image_name("wordcount"),
             input: Some(text.name.clone()),
             tasks: TASKS,
+            cpu_limit: pace.cpu_limit,
         };
         let storage = Storage::set_up(cluster, &text, &work).await?;
-        let slow_node = slow_a_node(cluster, screen).await?;
+        let slow_node = slow_a_node(cluster, screen, pace).await?;
         Ok(Self {
             cluster,
             screen,
@@ -87,11 +111,19 @@ impl<'a> Stage<'a> {
     pub async fn simulated(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
         // Remains of an earlier demo that was killed.
         kwok::release_pods(cluster.client()).await?;
+        screen.step("install shed");
+        // The Deployment is simulated like every pod: a process of this machine does its work.
+        if cluster.existing().is_some() {
+            cluster.install_chart("none", &[]).await?;
+        } else {
+            cluster.install_manifests("none", &[]).await?;
+        }
         cluster.fresh_namespace(NAMESPACE).await?;
         let work = Work {
             image: "simulated".to_owned(),
             input: None,
             tasks: TASKS,
+            cpu_limit: QUICK.cpu_limit,
         };
         Ok(Self {
             cluster,
@@ -104,6 +136,9 @@ impl<'a> Stage<'a> {
 
     /// The batch/v1 Job, from which the deadline follows, and the two DeadlineJobs.
     pub async fn three_runs(&self, round: u32) -> Result<Round> {
+        if round == 1 {
+            self.screen.step("run the same tasks three times");
+        }
         self.screen.heading("1. batch/v1 Job");
         let name = format!("plain-{round}");
         let (run, created) = self.run_plain(&name).await?;
@@ -132,7 +167,8 @@ impl<'a> Stage<'a> {
         };
         let observe = self
             .run_deadline_job(round, "DeadlineJob Observe", &wish)
-            .await?;
+            .await?
+            .outcome;
 
         self.screen.heading("3. DeadlineJob, mode Enabled");
         let wish = Wish {
@@ -147,13 +183,35 @@ impl<'a> Stage<'a> {
         self.screen.heading("The same tasks, three times:");
         println!(
             "{}",
-            outcome::results(&[&plain, &observe, &enabled], deadline, healthy)
+            outcome::results(&[&plain, &observe, &enabled.outcome], deadline, healthy)
         );
+        self.conclude(&Told {
+            attempts: &enabled.attempts,
+            created: enabled.created,
+            deadline: deadline as f64,
+            without_clones: observe.seconds,
+            slow_node: self.slow_node.as_deref(),
+        })?;
         Ok(Round {
             plain,
             observe,
-            enabled,
+            enabled: enabled.outcome,
         })
+    }
+
+    /// Prints the run's attempts over time and its story, and writes the picture.
+    pub fn conclude(&self, run: &Told<'_>) -> Result<()> {
+        let chart = Chart::of(run.attempts, run.created, run.deadline);
+        println!("{}", gantt::text(&chart, CHART_COLUMNS));
+        println!("{}\n", story::tell(run));
+        let picture =
+            std::env::var_os(PICTURE).map_or_else(|| PICTURE_DEFAULT.into(), PathBuf::from);
+        // Relative to the repository, wherever this program was started.
+        let path = repository().join(&picture);
+        std::fs::create_dir_all(path.parent().context("the picture needs a folder")?)?;
+        std::fs::write(&path, gantt::svg(&chart)).with_context(|| path.display().to_string())?;
+        println!("The same as a picture: {}\n", picture.display());
+        Ok(())
     }
 
     async fn run_plain(&self, name: &str) -> Result<(Followed, Timestamp)> {
@@ -162,7 +220,7 @@ impl<'a> Stage<'a> {
         let job = jobs
             .create(&PostParams::default(), &self.work.job(name)?)
             .await?;
-        let run = self.follow(name, "plain").await?;
+        let run = self.follow(name, name, "plain").await?;
         Ok((run, created(&job)?))
     }
 
@@ -171,7 +229,7 @@ impl<'a> Stage<'a> {
         round: u32,
         label: &'static str,
         wish: &Wish<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<Judged> {
         let who = wish.mode.to_lowercase();
         let name = format!("{who}-{round}");
         until_idle(&self.cluster.client()).await?;
@@ -182,24 +240,29 @@ impl<'a> Stage<'a> {
                 &self.work.deadline_job(&name, wish)?,
             )
             .await?;
-        let run = self.follow(&name, &who).await?;
+        let run = self.follow(&name, &name, &who).await?;
         let equal = self.is_equal(&name, &run).await?;
-        Ok(Outcome::judge(
-            label,
-            &run,
-            created(&job)?,
-            wish.within_seconds,
-            equal,
-        ))
+        let created = created(&job)?;
+        Ok(Judged {
+            outcome: Outcome::judge(label, &run, created, wish.within_seconds, equal),
+            attempts: run.attempts,
+            created,
+        })
     }
 
-    async fn follow(&self, name: &str, who: &str) -> Result<Followed> {
+    /// Follows a job with its DeadlineJob, which has another name only for an adopted Job.
+    pub async fn follow(&self, name: &str, deadline_job: &str, who: &str) -> Result<Followed> {
+        let followed = live::Names {
+            job: name,
+            deadline_job,
+            who,
+        };
         let tasks = usize::try_from(self.work.tasks)?;
-        live::follow(&self.cluster.client(), name, who, tasks, self.screen).await
+        live::follow(&self.cluster.client(), &followed, tasks, self.screen).await
     }
 
     /// Whether the run's merged result is what a single process counts; none without a result.
-    async fn is_equal(&self, name: &str, run: &Followed) -> Result<Option<bool>> {
+    pub async fn is_equal(&self, name: &str, run: &Followed) -> Result<Option<bool>> {
         let Some((storage, expected)) = self.results.as_ref().filter(|_| run.completed) else {
             return Ok(None);
         };
@@ -207,24 +270,30 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Each node of the local cluster says that it has the whole machine: of what they advertise together
-/// an even share is really there.
-async fn capacity(cluster: &Cluster) -> Result<Vec<(&'static str, String)>> {
+/// Brings the operator's image in and installs shed: from the manifests on the local cluster, with helm on a
+/// cluster of the user's.
+async fn install(cluster: &Cluster, screen: &Screen) -> Result<()> {
     if cluster.existing().is_some() {
-        return Ok(Vec::new());
+        screen.step("install shed");
+        return cluster.install_operator(&[]).await;
     }
+    let digest = cluster.load_operator().await?;
+    screen.step("install shed");
+    // Each node of the local cluster says that it has the whole machine: of what they advertise together
+    // an even share is really there.
     let nodes = cluster.node_names().await?.len();
-    Ok(vec![(
-        "capacityShare",
-        format!("{:.3}", 1.0 / nodes as f64),
-    )])
+    let share = format!("{:.3}", 1.0 / nodes as f64);
+    cluster
+        .install_manifests(&digest, &[("SHED_CAPACITY_SHARE", share)])
+        .await?;
+    cluster.rolled_out().await
 }
 
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn created(job: &impl Resource) -> Result<Timestamp> {
+pub fn created(job: &impl Resource) -> Result<Timestamp> {
     let created = job.meta().creation_timestamp.as_ref();
     Ok(created.context("the apiserver gave no creation time")?.0)
 }
@@ -261,12 +330,12 @@ async fn node_to_slow(cluster: &Cluster) -> Result<String> {
         .context("the demo needs a node beside the operator's")
 }
 
-async fn slow_a_node(cluster: &Cluster, screen: &Screen) -> Result<Option<String>> {
+async fn slow_a_node(cluster: &Cluster, screen: &Screen, pace: &Pace) -> Result<Option<String>> {
     let node = node_to_slow(cluster).await?;
     let Some(existing) = cluster.existing() else {
         let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
         let even_share = cpus / cluster.node_names().await?.len() as f64;
-        let left = (SLOW_SHARE * even_share).clamp(SLOW_CPUS_MIN, SLOW_CPUS_MAX);
+        let left = (pace.slow_share * even_share).clamp(pace.slow_cpus.0, pace.slow_cpus.1);
         cluster.slow(&node, left / even_share).await?;
         let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
         screen.say("demo", &said);

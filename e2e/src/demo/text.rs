@@ -112,7 +112,7 @@ const MODULES: [&str; 4] = [
 
 /// The Go module whose go.mod names the versions of [`MODULES`]. It does not follow `SHED_KUBERNETES`:
 /// the text is the same on every cluster.
-const VERSIONS: &str = "e2e/cluster/kube/1.34.4";
+const VERSIONS: &str = "e2e/cluster/kube/1.37.2";
 
 /// The folders of [`MODULES`], and the version of the first.
 async fn kubernetes_sources() -> Result<(Vec<PathBuf>, String)> {

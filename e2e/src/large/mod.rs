@@ -1,5 +1,5 @@
 //! Many nodes and tasks under trouble: nodes are lost and come back, the leader is killed, the connection to the
-//! apiserver is bad. Every state is checked against the invariants of docs/faults.md. A run without trouble comes first,
+//! apiserver is bad. Every state is checked against the invariants of docs/develop/faults.md. A run without trouble comes first,
 //! so that the overhead of trouble is known.
 
 mod figures;

@@ -122,6 +122,18 @@ fn limits_and_times() -> Vec<Walk> {
             "Later",
         ),
         taken("deadline.within", ["1h", "2h", "90m"], "soon"),
+        taken("deadline.clock.time", ["06:00", "12:30", "23:59"], "6:00")
+            .with(json!({"deadline": {"clock": {"timeZone": "Etc/UTC"}}})),
+        taken(
+            "deadline.clock.timeZone",
+            ["Europe/Zurich", "Asia/Kolkata", "Etc/UTC"],
+            "",
+        )
+        .with(json!({"deadline": {"clock": {"time": "06:00"}}})),
+        taken("deadline.history.factor", ["1.5", "2", "0.001"], "0")
+            .with(json!({"deadline": {"history": {"quantile": "p95"}}})),
+        taken("deadline.history.quantile", ["p50", "p99", "max"], "p80")
+            .with(json!({"deadline": {"history": {}}})),
         taken("expectedTaskDuration.p50", ["10m", "20m", "90s"], "soon"),
         taken("expectedTaskDuration.p90", ["30m", "40m", "10m"], "9m")
             .with(json!({"expectedTaskDuration": {"p50": "10m"}})),
@@ -351,7 +363,11 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
             .await
             .with_context(|| format!("creating it with {value}"))?;
     }
-    let job = Job::submit(world, name, without_nulls(walk.spec(first))).await?;
+    let mut submitted = manifest(name, &without_nulls(walk.spec(first)));
+    if walk.leaf.starts_with("deadline.history") {
+        submitted["metadata"]["labels"][api::LABEL_CLASS] = json!("walked");
+    }
+    let job = Job::submit_manifest(world, &submitted).await?;
     let mut value = first;
     calm(world, &job).await?;
     for next in others {

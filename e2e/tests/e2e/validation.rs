@@ -56,6 +56,14 @@ fn refused_sizes_and_deadlines() -> Vec<(Value, Vec<&'static str>)> {
             vec!["spec.deadline", "exactly one of within"],
         ),
         (
+            json!({"deadline": {"clock": {"time": "25:00", "timeZone": "Etc/UTC"}}}),
+            vec!["spec.deadline.clock.time", "HH:MM from 00:00 to 23:59"],
+        ),
+        (
+            json!({"deadline": {"history": {"quantile": "p95", "factor": "1,5"}}}),
+            vec!["spec.deadline.history.factor", "e.g. '1.5'"],
+        ),
+        (
             json!({"deadline": {"within": "soon"}}),
             vec!["spec.deadline.within"],
         ),

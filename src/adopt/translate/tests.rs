@@ -133,7 +133,9 @@ fn annotations_reach_the_job_through_its_companion() {
     job.metadata.annotations = Some(annotations.into());
     let read = read(&job);
     let created = read.created;
-    let deadline = read.deadline.instant(created, None);
+    let deadline = read
+        .deadline
+        .instant(created, &crate::api::Ledger::default());
     assert_eq!(
         deadline,
         Some(created.plus(shed_core::time::Span::from_seconds(600)))
@@ -143,4 +145,63 @@ fn annotations_reach_the_job_through_its_companion() {
         shed_core::snapshot::SpeculationMode::Enabled
     );
     assert!(read.progress.is_some() && !read.adopted.unwrap().plain);
+}
+
+/// A Job that a CronJob created ten minutes late.
+fn late(deadline: &str, label: Option<&str>) -> Job {
+    let mut job = job("completions: 2");
+    let metadata = &mut job.metadata;
+    metadata.creation_timestamp = serde_json::from_value("2026-01-15T01:10:00Z".into()).ok();
+    let annotations = [
+        ("shed.dev/deadline", deadline),
+        (crate::adopt::SCHEDULED, "2026-01-15T01:00:00Z"),
+    ];
+    let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    metadata.annotations = Some(annotations.into());
+    let class = label.map(|label| (api::LABEL_CLASS.to_owned(), label.to_owned()));
+    metadata.labels = Some(class.into_iter().collect());
+    metadata.owner_references = Some(vec![OwnerReference {
+        kind: "CronJob".to_owned(),
+        ..owner_reference("nightly", "cron-uid")
+    }]);
+    job
+}
+
+#[test]
+fn a_late_start_of_a_cron_job_does_not_move_the_deadline() {
+    for (deadline, expected) in [
+        ("5h", "2026-01-15T06:00:00Z"),
+        ("06:00 Europe/Zurich", "2026-01-15T05:00:00Z"),
+        // Between the scheduled time and the creation.
+        ("02:05 Europe/Zurich", "2026-01-15T01:05:00Z"),
+        ("02:00 Europe/Zurich", "2026-01-16T01:00:00Z"),
+    ] {
+        let read = read(&late(deadline, None));
+        let due = read.deadline_by(&crate::api::Ledger::default()).unwrap();
+        assert_eq!(crate::clock::rfc3339(due), expected, "{deadline}");
+        assert!(read.created > read.counts_from);
+    }
+}
+
+#[test]
+fn a_deadline_by_history_needs_the_class_of_the_job() {
+    let text = "history(p95)*1.5";
+    for label in [None, Some("")] {
+        let refused = companion(&late(text, label)).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("annotation shed.dev/deadline: history needs the label"),
+            "{refused}"
+        );
+    }
+    let read = read(&late(text, Some("nightly")));
+    assert!(matches!(
+        read.deadline,
+        crate::validate::DeadlineRule::History(_)
+    ));
+    let clones = read.rules.speculation;
+    assert_eq!(
+        clones,
+        shed_core::snapshot::SpeculationMode::Disabled,
+        "it does not say Safe"
+    );
 }

@@ -28,6 +28,8 @@ pub enum LedgerFault {
     KillWithoutCause,
     /// A grant has moved before its holder was counted, or a new one has no higher token.
     GrantMoved,
+    /// A deadline that is computed once has another instant than before.
+    DeadlineChanged,
 }
 
 impl LedgerFault {
@@ -43,6 +45,7 @@ impl LedgerFault {
             Self::KillChanged => "a recorded kill changes",
             Self::KillWithoutCause => "a loser is killed before there is a winner",
             Self::GrantMoved => "one attempt of a task may publish at a time",
+            Self::DeadlineChanged => "a deadline that is computed once changes",
         }
     }
 }
@@ -99,9 +102,16 @@ pub fn faults(old: &Ledger, new: &Ledger) -> BTreeSet<LedgerFault> {
         (kills_stay(old, new), LedgerFault::KillChanged),
         (kills_have_causes(new), LedgerFault::KillWithoutCause),
         (grants_hold(old, new), LedgerFault::GrantMoved),
+        (deadline_stays(old, new), LedgerFault::DeadlineChanged),
     ];
     let broken = checks.into_iter().filter(|(holds, _)| !holds);
     broken.map(|(_, fault)| fault).collect()
+}
+
+/// Only another rule gives another instant.
+fn deadline_stays(old: &Ledger, new: &Ledger) -> bool {
+    let both = old.fixed_deadline.as_ref().zip(new.fixed_deadline.as_ref());
+    both.is_none_or(|(old, new)| old.rule != new.rule || old.at == new.at)
 }
 
 fn is_balanced(ledger: &Ledger) -> bool {

@@ -73,6 +73,7 @@ impl Driven {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: Some(bounds),
+            quantile: None,
         });
         self.undurable = step.undurable.unwrap_or(self.undurable);
         self.write(&step.ledger, step.undurable);
@@ -88,7 +89,8 @@ impl Driven {
         let mut status = status::render(status::Input {
             job: &self.job,
             ledger,
-            deadline: self.job.deadline_after(ledger.first_pass),
+            deadline: self.job.deadline_by(ledger),
+            history: None,
             old: &old,
             report: None,
             calibrated: Some(0.5),

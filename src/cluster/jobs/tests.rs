@@ -69,14 +69,14 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
     let job = named("ended-7", "");
     let owner = Owner::of(&job.metadata);
     assert_eq!(stores.attempts_of(&owner).len(), 1);
-    assert!(!stores.has_open_pods(&owner, "uid-ended-7"));
+    assert!(stores.open_attempts(&owner).is_empty());
     let late = fixtures::attempt_pod(&job, (0, 1), "node-1", "Running");
     stores.apply_pod_event(Event::Apply(late));
     assert_eq!(
         stores.owners_of_running(|_| true),
         std::slice::from_ref(&owner)
     );
-    assert!(stores.has_open_pods(&owner, "uid-ended-7"));
+    assert_eq!(stores.open_attempts(&owner).len(), 1);
 }
 
 fn object(job: &DeadlineJob) -> JobObject {

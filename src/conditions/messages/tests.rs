@@ -68,7 +68,7 @@ fn since_when_stays_while_the_state_does() {
     assert!(after_another.ends_with("(since 1970-01-01T00:01:30Z)"));
 }
 
-/// The table of docs/conditions.md.
+/// The table of docs/reference/conditions.md.
 fn page() -> String {
     let mut page = String::from(
         "| condition | status | reason | message | what would help |\n|---|---|---|---|---|\n",
@@ -97,9 +97,12 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_conditions_shows_this_table() {
-    let shown = include_str!("../../../docs/conditions.md");
+    let shown = include_str!("../../../docs/reference/conditions.md");
     let page = page();
-    assert!(shown.contains(&page), "docs/conditions.md lacks:\n{page}");
+    assert!(
+        shown.contains(&page),
+        "docs/reference/conditions.md lacks:\n{page}"
+    );
 }
 
 #[test]

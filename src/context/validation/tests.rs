@@ -225,5 +225,32 @@ fn a_poller_reads_the_deadline_of_a_companion_as_a_pass_does() {
     let validated = read(&world.memos, &world.companion, Some(&world.jobs)).unwrap();
     let polled = view::deadline(&world.companion, Some(&world.jobs));
     assert_eq!(polled, Some(Instant(360_000)));
-    assert_eq!(polled, validated.deadline_after(None));
+    assert_eq!(
+        polled,
+        validated.deadline_by(&crate::api::Ledger::default())
+    );
+}
+
+#[test]
+fn a_job_of_a_cron_job_counts_from_its_scheduled_time_as_soon_as_that_is_known() {
+    let mut world = World::new();
+    let within = serde_json::from_value(json!({"within": "5m"})).unwrap();
+    world.companion.spec.deadline = Some(within);
+    world.job["metadata"]["creationTimestamp"] = json!("1970-01-01T00:01:00Z");
+    let owner = json!([{"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": true}]);
+    world.job["metadata"]["ownerReferences"] = owner;
+    world.show(1);
+    let deadline = |world: &World| {
+        let validated = read(&world.memos, &world.companion, Some(&world.jobs)).unwrap();
+        let polled = view::deadline(&world.companion, Some(&world.jobs));
+        assert_eq!(
+            polled,
+            validated.deadline_by(&crate::api::Ledger::default())
+        );
+        polled
+    };
+    assert_eq!(deadline(&world), Some(Instant(360_000)));
+    world.job["metadata"]["annotations"] = json!({crate::adopt::SCHEDULED: "1970-01-01T00:00:30Z"});
+    world.show(1);
+    assert_eq!(deadline(&world), Some(Instant(330_000)));
 }

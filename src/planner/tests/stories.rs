@@ -1,6 +1,6 @@
 //! Three jobs as `kubectl describe` shows them: one that a clone saved, one that missed its deadline, and one that waits.
 //! The planner and the reconciler run them on a cluster in memory whose time the test sets, so that the texts are
-//! always the same. docs/stories.md shows them.
+//! always the same. docs/reference/stories.md shows them.
 
 mod cluster;
 mod describe;
@@ -84,13 +84,13 @@ async fn the_page_of_stories_shows_what_users_read() {
     }
     page.truncate(page.trim_end().len());
     page.push('\n');
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/stories.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/stories.md");
     if std::env::var_os(REWRITE).is_some() {
         std::fs::write(&path, &page).unwrap();
     }
     let shown = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         shown == page,
-        "docs/stories.md differs from what users read. Run the test with {REWRITE}=1:\n{page}"
+        "docs/reference/stories.md differs from what users read. Run the test with {REWRITE}=1:\n{page}"
     );
 }

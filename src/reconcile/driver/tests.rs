@@ -3,6 +3,7 @@
 mod clocks;
 mod clone_budget;
 mod clone_stop;
+mod computed_deadlines;
 mod counts;
 mod crash;
 mod creation;

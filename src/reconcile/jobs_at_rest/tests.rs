@@ -310,3 +310,30 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
     visit(&process, &api).await;
     assert!(api.said().is_empty());
 }
+
+#[tokio::test]
+async fn a_job_whose_pods_were_let_go_is_not_read_while_the_watch_lags() {
+    let change = "{completions: 1}";
+    let api = Apiserver::new(fixtures::job_of_age(60, change));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.exit((0, 0), 0, clock::now());
+    let before = api.pods();
+    while kept(&api).live().is_some() {
+        let _ = process.look(&api).await;
+    }
+    let said = api.said();
+    assert!(said.contains(&"PATCH pod 0-0".to_owned()), "{said:?}");
+
+    // The watch shows the end of the job, and not yet that its pod was let go.
+    process.context.shared.stores.show(before);
+    let context = Arc::clone(&process.context);
+    let pass = reconcile_by(Arc::new(kept(&api)), context, driver::work);
+    assert_ne!(pass.await.unwrap(), Wake::await_change(), "it looks again");
+    assert!(api.said().is_empty());
+
+    visit(&process, &api).await;
+    assert!(api.said().is_empty());
+    assert!(!is_remembered(&process, &api), "nothing of it is kept");
+}

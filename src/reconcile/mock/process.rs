@@ -24,7 +24,8 @@ use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::{Metrics, loose_counter};
-use crate::plan_slices::Board;
+use crate::plan_slices::{Board, PassFacts};
+use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::context::ReconcileContext;
@@ -78,6 +79,7 @@ impl Process {
             clock: stores.clock_for_tests(),
             stores,
             board: Board::default(),
+            copies: CopyRequests::default(),
             watch: Watch::new(Arc::default(), term),
             metrics: Arc::new(metrics),
             agent: AgentSettings {
@@ -117,7 +119,10 @@ impl Process {
     pub fn plan(&self, job: &DeadlineJob, slice: Vec<Move>) {
         let slices = HashMap::from([(uid(job), slice)]);
         let ticks = self.context.shared.clock.ticks();
-        self.context.shared.board.publish(slices, vec![], ticks);
+        self.context
+            .shared
+            .board
+            .publish(slices, vec![], &PassFacts::at(ticks));
     }
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.

@@ -46,6 +46,7 @@ struct Case {
     running: bool,
     placeable: bool,
     clone_stop: Option<CloneStop<'static>>,
+    history: Option<Known>,
 }
 
 impl Case {
@@ -70,6 +71,7 @@ impl Case {
             running: true,
             placeable: false,
             clone_stop: None,
+            history: None,
         }
     }
 
@@ -77,7 +79,8 @@ impl Case {
         let status = render(Input {
             job: &self.job,
             ledger: &self.ledger,
-            deadline: self.job.deadline_after(self.ledger.first_pass),
+            deadline: self.job.deadline_by(&self.ledger),
+            history: self.history,
             old: &self.old,
             report: self.report.as_ref(),
             calibrated: self.calibrated,
@@ -634,4 +637,43 @@ fn observed_clones_are_shown_in_observe_mode_and_ride_on_the_writes_of_pocd() {
     case.observed = None;
     case.ledger.ending = Some(Conclusion::DeadlineExceeded);
     assert_eq!(case.render().observed, clones(2));
+}
+
+#[test]
+fn a_job_by_history_says_why_it_has_no_deadline_and_has_no_pocd() {
+    let mut case = Case::new("");
+    let history = crate::validate::HistoryRule::new(api::Quantile::P95, "1").unwrap();
+    case.job.deadline = crate::validate::DeadlineRule::History(history);
+    case.report = Some(report(0.9));
+    let known = |runs, quantile| Some(Known { runs, quantile });
+    let minute = Some(Span::from_seconds(60));
+    case.history = known(3, None);
+    let status = case.render();
+    assert_eq!((status.pocd, status.deadline), (None, None));
+    assert!(status.estimated_completion_time.is_some());
+    let message = &status
+        .conditions
+        .iter()
+        .find(|one| one.type_ == api::DEADLINE_UNKNOWN)
+        .unwrap()
+        .message;
+    assert!(
+        message.contains("needs 5 completed jobs of the class, and shed knows 3"),
+        "{message}"
+    );
+    // Its clock has not started, so it keeps what it said.
+    case.history = known(5, minute);
+    let too_few = case.condition(api::DEADLINE_UNKNOWN).unwrap();
+    assert_eq!(too_few.1, reason::TOO_FEW_RUNS);
+    case.ledger.first_pass = Some(Instant(0));
+    case.now = Instant(90_000);
+    let passed = case.condition(api::DEADLINE_UNKNOWN).unwrap();
+    assert_eq!(passed.1, reason::DEADLINE_PASSED);
+    // A job that ends without a deadline has neither met nor missed one.
+    case.ledger.ending = Some(Conclusion::Complete);
+    case.ledger.finished = true;
+    let status = case.render();
+    assert_eq!(status.pocd, None);
+    assert_eq!(case.condition(api::DEADLINE_MISSED), None);
+    assert_eq!(case.condition(api::DEADLINE_UNKNOWN), Some(passed));
 }

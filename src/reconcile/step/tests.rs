@@ -20,6 +20,7 @@ struct World {
     traces: Traces,
     now: Instant,
     facts_as_of: Instant,
+    quantile: Option<Span>,
 }
 
 impl World {
@@ -31,6 +32,7 @@ impl World {
             traces: Traces::new(),
             now: Instant(1000),
             facts_as_of: Instant(1000),
+            quantile: None,
         }
     }
 
@@ -49,6 +51,7 @@ impl World {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: None,
+            quantile: self.quantile,
         });
         self.ledger = step.ledger.clone();
         step

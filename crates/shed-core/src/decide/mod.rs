@@ -8,6 +8,7 @@ use crate::policy::{KeptBeliefs, Policy};
 pub use admission::next_attempts;
 pub use ageing::may_be_served;
 
+pub use crate::round::slow::{NodePace, Witness, node_paces};
 pub use crate::round::{Appointment, Changed, News};
 use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
 use crate::snapshot::Snapshot;
@@ -103,7 +104,7 @@ impl Planner {
 }
 
 /// The pass in its initial state.
-fn opened<'a>(
+pub(crate) fn opened<'a>(
     snapshot: &'a Snapshot,
     memory: &'a Memory,
     policy: &Policy,

@@ -12,7 +12,7 @@
 //!
 //! [`price`] says which clones pay, and which ones a second look may make superfluous.
 //!
-//! `docs/shed-prime.md` has the reasons.
+//! `docs/research/shed-prime.md` has the reasons.
 
 use crate::policy::contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Summary};
 use crate::policy::desk::Desk;

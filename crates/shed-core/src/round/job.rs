@@ -524,6 +524,7 @@ impl<'a> JobView<'a> {
         let pocd_after = self.ln_pocd_unobserved.or(self.ln_pocd_after);
         let pocd_after = pocd_after.map(probability);
         let seconds = self.completion.filter(|seconds| seconds.is_finite());
+        let risk = self.risk(snapshot, pocd_after);
         JobReport {
             key: self.job.key.clone(),
             pocd_before: self.ln_pocd_before.map(probability),
@@ -540,7 +541,8 @@ impl<'a> JobView<'a> {
             kept_back: self.kept_back,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
             feasibility: self.feasibility,
-            risk: self.risk(snapshot, pocd_after),
+            ends: self.expected_ends(now, risk.as_ref().and_then(|risk| risk.task)),
+            risk,
         }
     }
 }

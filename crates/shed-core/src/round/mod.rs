@@ -14,6 +14,7 @@ use crate::time::{Instant, Span};
 
 mod assess;
 pub mod clones;
+mod ends;
 pub(crate) mod estimates;
 pub(crate) mod job;
 mod kept;

@@ -14,9 +14,11 @@ use crate::snapshot::{Node, NodeIndex, Snapshot};
 use crate::time::Span;
 
 mod evidence;
+mod paces;
 
 pub(crate) use evidence::Heard;
 use evidence::{Told, testimonies};
+pub use paces::{NodePace, Witness, node_paces};
 
 /// ln of the slowness at which a node is avoided: 1.5 times the median of the job.
 const LN_SLOW: f64 = 0.405_465_108_108_164_4;

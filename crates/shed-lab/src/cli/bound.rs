@@ -15,10 +15,10 @@ use shed_sim::stats;
 
 pub(super) const EXAMPLES: &str = "\
 Every flag of `shed-sim run` takes a list with commas, and --seed ranges such as 0..20; flags that only
-matter to a policy are ignored. docs/bound.md says what the bound is and why it holds.
+matter to a policy are ignored. docs/research/bound.md says what the bound is and why it holds.
 
 Example:
-    shed-lab bound --preset A --load 0.8,1.5 --seed 0..20 --draws 1,6,60";
+    shed-lab bound --preset pareto --load 0.8,1.5 --seed 0..20 --draws 1,6,60";
 
 #[derive(Debug, Args)]
 pub(super) struct BoundArgs {

@@ -28,7 +28,7 @@ Examples:
   The paper's experiment, 2000 jobs of ten tasks:
     shed-lab laser train --trace setup:L-1 --slots 640 --launch-overhead 3 --resume offset --out laser.json
   Half of a real trace, for a policy that is tried on the other half:
-    shed-lab laser train --preset G --load 0.8 --deadline-factor 1.5 --half first --out laser.json
+    shed-lab laser train --preset google --load 0.8 --deadline-factor 1.5 --half first --out laser.json
   What the operator has recorded:
     shed-lab laser train --recording recording/ --out laser.json";
 

@@ -20,8 +20,10 @@ struct Flags {
     lists: Lists,
 }
 
-/// Every combination of a preset's flags. The names of the cells begin with the preset.
+/// Every combination of a preset's flags. The names of the cells begin with the preset's letter, so that results of
+/// both of its names are the same.
 pub(super) fn of(preset: &str, policies: &str, flags: &str) -> Result<Vec<Cell>, CliError> {
+    let preset = presets::letter(preset)?;
     let words = ["lab", "sweep", "--preset", preset, "--policy", policies];
     let words = words.into_iter().chain(flags.split_whitespace());
     let words = words.map(std::ffi::OsString::from).collect();

@@ -22,7 +22,7 @@ Examples:
   A paper on more seeds than usual:
     shed-lab reproduce shed-plus --seeds 20
   The page of this repository:
-    shed-lab reproduce all --out docs/reproduction.md";
+    shed-lab reproduce all --out docs/research/reproduction.md";
 
 #[derive(Debug, Args)]
 pub(super) struct ReproduceArgs {

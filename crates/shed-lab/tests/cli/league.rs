@@ -13,7 +13,7 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
         let args = [
             "league",
             "--presets",
-            "A,Ar",
+            "A,pareto-no-resume",
             "--flags",
             flags,
             "--policies",
@@ -23,7 +23,7 @@ fn a_league_goes_on_where_it_stopped_and_names_the_bound() {
             ["--results", path(&results)],
             ["--out", path(&out)],
             ["--data", path(&data)],
-            ["--figures", "A,Ar"],
+            ["--figures", "pareto,Ar"],
         ]
         .concat();
         let output = called(&[&args[..], &files].concat());

@@ -61,6 +61,8 @@ enum Command {
     /// Decide the passes of a recording again.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
+    /// List the presets: name, letter (an alias) and description.
+    Presets,
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
@@ -117,6 +119,7 @@ impl Args {
             Command::Compare(args) => compare::run(&args),
             Command::Size(args) => size::run(&args),
             Command::Replay(args) => replay::run(&args),
+            Command::Presets => output::write_to_stdout(presets::listed().as_bytes()),
             Command::Completion { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "shed-sim", &mut script);

@@ -35,8 +35,8 @@ pub struct RunOptions {
     /// workload such as setup:A{jobs=300} (the README lists them).
     #[arg(long, value_name = "FILE", visible_alias = "recording")]
     pub trace: PathBuf,
-    /// A named experiment: a set of flags; flags given in addition take precedence. A, Ar, aL, aS, an, C, G, Gr, Gn,
-    /// G1, GJ, P, Y, F, T, S or M, some with m for slow slots or k for known durations; an unknown name prints a description of each.
+    /// A named experiment, such as google or pareto: a set of flags; flags given in addition take precedence.
+    /// `shed-sim presets` lists all.
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     #[command(flatten)]

@@ -1,259 +1,16 @@
-//! Named experiments: `--preset G` stands for a list of flags; flags given in addition take precedence.
+//! Named experiments: `--preset google` stands for a list of flags; flags given in addition take precedence.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 
 use super::CliError;
+use table::{COMMON, PRESETS, Preset, UNSET};
 
-/// One experiment.
-struct Preset {
-    name: &'static str,
-    about: &'static str,
-    /// Flags without their dashes, in addition to [`COMMON`] ones that they do not set.
-    flags: &'static [(&'static str, &'static str)],
-}
+mod table;
 
-/// The value of a flag that a preset leaves out although it is one of [`COMMON`].
-const UNSET: &str = "unset";
-
-/// The default attempts of presets: launch and first report take 5 % of the median each, and reports have an error of
-/// 5 % at first. Jobs stop at their deadline.
-const COMMON: [(&str, &str); 8] = [
-    ("load", "0.8"),
-    ("deadline-factor", "1.5"),
-    ("launch-overhead", "5%"),
-    ("first-report", "5%"),
-    ("report-every", "1%"),
-    ("report-noise", "0.05"),
-    ("resume", "offset"),
-    ("on-miss", "fail"),
-];
-
-/// Set-up A with the flags that a preset of it needs.
-macro_rules! of_a {
-    ($own:literal, $resume:literal $(, $flag:literal = $value:literal)*) => {
-        &[
-            ("trace", "setup:A"),
-            ("slots", "138"),
-            ("attempt-model", concat!("redraw{beta=1.5,t_min=120,own=", $own, "}")),
-            ("resume", $resume),
-            $(($flag, $value),)*
-        ]
-    };
-}
-
-/// Windows of 200 jobs with 3 to 150 tasks of a trace.
-macro_rules! of_windows {
-    ($file:literal, $model:literal, $preemption:literal $(, $flag:literal = $value:literal)*) => {
-        &[
-            ("trace", $file),
-            ("tasks", "3..150"),
-            ("window", "200"),
-            ("slots", "200"),
-            ("attempt-model", $model),
-            ("preemption", $preemption),
-            $(($flag, $value),)*
-        ]
-    };
-}
-
-/// Stages of TPC-H queries.
-macro_rules! of_tpch {
-    ($model:literal $(, $flag:literal = $value:literal)*) => {
-        &[
-            ("trace", "tpch_decima_a.csv.gz"),
-            ("split-stages", ""),
-            ("min-median", "0.8"),
-            ("window", "100"),
-            ("slots", "200"),
-            ("attempt-model", $model),
-            $(($flag, $value),)*
-            ("preemption", "when-checkpointed"),
-        ]
-    };
-}
-
-/// Windows of 200 jobs of one task each, with the deadlines of their trace. Launches and reports take the same time
-/// in all jobs, because short and long jobs of such a cluster have images of the same size.
-macro_rules! of_philly {
-    ($file:literal $(, $flag:literal = $value:literal)*) => {
-        &[
-            ("trace", $file),
-            ("window", "200"),
-            ("slots", "12"),
-            ("deadline-factor", UNSET),
-            ("launch-overhead", "60"),
-            ("first-report", "60"),
-            ("report-every", "60"),
-            ("attempt-model", "trace"),
-            ("preemption", "when-checkpointed"),
-            $(($flag, $value),)*
-        ]
-    };
-}
-
-const PRESETS: [Preset; 24] = [
-    Preset {
-        name: "A",
-        about: "150 jobs of 5, 10 and 20 tasks, each attempt Pareto(120 s, 1.5); clones resume",
-        flags: of_a!("0", "latest"),
-    },
-    Preset {
-        name: "Ar",
-        about: "A, but clones start over",
-        flags: of_a!("0", "scratch"),
-    },
-    Preset {
-        name: "aL",
-        about: "A, but a launch takes 60 s",
-        flags: of_a!("0", "latest", "launch-overhead" = "60"),
-    },
-    Preset {
-        name: "aS",
-        about: "A, but in half of the tasks slowness is the task's own and clones don't help",
-        flags: of_a!("0.5", "latest"),
-    },
-    Preset {
-        name: "an",
-        about: "A, but attempts report nothing",
-        flags: of_a!("0", "latest", "silent" = ""),
-    },
-    Preset {
-        name: "C",
-        about: "sizes as A, tasks of 120 s ± 15 %; a fifth of the states of slots, which last 600 s \
-                on average, are slow by a factor of 2.6 to 12",
-        flags: &[
-            ("trace", "setup:C"),
-            ("slots", "138"),
-            ("resume", "latest"),
-            ("slow-slots", "0.2"),
-        ],
-    },
-    Preset {
-        name: "G",
-        about: "windows of 200 jobs with 3 to 150 tasks of the Google trace of 2011; a clone takes \
-                what a sibling took; originals may be preempted",
-        flags: of_windows!("google2011_hawk_a.csv.gz", "resample", "when-checkpointed"),
-    },
-    Preset {
-        name: "Gr",
-        about: "G, but attempts start over and nothing may be preempted",
-        flags: of_windows!(
-            "google2011_hawk_a.csv.gz",
-            "resample",
-            "never",
-            "resume" = "scratch"
-        ),
-    },
-    Preset {
-        name: "Gn",
-        about: "G, but nothing may be preempted",
-        flags: of_windows!("google2011_hawk_a.csv.gz", "resample", "never"),
-    },
-    Preset {
-        name: "G1",
-        about: "G, but every attempt of a task takes the same: clones never help",
-        flags: of_windows!("google2011_hawk_a.csv.gz", "trace", "when-checkpointed"),
-    },
-    Preset {
-        name: "GJ",
-        about: "G, but deadlines are wider or tighter by up to 65 %, job by job",
-        flags: of_windows!(
-            "google2011_hawk_a.csv.gz",
-            "resample",
-            "when-checkpointed",
-            "deadline-jitter" = "0.5"
-        ),
-    },
-    Preset {
-        name: "Gm",
-        about: "G, but attempts of a task take the same, and a fifth of the states of slots are slow",
-        flags: of_windows!(
-            "google2011_hawk_a.csv.gz",
-            "trace",
-            "when-checkpointed",
-            "slow-slots" = "0.2",
-            "slowdown-period" = "1650"
-        ),
-    },
-    Preset {
-        name: "P",
-        about: "G with the first 5 600 s of the Google trace, task by task",
-        flags: of_windows!("google2011_part0_a.csv.gz", "resample", "when-checkpointed"),
-    },
-    Preset {
-        name: "Pm",
-        about: "P with slow slots, as Gm",
-        flags: of_windows!(
-            "google2011_part0_a.csv.gz",
-            "trace",
-            "when-checkpointed",
-            "slow-slots" = "0.2",
-            "slowdown-period" = "2100"
-        ),
-    },
-    Preset {
-        name: "Y",
-        about: "G with a trace of Yahoo, whose durations look made up",
-        flags: of_windows!("yahoo_hawk_yh1.csv.gz", "resample", "when-checkpointed"),
-    },
-    Preset {
-        name: "Ym",
-        about: "Y with slow slots, as Gm",
-        flags: of_windows!(
-            "yahoo_hawk_yh1.csv.gz",
-            "trace",
-            "when-checkpointed",
-            "slow-slots" = "0.2",
-            "slowdown-period" = "470"
-        ),
-    },
-    Preset {
-        name: "F",
-        about: "G with shuffles of Facebook: bytes of reducers at 1 Gbit/s",
-        flags: of_windows!("fb2010_coflow_a.csv.gz", "resample", "when-checkpointed"),
-    },
-    Preset {
-        name: "Fm",
-        about: "F with slow slots, as Gm",
-        flags: of_windows!(
-            "fb2010_coflow_a.csv.gz",
-            "trace",
-            "when-checkpointed",
-            "slow-slots" = "0.2",
-            "slowdown-period" = "10"
-        ),
-    },
-    Preset {
-        name: "T",
-        about: "windows of 100 stages of TPC-H queries whose median task takes 0.8 s or more",
-        flags: of_tpch!("resample"),
-    },
-    Preset {
-        name: "Tm",
-        about: "T with slow slots, as Gm",
-        flags: of_tpch!("trace", "slow-slots" = "0.2", "slowdown-period" = "10"),
-    },
-    Preset {
-        name: "S",
-        about: "windows of 200 jobs of one task of the Philly trace, each with the deadline that Chronus gave it",
-        flags: of_philly!("philly_chronus_slo_a.csv.gz"),
-    },
-    Preset {
-        name: "Sk",
-        about: "S, but the duration of each job is known at its submission",
-        flags: of_philly!("philly_chronus_slo_a.csv.gz", "known-durations" = ""),
-    },
-    Preset {
-        name: "M",
-        about: "S with the mixed trace: three of ten jobs have no deadline and run when no other job waits",
-        flags: of_philly!("philly_chronus_mix1_a.csv.gz"),
-    },
-    Preset {
-        name: "Mk",
-        about: "M, but the duration of each job is known at its submission",
-        flags: of_philly!("philly_chronus_mix1_a.csv.gz", "known-durations" = ""),
-    },
-];
+/// The similarity of Jaro and Winkler from which on a name may be meant, and the most such names.
+const SIMILAR: f64 = 0.8;
+const CLOSE_MAX: usize = 4;
 
 /// The arguments with `--preset NAME` replaced by its flags, which follow the `words` words of the sub-command's
 /// name.
@@ -308,20 +65,66 @@ fn take_preset(args: &mut Vec<OsString>) -> Option<String> {
     }
 }
 
+/// The name of a preset in files of results, such as `G` for `google` and for `G` itself.
+///
+/// # Errors
+/// There is no such preset.
+pub fn letter(name: &str) -> Result<&'static str, CliError> {
+    find(name).map(|preset| preset.letter)
+}
+
+/// A line per preset: its name, its letter and its description.
+#[must_use]
+pub fn listed() -> String {
+    PRESETS.iter().fold(String::new(), |mut text, preset| {
+        let Preset {
+            letter,
+            name,
+            about,
+            ..
+        } = preset;
+        let _ = writeln!(text, "  {name:<24} {letter:<3} {about}");
+        text
+    })
+}
+
 fn find(name: &str) -> Result<&'static Preset, CliError> {
-    PRESETS
-        .iter()
-        .find(|preset| preset.name == name)
-        .ok_or_else(|| {
-            let known = PRESETS.iter();
-            let known: Vec<String> = known
-                .map(|p| format!("  {:<3}{}", p.name, p.about))
-                .collect();
-            let known = known.join("\n");
-            CliError::Usage(format!(
-                "--preset: unknown preset `{name}`; the presets are\n{known}"
-            ))
-        })
+    let mut presets = PRESETS.iter();
+    presets
+        .find(|preset| [preset.letter, preset.name].contains(&name))
+        .ok_or_else(|| CliError::Usage(unknown(name)))
+}
+
+/// The message for an unknown name: the close names, or without any all presets.
+fn unknown(name: &str) -> String {
+    let close = close_to(name);
+    if close.is_empty() {
+        let all = listed();
+        return format!(
+            "--preset: unknown preset `{name}`; the presets are\n{}",
+            all.trim_end()
+        );
+    }
+    format!(
+        "--preset: unknown preset `{name}`; close to it: {}. `shed-sim presets` lists all",
+        close.join(", ")
+    )
+}
+
+/// Names similar to a mistyped one, the closest first.
+fn close_to(name: &str) -> Vec<&'static str> {
+    let name = name.to_lowercase();
+    let scores = PRESETS.iter().map(|preset| {
+        let score = strsim::jaro_winkler(&name, preset.name);
+        (score, preset.name)
+    });
+    let mut close: Vec<_> = scores.filter(|(score, _)| *score >= SIMILAR).collect();
+    close.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    close
+        .into_iter()
+        .map(|(_, name)| name)
+        .take(CLOSE_MAX)
+        .collect()
 }
 
 /// The flags of the preset, then the common ones that it does not set.
@@ -411,11 +214,37 @@ mod tests {
     #[test]
     fn an_unknown_preset_is_answered_with_those_there_are() {
         let message = expanded("shed-sim run --preset Z").unwrap_err();
-        for preset in &PRESETS {
-            assert!(message.contains(preset.about), "{message}");
+        for Preset {
+            letter,
+            name,
+            about,
+            ..
+        } in &PRESETS
+        {
+            let line = format!("  {name:<24} {letter:<3} {about}");
+            assert!(message.contains(&line), "{message}");
         }
         let args = ["shed-sim", "run", "--preset=G"].map(OsString::from);
         let message = expand_with(args.to_vec(), 1, None).unwrap_err().to_string();
         assert!(message.contains("SHED_TRACES"), "{message}");
+    }
+    #[test]
+    fn a_mistyped_name_is_answered_with_close_ones() {
+        let message = expanded("shed-sim run --preset gogle").unwrap_err();
+        assert!(message.contains("close to it: google, "), "{message}");
+        assert!(!message.contains("tpch"), "{message}");
+        let message = expanded("shed-sim run --preset Pareto-noresume").unwrap_err();
+        assert!(message.contains("to it: pareto-no-resume, "), "{message}");
+    }
+
+    #[test]
+    fn letters_and_names_stand_for_the_same_flags() {
+        let mut known = std::collections::BTreeSet::new();
+        for Preset { letter, name, .. } in &PRESETS {
+            let of = |preset| expanded(&format!("shed-sim run --preset {preset}")).unwrap();
+            assert_eq!(of(letter), of(name));
+            assert_eq!(super::letter(name).unwrap(), *letter);
+            assert!(known.insert(*letter) && known.insert(*name), "{name}");
+        }
     }
 }

@@ -47,6 +47,11 @@ fn faulty_names_and_ranges_are_answered_with_what_is_right() {
         "--preset",
         &["unknown preset `H`", "GJ"],
     );
+    run_fails(
+        &["run", "--preset", "gogle"],
+        "--preset",
+        &["unknown preset `gogle`", "close to it: google, "],
+    );
     let run = |flag, value| ["run", "--preset", "A", flag, value];
     run_fails(&run("--tasks", "9..3"), "--tasks", &["LOW..HIGH"]);
     run_fails(&run("--window", "0"), "--window", &["above 0"]);
@@ -55,4 +60,16 @@ fn faulty_names_and_ranges_are_answered_with_what_is_right() {
         "--preemption",
         &["when-checkpointed"],
     );
+}
+
+#[test]
+fn the_list_has_name_and_letter_of_each_preset() {
+    let list = succeeds(&["presets"]);
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 24, "{list}");
+    let starts = |name, letter| {
+        let mut words = lines.iter().map(|line| line.split_whitespace());
+        words.any(|mut line| line.next() == Some(name) && line.next() == Some(letter))
+    };
+    assert!(starts("google", "G") && starts("pareto-no-resume", "Ar"));
 }

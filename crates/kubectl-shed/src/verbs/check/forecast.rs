@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use shed::api::Ledger;
 use shed::clock;
 use shed::context::feasibility::Told;
-use shed::validate::ValidatedJob;
+use shed::validate::{DeadlineRule, ValidatedJob};
 use shed_core::decide::decide;
 use shed_core::ids::{JobClass, JobKey, NodeName, Tenant};
 use shed_core::index_set::IndexSet;
@@ -99,7 +100,11 @@ pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
 
 /// The deadline if the first planning pass follows the creation at once.
 fn deadline(job: &ValidatedJob) -> Option<Instant> {
-    job.deadline_after(Some(job.created))
+    let ledger = Ledger {
+        first_pass: Some(job.created),
+        ..Ledger::default()
+    };
+    job.deadline_by(&ledger)
 }
 
 /// A node with that many slots.
@@ -150,7 +155,10 @@ fn snapshot(job: &ValidatedJob, deadline: Instant) -> JobSnapshot {
 #[must_use]
 pub fn deadline_words(job: &ValidatedJob) -> String {
     match deadline(job) {
-        None => "no deadline".to_owned(),
+        None if job.deadline == DeadlineRule::Never => "no deadline".to_owned(),
+        None => {
+            "a deadline from earlier runs of its class, which only the operator knows".to_owned()
+        }
         Some(deadline) => {
             let seconds = deadline.since(job.created).0 / 1000;
             let at = clock::rfc3339(deadline);

@@ -1,5 +1,6 @@
 //! `explain`: why a job has the clones that it has, and why it has no more.
 
+mod fields;
 pub mod reasons;
 mod settings;
 #[cfg(test)]
@@ -96,7 +97,13 @@ impl Explanation {
         if let Some(record) = &mut status.record {
             record.attempts.retain(|attempt| is_asked(attempt.task));
         }
+        let named = |text: String| fields::named(status.job.kind, &text);
         let limits = settings::limits(&status.job, status.record.as_ref());
+        let limits = limits.into_iter().map(|limit| Limit {
+            why: named(limit.why),
+            advice: limit.advice.map(named),
+        });
+        let limits = limits.collect();
         let decisions = status
             .record
             .iter()
@@ -106,8 +113,8 @@ impl Explanation {
             let reason = reasons::of(decision);
             Explained {
                 decision: decision.clone(),
-                why: reason.why,
-                advice: reason.advice,
+                why: named(reason.why),
+                advice: reason.advice.map(named),
             }
         });
         let explained = explained.collect();

@@ -45,11 +45,11 @@ fn grant(name: &str) -> Option<&'static str> {
     Some(match name {
         "Straggler" => "the task was late, and a clone raised the job's PoCD",
         "Admitted" => "capacity was free",
-        "EndsLater" => "the attempt was expected to end later than a new one",
-        "Saves" => "a new attempt was expected to need less time than the rest of this one",
-        "Overdue" => "the attempt had taken longer than expected",
+        "EndsLater" => "the task was expected to end later than a new attempt would",
+        "Saves" => "one more attempt was likely to save machine time",
+        "Overdue" => "the rest of the attempt was long, compared with the mean of an attempt",
         "Copies" => "the policy runs copies of each task",
-        "Late" => "the attempt was slower than its siblings",
+        "Late" => "the task was late, and one more attempt made a miss less likely",
         _ => return None,
     })
 }
@@ -109,7 +109,7 @@ pub fn refusal(why: RefusalReason) -> Reason {
         ),
         RefusalReason::JobBudget => reason(
             "the job's budget of clones was used up",
-            "raise spec.speculation.budget (on a Job: the annotation shed.dev/clone-budget)",
+            "raise spec.speculation.budget",
         ),
     }
 }

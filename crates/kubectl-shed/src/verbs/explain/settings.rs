@@ -75,7 +75,7 @@ fn clones(job: &JobView) -> Vec<Limit> {
     if job.status.phase.is_some() && job.deadline().is_none() {
         limits.push(limit(
             "the job has no deadline, so a clone gains nothing",
-            "set spec.deadline (on a Job: the annotation shed.dev/deadline)",
+            "set spec.deadline",
         ));
     }
     if spec.idempotency == "None" {

@@ -96,3 +96,25 @@ fn settings_that_forbid_clones_are_named_with_their_field() {
     job.status.phase = Some("Complete".to_owned());
     assert_eq!(limits(&job), "the job has finished (Complete)\n");
 }
+
+#[test]
+fn advice_about_a_job_names_its_annotations() {
+    let (mut job, record) = nightly();
+    job.kind = "Job";
+    job.spec.speculation.max_clones_per_task = 0;
+    let status = StatusView {
+        job,
+        record: Some(record),
+        notes: Vec::new(),
+    };
+    let explanation = Explanation::new(status, None);
+    let advice = explanation
+        .limits
+        .iter()
+        .filter_map(|limit| limit.advice.clone());
+    let advice: Vec<String> = advice.collect();
+    assert!(
+        advice.contains(&"raise the annotation shed.dev/max-clones-per-task".to_owned()),
+        "{advice:?}"
+    );
+}

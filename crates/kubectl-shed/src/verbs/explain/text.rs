@@ -29,7 +29,7 @@ pub fn render(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> Stri
     }
     for limit in &explanation.limits {
         text.push_str(&words::wrap("- ", &sentence(&limit.why), canvas.width));
-        text.push_str(&advice(limit.advice.as_deref(), "  ", canvas));
+        text.push_str(&advice(limit.advice.as_deref(), canvas));
     }
     if record.is_some() {
         text.push_str(&decisions(explanation, canvas, now));
@@ -64,15 +64,11 @@ fn sentence(text: &str) -> String {
     format!("{}{}.", first.unwrap_or_default(), characters.as_str())
 }
 
-fn advice(advice: Option<&str>, indent: &str, canvas: Canvas) -> String {
-    match advice {
-        Some(advice) => words::wrap(
-            &format!("{indent}To change it: "),
-            &format!("{advice}."),
-            canvas.width,
-        ),
-        None => String::new(),
-    }
+fn advice(advice: Option<&str>, canvas: Canvas) -> String {
+    let advice = advice.map(|advice| format!("To change it: {advice}."));
+    advice.map_or_else(String::new, |advice| {
+        words::wrap("  ", &advice, canvas.width)
+    })
 }
 
 fn decisions(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> String {
@@ -113,7 +109,7 @@ fn decision(explained: &Explained, canvas: Canvas, now: Timestamp) -> String {
     if let Some(figures) = figures(explained) {
         text.push_str(&words::wrap("  ", &figures, canvas.width));
     }
-    text.push_str(&advice(explained.advice.as_deref(), "  ", canvas));
+    text.push_str(&advice(explained.advice.as_deref(), canvas));
     text
 }
 

@@ -57,7 +57,12 @@ impl StatusView {
         name: &str,
     ) -> anyhow::Result<Self> {
         let mut job = jobs::find(session, name).await?;
-        let found = record::find(session, connection, &job).await;
+        let mut found = record::find(session, connection, &job).await;
+        if let Some(record) = &mut found.record {
+            record
+                .attempts
+                .sort_by_key(|attempt| (attempt.task, attempt.attempt));
+        }
         job.status.record = None;
         Ok(Self {
             job,

@@ -98,6 +98,32 @@ fn a_straggler_gets_clones_and_the_others_none() {
 }
 
 #[test]
+fn expected_ends_are_those_of_stragglers_and_clones_and_bounded() {
+    let ends = |job: JobBuilder| {
+        let plan = plan(world(30.0, 4, 4000).job(job));
+        let ends = &report(&plan, "a").ends;
+        let ids = ends.iter().map(|end| (end.task.0, end.attempt.0, end.at));
+        ids.collect::<Vec<_>>()
+    };
+    let shown = ends(straggling());
+    assert!(
+        matches!(shown[..], [(3, 0, end)] if end > at(190.0)),
+        "{shown:?}"
+    );
+    let clone = attempt(1).on(1).progress(0.2, 29.0);
+    let cloned = straggling().task(0, [attempt(0).on(0).progress(0.4, 29.0), clone]);
+    let shown = ends(cloned);
+    let ids: Vec<_> = shown
+        .iter()
+        .map(|(task, number, _)| (*task, *number))
+        .collect();
+    assert_eq!(ids, [(0, 0), (0, 1), (3, 0)]);
+    let slow = |job: JobBuilder, task| job.task(task, [attempt(0).on(3).progress(0.1, 29.0)]);
+    let many = (4..100).fold(straggling(), slow);
+    assert_eq!(ends(many).len(), crate::plan::ENDS_MAX);
+}
+
+#[test]
 fn the_policy_and_the_job_bound_the_clones_of_a_task() {
     let papers = Policy {
         speculation: "shed-plus{variant=printed}".parse().unwrap(),

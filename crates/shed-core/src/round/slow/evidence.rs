@@ -140,6 +140,12 @@ impl Heard {
         self.0.is_empty()
     }
 
+    /// The mean ln(time of an attempt there over the median of its job) of each node, ascending by node.
+    pub(super) fn means(&self) -> impl Iterator<Item = (NodeIndex, f64)> {
+        let heard = self.0.iter().filter(|(_, it)| it.weight > 0.0);
+        heard.map(|(node, it)| (*node, it.sum / it.weight))
+    }
+
     /// The evidence of the estimated attempts, before their estimates are combined with that of their nodes.
     pub(crate) fn of(estimate: &JobEstimate) -> Self {
         let attempts = estimate.tasks.iter().flat_map(|task| &task.attempts);

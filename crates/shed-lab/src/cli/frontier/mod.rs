@@ -22,14 +22,14 @@ use runs::{Runner, Workload};
 use shed_sim::cli::files::write_text;
 use shed_sim::cli::lists::Cell;
 use shed_sim::cli::sweep::{ResultsFile, read_traces};
-use shed_sim::cli::{CliError, Format, output};
+use shed_sim::cli::{CliError, Format, output, presets};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   Two presets at two loads; stopped, the same command goes on:
-    shed-lab frontier --results frontier.jsonl --preset A,G --load 0.6,0.95 --seed 200..220 --out frontier.md
+    shed-lab frontier --results frontier.jsonl --preset pareto,google --load 0.6,0.95 --seed 200..220 --out frontier.md
   Against shed-prime without prices, as an older program has it:
-    shed-lab frontier --results frontier.jsonl --preset A --frozen \"$(crates/shed-lab/frozen.sh)\"
+    shed-lab frontier --results frontier.jsonl --preset pareto --frozen \"$(crates/shed-lab/frozen.sh)\"
   The bars, with up to 400 seeds per cell:
     shed-lab frontier --bars --results frontier.jsonl --frozen \"$(crates/shed-lab/frozen.sh)\"";
 
@@ -143,7 +143,7 @@ fn run_frontier(args: &FrontierArgs, frozen: Option<Frozen>) -> Result<(), CliEr
     prices.sort_by(f64::total_cmp);
     prices.dedup();
     let mut results = ResultsFile::read(&args.results)?;
-    let measured = workloads(args).into_iter();
+    let measured = workloads(args)?.into_iter();
     let measured = measured.map(|workload| measured_of(workload, args, &prices, &results));
     let measured = measured.collect::<Result<Vec<Measured>, CliError>>()?;
     let cells = measured
@@ -171,7 +171,7 @@ fn run_frontier(args: &FrontierArgs, frozen: Option<Frozen>) -> Result<(), CliEr
 
 fn run_bars(args: &FrontierArgs, frozen: Option<Frozen>) -> Result<(), CliError> {
     let mut results = ResultsFile::read(&args.results)?;
-    let workloads = workloads(args);
+    let workloads = workloads(args)?;
     let mut first = Vec::new();
     for workload in &workloads {
         first.extend(workload.cells(runs::OWN, args.seed.start..args.seed.start + 1)?);
@@ -197,17 +197,20 @@ fn run_bars(args: &FrontierArgs, frozen: Option<Frozen>) -> Result<(), CliError>
     }
 }
 
-fn workloads(args: &FrontierArgs) -> Vec<Workload> {
+/// Presets by their letters, as in the stored data.
+fn workloads(args: &FrontierArgs) -> Result<Vec<Workload>, CliError> {
     let flags = format!("--deadline-factor {} {}", args.deadline_factor, args.flags);
-    let of = |preset: &String, load: &String| Workload {
-        preset: preset.clone(),
+    let of = |preset: &str, load: &String| Workload {
+        preset: preset.to_owned(),
         load: load.clone(),
         flags: flags.clone(),
     };
-    let presets = args.preset.iter();
-    presets
-        .flat_map(|preset| args.load.iter().map(move |load| of(preset, load)))
-        .collect()
+    let mut workloads = Vec::new();
+    for preset in &args.preset {
+        let letter = presets::letter(preset)?;
+        workloads.extend(args.load.iter().map(|load| of(letter, load)));
+    }
+    Ok(workloads)
 }
 
 /// The runs of a workload under every policy. Results of other versions of a policy are refused.

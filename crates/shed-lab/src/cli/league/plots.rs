@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::{BASE, LeagueArgs, Table, Tables, shares, value};
 use crate::cli::report::figures::{AtLoad, LoadLine, POLICIES_MAX, met_over_load};
-use shed_sim::cli::CliError;
 use shed_sim::cli::files::write_text;
+use shed_sim::cli::{CliError, presets};
 use shed_sim::stats;
 
 /// How the bound's line is called.
@@ -16,10 +16,12 @@ const BOUND: &str = "bound";
 /// figure.
 pub(super) fn write(args: &LeagueArgs, tables: &Tables) -> Result<String, CliError> {
     let mut groups: BTreeMap<String, Vec<(f64, &Table)>> = BTreeMap::new();
+    let figures = args.figures.iter().map(|name| presets::letter(name));
+    let figures = figures.collect::<Result<Vec<&str>, CliError>>()?;
     for (cell, table) in tables {
         let preset = value(cell, "--preset");
         let is_shown =
-            args.figures.contains(&preset) && value(cell, "--deadline-factor") == args.factor;
+            figures.contains(&preset.as_str()) && value(cell, "--deadline-factor") == args.factor;
         if let Some(load) = value(cell, "--load").parse().ok().filter(|_| is_shown) {
             groups.entry(preset).or_default().push((load, table));
         }

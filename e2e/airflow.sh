@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Runs the DAG of docs/how-to/airflow.md with a real Airflow: its KubernetesJobOperator creates a Job with a deadline,
+# and the task ends with the Job, which shed runs.
+#
+#   e2e/airflow.sh            on a cluster of its own with fake nodes, which it stops again
+#   e2e/airflow.sh --parse    without a cluster: installs Airflow, parses the DAG and prints the Job that it creates
+#
+# The first run installs Airflow from PyPI (e2e/airflow/requirements.txt) into the user's cache, about 600 MB.
+#
+# Environment:
+#   SHED_PYTHON=python3      a Python from 3.11 to 3.13 with the module venv
+#   SHED_KUBECONFIG=FILE     a cluster of your own with shed, whose nodes have the DAG's image
+set -euo pipefail
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+cluster=$here/cluster/cluster
+cd "$here/.."
+
+case ${1-} in
+"" | --parse) ;;
+*)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+    exit 2
+    ;;
+esac
+say() { echo "airflow: $*" >&2; }
+
+requirements=e2e/airflow/requirements.txt
+# Another list of packages, another folder.
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/shed/airflow-$(sha256sum "$requirements" | cut -c1-12)
+if [ ! -e "$venv/.complete" ]; then
+    say "installing Airflow into $venv (a few minutes)"
+    rm -rf -- "$venv"
+    "${SHED_PYTHON:-python3}" -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$requirements"
+    touch "$venv/.complete"
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/shed-airflow.XXXXXX")
+operator='' own=no
+finish() {
+    status=$?
+    trap - EXIT INT TERM
+    set +e
+    if [ "$status" != 0 ]; then
+        [ ! -e "$work/airflow.log" ] || tail -n 60 "$work/airflow.log" >&2
+        [ ! -e "$work/operator.log" ] || tail -n 20 "$work/operator.log" >&2
+    fi
+    [ -z "$operator" ] || kill "$operator"
+    if [ "$own" = yes ]; then "$cluster" down >&2; fi
+    rm -rf -- "$work"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Its database, logs and settings end with this run, and it looks nothing up on the network.
+export AIRFLOW_HOME=$work/home AIRFLOW__CORE__DAGS_FOLDER=$work/dags AIRFLOW__CORE__LOAD_EXAMPLES=False \
+    AIRFLOW__CORE__UNIT_TEST_MODE=False AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
+    AIRFLOW__LOGGING__LOGGING_LEVEL=WARNING SHED_PAGE=$PWD/docs/how-to/airflow.md
+mkdir -p "$AIRFLOW_HOME" "$work/dags"
+cp e2e/airflow/deadline.py "$work/dags/"
+python() { "$venv/bin/python" "$@"; }
+
+# The operator reads a kubeconfig while it builds the Job, and connects to no cluster.
+cat >"$work/no-cluster" <<'KUBECONFIG'
+{apiVersion: v1, kind: Config, current-context: none,
+ contexts: [{name: none, context: {cluster: none, user: none}}],
+ clusters: [{name: none, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: none, user: {}}]}
+KUBECONFIG
+KUBECONFIG=$work/no-cluster python e2e/airflow/print_job.py "$work/dags" "$work/job.yaml" >"$work/airflow.log" 2>&1
+for line in 'shed.dev/deadline: 4h' 'managedBy: shed.dev/deadline-controller' 'completions: 20' 'parallelism: 20'; do
+    grep -q "$line" "$work/job.yaml" || {
+        cat "$work/job.yaml" >&2
+        say "the Job lacks \`$line\`"
+        exit 1
+    }
+done
+if [ "${1-}" = --parse ]; then
+    cat "$work/job.yaml"
+    exit 0
+fi
+
+if [ -n "${SHED_KUBECONFIG-}" ]; then
+    export KUBECONFIG=$SHED_KUBECONFIG
+else
+    cargo build --locked --quiet --bin shed
+    SHED_CLUSTER_STATE=$work/cluster
+    export SHED_CLUSTER_STATE
+    own=yes
+    "$cluster" up --nodes kwok --count 10 >&2
+    eval "$("$cluster" env)"
+    kubectl apply --server-side --force-conflicts -f crds/deadlinejobs.yaml >&2
+    # `kubectl wait` ends with an error while a definition has no condition at all yet.
+    for _ in {1..60}; do
+        if kubectl get deadlinejobs --all-namespaces >/dev/null 2>&1; then break; fi
+        sleep 1
+    done
+    "${CARGO_TARGET_DIR:-target}/debug/shed" operator --agent-image unused --leader-elect=false \
+        --http-address "127.0.0.1:$((18000 + RANDOM % 1000))" >"$work/operator.log" 2>&1 &
+    operator=$!
+fi
+kubectl get namespace reports >/dev/null 2>&1 || kubectl create namespace reports >&2
+
+python -m airflow db migrate >"$work/airflow.log" 2>&1
+say 'running the DAG'
+python -m airflow dags test deadline >>"$work/airflow.log" 2>&1
+
+# The task's success is Airflow's word; the Job is Kubernetes'.
+ended=$(kubectl -n reports get jobs -o jsonpath='{range .items[*]}{.status.succeeded}{" "}{.spec.managedBy}{" "}{.status.conditions[?(@.status=="True")].type}{"\n"}{end}')
+say "succeeded, controller, conditions of the Job: $ended"
+grep -q '^20 shed.dev/deadline-controller .*Complete' <<<"$ended"
+python - <<'PYTHON'
+import os
+import sqlite3
+
+states = sqlite3.connect(f"{os.environ['AIRFLOW_HOME']}/airflow.db").execute("select task_id, state from task_instance").fetchall()
+print("airflow: tasks", states)
+if states != [("report", "success")]:
+    raise SystemExit("airflow: the task did not succeed")
+PYTHON

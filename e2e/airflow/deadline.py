@@ -1,0 +1,16 @@
+"""The DAG `deadline`: its only task is the first Python block of docs/how-to/airflow.md, as the page has it.
+
+SHED_PAGE names the page.
+"""
+
+import os
+import pathlib
+import re
+
+from airflow.sdk import DAG
+
+page = pathlib.Path(os.environ["SHED_PAGE"]).read_text(encoding="utf-8")
+code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+
+with DAG("deadline", schedule=None):
+    exec(compile(code, os.environ["SHED_PAGE"], "exec"))  # noqa: S102

@@ -1,0 +1,243 @@
+//! How long the last completed jobs of each class took. `deadline.history` takes its quantiles from here.
+//!
+//! The watch of jobs fills it, and the stored state restores it. A completed job may be shown any number of times, by
+//! both, and counts once.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use shed_core::snapshot::Conclusion;
+use shed_core::time::{Instant, Span};
+
+use crate::api::{Ledger, Quantile};
+use crate::pod_names::fnv1a;
+
+/// Completion times of a class that are kept.
+pub const RUNS_MAX: usize = 50;
+/// Classes that are kept.
+pub const CLASSES_MAX: usize = 200;
+/// Without as many completion times a class has no quantile.
+pub const RUNS_MIN: usize = 5;
+
+/// The completion of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// When its last task finished.
+    pub at: Instant,
+    /// The time until then from the first planning pass in which the job was not suspended.
+    pub took: Span,
+}
+
+impl Completion {
+    /// The completion of the job with this ledger. A failed job has none.
+    #[must_use]
+    pub fn of(ledger: &Ledger) -> Option<Self> {
+        let is_complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
+        let at = ledger.last_win.filter(|_| is_complete)?;
+        // Containers have whole seconds, so a short job may seem to end before it began.
+        let took = at.since(ledger.first_pass?).max(Span::from_seconds(1));
+        Some(Self { at, took })
+    }
+}
+
+/// One completion time as the stored state has it: when (s), how long (ms), and a hash of the job's uid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Run(i64, i64, u16);
+
+impl Run {
+    fn is_sound(&self) -> bool {
+        self.1 > 0
+    }
+}
+
+/// Completion times by class (`namespace/class`), oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StoredCompletions(BTreeMap<String, Vec<Run>>);
+
+/// The completion times of a class in figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassFigures {
+    /// The class, without its namespace.
+    pub class: String,
+    /// Completion times that are known.
+    pub runs: usize,
+    /// Their quantiles, in the order of [`Quantile::ALL`].
+    pub quantiles: [Span; 5],
+}
+
+impl StoredCompletions {
+    /// Whether no class has a completion time.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Classes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it is what shed writes.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.len() <= CLASSES_MAX
+            && self.0.values().all(|runs| {
+                let count = 1..=RUNS_MAX;
+                count.contains(&runs.len()) && runs.is_sorted() && runs.iter().all(Run::is_sound)
+            })
+    }
+
+    /// Keeps this share of the classes: those that were used last.
+    pub fn keep(&mut self, share: f64) {
+        let most = (self.len() as f64 * share) as usize;
+        while self.len() > most {
+            self.drop_one();
+        }
+    }
+
+    fn add(&mut self, class: &str, run: Run) {
+        let runs = match self.0.get_mut(class) {
+            Some(runs) => runs,
+            None => self.0.entry(class.to_owned()).or_default(),
+        };
+        if let Err(place) = runs.binary_search(&run) {
+            runs.insert(place, run);
+        }
+        if runs.len() > RUNS_MAX {
+            runs.remove(0);
+        }
+        while self.len() > CLASSES_MAX {
+            self.drop_one();
+        }
+    }
+
+    /// Drops the least recently used class of the namespace that has most.
+    fn drop_one(&mut self) {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for class in self.0.keys() {
+            *counts.entry(namespace(class)).or_default() += 1;
+        }
+        let most = counts.values().copied().max();
+        let of_largest = self
+            .0
+            .iter()
+            .filter(|(class, _)| counts.get(namespace(class)).copied() == most);
+        let oldest = of_largest.min_by_key(|(_, runs)| runs.last().copied());
+        if let Some(class) = oldest.map(|(class, _)| class.clone()) {
+            self.0.remove(&class);
+        }
+    }
+}
+
+fn namespace(class: &str) -> &str {
+    class.split_once('/').map_or("", |(namespace, _)| namespace)
+}
+
+/// The quantile by nearest rank of durations in ascending order.
+fn quantile(ascending: &[Span], which: Quantile) -> Option<Span> {
+    let percent = match which {
+        Quantile::P50 => 50,
+        Quantile::P90 => 90,
+        Quantile::P95 => 95,
+        Quantile::P99 => 99,
+        Quantile::Max => 100,
+    };
+    let rank = (ascending.len() * percent).div_ceil(100);
+    ascending.get(rank.checked_sub(1)?).copied()
+}
+
+fn ascending(runs: &[Run]) -> Vec<Span> {
+    let mut spans: Vec<Span> = runs.iter().map(|run| Span(run.1)).collect();
+    spans.sort_unstable();
+    spans
+}
+
+/// What is known of a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Completion times that are known.
+    pub runs: usize,
+    /// Their quantile, if they are at least [`RUNS_MIN`].
+    pub quantile: Option<Span>,
+}
+
+/// The completion times of all classes, in one term of leadership.
+#[derive(Debug, Default)]
+pub struct CompletionHistory(Mutex<StoredCompletions>);
+
+impl CompletionHistory {
+    /// The watch shows that a job is complete. `class` is `namespace/class`.
+    pub fn see(&self, uid: &str, class: &str, completion: Completion) {
+        let seconds = completion.at.0.div_euclid(1000);
+        // With the time it tells the jobs of a class apart.
+        let hash = fnv1a(uid.as_bytes());
+        let folded = (hash >> 16) as u16 ^ (hash & 0xffff) as u16;
+        let run = Run(seconds, completion.took.0, folded);
+        self.lock().add(class, run);
+    }
+
+    /// Adds what earlier leaders have stored.
+    pub fn restore(&self, stored: &StoredCompletions) {
+        let mut own = self.lock();
+        if *own == *stored {
+            return;
+        }
+        for (class, runs) in &stored.0 {
+            for run in runs {
+                own.add(class, *run);
+            }
+        }
+    }
+
+    /// What the next leader must know.
+    #[must_use]
+    pub fn to_store(&self) -> StoredCompletions {
+        self.lock().clone()
+    }
+
+    /// What is known of a class (`namespace/class`).
+    #[must_use]
+    pub fn known(&self, class: &str, which: Quantile) -> Known {
+        let own = self.lock();
+        let runs = own.0.get(class).map_or(&[][..], Vec::as_slice);
+        let enough = (runs.len() >= RUNS_MIN).then(|| ascending(runs));
+        Known {
+            runs: runs.len(),
+            quantile: enough.and_then(|spans| quantile(&spans, which)),
+        }
+    }
+
+    /// The classes of a namespace in figures, or one of them. A class with fewer than [`RUNS_MIN`] completion times has
+    /// figures too.
+    #[must_use]
+    pub fn figures(&self, namespace: &str, class: Option<&str>) -> Vec<ClassFigures> {
+        let prefix = format!("{namespace}/");
+        let own = self.lock();
+        let of_namespace = own.0.iter().filter_map(|(name, runs)| {
+            let name = name.strip_prefix(&prefix)?;
+            class
+                .is_none_or(|class| class == name)
+                .then_some((name, runs))
+        });
+        let figures = of_namespace.map(|(name, runs)| {
+            let spans = ascending(runs);
+            ClassFigures {
+                class: name.to_owned(),
+                runs: spans.len(),
+                quantiles: Quantile::ALL.map(|which| quantile(&spans, which).unwrap_or_default()),
+            }
+        });
+        figures.collect()
+    }
+
+    // A panic while the lock was held leaves at worst one completion out.
+    fn lock(&self) -> MutexGuard<'_, StoredCompletions> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! The parameters of a question.
+
+use std::str::FromStr;
+
+use super::Refusal;
+
+/// The parameters that nothing has read yet.
+#[derive(Debug)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads `a=1&b=2` with percent-encoding. A plus is a plus, as in a time's offset.
+    pub(super) fn parse(text: Option<&str>) -> Result<Self, Refusal> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for part in text
+            .unwrap_or_default()
+            .split('&')
+            .filter(|it| !it.is_empty())
+        {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (name, value) = (decoded(name)?, decoded(value)?);
+            if pairs.iter().any(|(other, _)| *other == name) {
+                return Err(Refusal::bad(format!("{name} is given twice: remove one")));
+            }
+            pairs.push((name, value));
+        }
+        Ok(Self(pairs))
+    }
+
+    /// Takes the value of a parameter out.
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(other, _)| other == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// Takes a whole number of that range out.
+    pub(super) fn take_number(&mut self, name: &str, most: u32) -> Result<Option<u32>, Refusal> {
+        let Some(text) = self.take(name) else {
+            return Ok(None);
+        };
+        let number = u32::from_str(&text).ok();
+        let number = number.filter(|number| (1..=most).contains(number));
+        let wrong = || {
+            Refusal::bad(format!(
+                "{name}={text}: use a whole number from 1 to {most}"
+            ))
+        };
+        number.map(Some).ok_or_else(wrong)
+    }
+
+    /// Checks that no other parameter was given.
+    pub(super) fn none_left(&self, known: &[&str]) -> Result<(), Refusal> {
+        let Some((name, _)) = self.0.first() else {
+            return Ok(());
+        };
+        Err(Refusal::bad(match known {
+            [] => format!("unknown parameter {name}: this path has none"),
+            known => format!(
+                "unknown parameter {name}: this path has {}",
+                known.join(", ")
+            ),
+        }))
+    }
+}
+
+/// Decodes `%2B` and the like.
+pub(super) fn decoded(text: &str) -> Result<String, Refusal> {
+    let wrong = || Refusal::bad(format!("{text}: not valid percent-encoding of UTF-8"));
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(rest.next()), digit(rest.next()));
+        let byte = high.zip(low).map(|(high, low)| 16 * high + low);
+        let byte = byte.and_then(|byte| u8::try_from(byte).ok());
+        bytes.push(byte.ok_or_else(wrong)?);
+    }
+    String::from_utf8(bytes).map_err(|_| wrong())
+}

@@ -1,0 +1,469 @@
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use serde_json::{Value, json};
+use shed_core::policy::Policy;
+use shed_core::snapshot::AttemptKind;
+use shed_core::time::Span;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
+use crate::cluster::Stores;
+use crate::reconcile::mock::{Apiserver, Process};
+use crate::{clock, fixtures, planner};
+
+/// Tasks of a job with an attempt.
+const RUNNING: u32 = 8;
+
+/// A leader with a planner, whose answers are served on a port of their own.
+struct Leader {
+    address: SocketAddr,
+    api: Arc<LeaderApi>,
+    process: Process,
+    _tasks: JoinSet<()>,
+}
+
+/// A job of 12 tasks in the namespace `team`. Eight of them run, and the two on `node-0` are slow.
+fn running_job(name: &str, deadline: &str) -> DeadlineJob {
+    let mut job = fixtures::job_of_age(
+        100,
+        &format!(
+            "{{completions: 12, deadline: {deadline}, progress: {{file: {{}}}}, template: {{spec: {{containers: \
+             [{{name: task, image: i, resources: {{requests: {{cpu: '1'}}}}}}]}}}}}}"
+        ),
+    );
+    job.metadata.name = Some(name.to_owned());
+    job.metadata.uid = Some(format!("uid-of-{name}"));
+    let mut ledger = Ledger::default();
+    for task in 0..RUNNING {
+        let launch = shed_core::fixtures::launch(task, AttemptKind::Original);
+        ledger.launch(&launch, clock::now().plus(Span::from_seconds(-100)));
+    }
+    ledger.started = Some(clock::now());
+    job.status = Some(DeadlineJobStatus {
+        ledger: Some(ledger),
+        phase: Some("Running".to_owned()),
+        active: 8,
+        ..DeadlineJobStatus::default()
+    });
+    job
+}
+
+fn running_pod(job: &DeadlineJob, task: u32) -> Pod {
+    let node = format!("node-{}", u32::from(task >= 2));
+    let mut pod = fixtures::attempt_pod(job, (task, 0), &node, "Running");
+    let name = job.metadata.name.as_deref().unwrap();
+    pod.metadata.uid = Some(format!("{name}-{task}"));
+    let started = clock::time(clock::now().plus(Span::from_seconds(-100)));
+    let status = json!({"phase": "Running", "containerStatuses": [{
+        "name": "task", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+        "state": {"running": {"startedAt": started}}}]});
+    pod.status = serde_json::from_value::<PodStatus>(status).ok();
+    pod
+}
+
+impl Leader {
+    async fn of(jobs: Vec<DeadlineJob>) -> Self {
+        let pods = jobs
+            .iter()
+            .flat_map(|job| (0..RUNNING).map(|task| running_pod(job, task)));
+        let nodes: Vec<_> = (0..3)
+            .map(|at| fixtures::node(&format!("node-{at}"), 32))
+            .collect();
+        let stores = Stores::for_tests(jobs.clone(), pods.collect(), &nodes);
+        let mock = Apiserver::new(jobs[0].clone());
+        let process = Process::with_stores(&mock, Arc::clone(&stores));
+        let context = &process.context.shared;
+        let ticks = context.clock.ticks();
+        for job in &jobs {
+            for task in 0..RUNNING {
+                let share = if task < 2 { "0.1" } else { "0.3" };
+                let pod = format!("{}-{task}", job.metadata.name.as_deref().unwrap());
+                let before = ticks.plus(Span::from_seconds(-50));
+                let reports = [(before, "0.05"), (ticks, share)];
+                let table = &context.progress;
+                table.answer_for_tests(jobs::uid(job), &pod, &reports);
+            }
+        }
+        let standing = Arc::new(Standing::default());
+        standing.leading(Some(stores));
+        let term = Arc::new(CurrentTerm::default());
+        term.begin(context);
+        let (touched, _) = mpsc::unbounded_channel();
+        let policy: Policy = "shed-prime".parse().unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(planner::run(Arc::clone(context), policy, touched));
+        let (address, api) = served(standing, term, &mut tasks).await;
+        let leader = Self {
+            address,
+            api,
+            process,
+            _tasks: tasks,
+        };
+        // The first pass is over when the planner gives a copy of its state.
+        let _ = leader.process.context.shared.copies.copy().await.unwrap();
+        leader
+    }
+
+    async fn ask(&self, path: &str) -> (u16, Value) {
+        let (status, _, body) = asked(self.address, &format!("GET {path}"), "localhost").await;
+        (status, body)
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.ask(path).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+}
+
+async fn served(
+    standing: Arc<Standing>,
+    term: Arc<CurrentTerm>,
+    tasks: &mut JoinSet<()>,
+) -> (SocketAddr, Arc<LeaderApi>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let api = LeaderApi::new(standing, term);
+    let serving = serve(listener, Arc::clone(&api));
+    tasks.spawn(async move { serving.await.unwrap() });
+    (address, api)
+}
+
+/// The status, the headers and the JSON of the answer.
+async fn asked(address: SocketAddr, request: &str, host: &str) -> (u16, String, Value) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = serde_json::from_str(body).unwrap_or_default();
+    (status, head.to_lowercase(), body)
+}
+
+/// Three jobs: the deadline of `tight` can't be kept, that of `loose` is far, and the clock of `open` has not
+/// started.
+async fn three() -> Leader {
+    Leader::of(vec![
+        running_job("loose", "{within: 10h}"),
+        running_job("open", "{within: 3h, clockStart: Start}"),
+        running_job("tight", "{within: 3m}"),
+    ])
+    .await
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let jobs = list["jobs"].as_array().unwrap().iter();
+    jobs.map(|job| job["name"].as_str().unwrap()).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_are_listed_by_risk_and_in_pages() {
+    let leader = three().await;
+    let all = leader.get("/v1/jobs").await;
+    assert_eq!(names(&all), ["tight", "loose", "open"]);
+    assert_eq!((&all["total"], &all["continue"]), (&json!(3), &Value::Null));
+    let tight = &all["jobs"][0];
+    for (field, value) in [
+        ("namespace", json!("team")),
+        ("kind", json!("DeadlineJob")),
+        ("phase", json!("Running")),
+        ("tasks", json!(12)),
+        ("succeeded", json!(0)),
+        ("active", json!(8)),
+        ("clones", json!(0)),
+    ] {
+        assert_eq!(tight[field], value, "{field}");
+    }
+    assert!(number(&tight["pocd"]) < 0.1, "{tight}");
+    assert!(tight["slackSeconds"].as_i64().unwrap() < 0, "{tight}");
+    assert!(tight["risk"]["cause"].is_string(), "{tight}");
+    assert!(number(&all["jobs"][1]["pocd"]) > 0.9, "{all}");
+    assert_eq!(all["jobs"][2]["pocd"], Value::Null, "no deadline, no PoCD");
+    let first = leader.get("/v1/jobs?limit=2").await;
+    assert_eq!(
+        (names(&first), &first["total"]),
+        (vec!["tight", "loose"], &json!(3))
+    );
+    let next = first["continue"].as_str().unwrap();
+    let rest = leader
+        .get(&format!("/v1/jobs?limit=2&continue={next}"))
+        .await;
+    assert_eq!(
+        (names(&rest), &rest["continue"]),
+        (vec!["open"], &Value::Null)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_job_and_its_last_plan_are_told() {
+    let leader = three().await;
+    let job = leader.get("/v1/jobs/team/tight").await;
+    assert_eq!(job["name"], "tight");
+    let same = leader.get("/v1/jobs/team/t%69ght?kind=DeadlineJob").await;
+    assert_eq!(same["deadline"], job["deadline"]);
+    let explained = leader.get("/v1/explain/team/tight").await;
+    let text = explained["text"].as_str().unwrap();
+    assert!(text.starts_with("job team/tight: PoCD 0."), "{text}");
+    assert!(
+        text.contains("\ncapacity: cpu ") && !text.contains("uid-of"),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_nodes_have_their_witnesses() {
+    let leader = three().await;
+    let nodes = leader.get("/v1/nodes").await;
+    let slow = &nodes["nodes"][0];
+    assert_eq!(
+        (&slow["name"], &slow["verdict"]),
+        (&json!("node-0"), &json!("Slow"))
+    );
+    assert!(number(&slow["pace"]) < 0.67, "{slow}");
+    assert_eq!(slow["avoidedBy"], json!(["team"]));
+    let witnesses = slow["witnesses"].as_array().unwrap();
+    assert_eq!(witnesses.len(), 3, "{slow}");
+    assert_eq!(witnesses[0]["namespace"], "team");
+    assert_eq!(witnesses[0]["tasks"], 2);
+    let mut jobs: Vec<&str> = witnesses
+        .iter()
+        .filter_map(|it| it["job"].as_str())
+        .collect();
+    jobs.sort_unstable();
+    assert_eq!(jobs, ["loose", "open", "tight"]);
+    assert_eq!(nodes["nodes"][1]["verdict"], "Normal");
+    let unknown = &nodes["nodes"][2];
+    assert_eq!(
+        (&unknown["verdict"], &unknown["witnesses"]),
+        (&json!("Unknown"), &json!([]))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_if_compares_pocd_now_and_then() {
+    let leader = three().await;
+    let later = clock::rfc3339(clock::now().plus(Span::from_seconds(36_000)));
+    let path = format!("/v1/whatif/team/tight?deadline={later}");
+    let answer = leader.get(&path).await;
+    assert!(number(&answer["pocd"]) > 0.9, "{answer}");
+    assert!(number(&answer["now"]["pocd"]) < 0.1, "{answer}");
+    assert_eq!(answer["deadline"], json!(later));
+    assert_eq!(
+        (&answer["slots"], &answer["now"]["slots"]),
+        (&json!(96), &json!(96))
+    );
+    let offset = later.replace('Z', "%2B00:00");
+    let same = leader
+        .get(&format!("/v1/whatif/team/tight?deadline={offset}"))
+        .await;
+    assert_eq!(same["deadline"], answer["deadline"]);
+    let fewer = leader.get("/v1/whatif/team/loose?slots=1").await;
+    let waiting = |figures: &Value| figures["waiting"].as_u64().unwrap();
+    assert!(waiting(&fewer) > waiting(&fewer["now"]), "{fewer}");
+    assert_eq!(
+        (&fewer["slots"], &fewer["now"]["slots"]),
+        (&json!(1), &json!(96))
+    );
+    let open = leader.get("/v1/whatif/team/open?slots=2").await;
+    assert_eq!(open["pocd"], Value::Null, "no deadline, no PoCD");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_question_at_a_time_needs_the_planners_state() {
+    let leader = three().await;
+    let busy = Arc::clone(&leader.api.copies).try_acquire_owned().unwrap();
+    for path in ["/v1/nodes", "/v1/whatif/team/tight?slots=2"] {
+        let request = format!("GET {path}");
+        let (status, head, body) = asked(leader.address, &request, "localhost").await;
+        assert_eq!(status, 503, "{body}");
+        assert!(head.contains("retry-after: 1"), "{head}");
+        assert!(
+            body["error"]
+                .as_str()
+                .unwrap()
+                .contains("another such question")
+        );
+    }
+    drop(busy);
+    leader.get("/v1/whatif/team/tight?slots=2").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_questions_are_refused_with_the_parameter_and_the_fix() {
+    let leader = three().await;
+    let long = format!("/v1/jobs/team/{}", "x".repeat(3000));
+    for (path, status, words) in [
+        ("/", 404, "/v1/jobs"),
+        ("/v1/jobs/", 404, "no such path"),
+        ("/v1/jobs/team", 404, "no such path"),
+        ("/metrics", 404, "no such path"),
+        (&long, 414, "longer than 2048 bytes"),
+        ("/v1/jobs/team/lost", 404, "no job team/lost"),
+        ("/v1/jobs/other/tight", 404, "no job other/tight"),
+        ("/v1/jobs/team/tight?kind=Job", 404, "no job team/tight"),
+        (
+            "/v1/jobs/team/tight?kind=Pod",
+            400,
+            "kind=Pod: use DeadlineJob or Job",
+        ),
+        ("/v1/explain/team/lost", 404, "no job team/lost"),
+        ("/v1/whatif/team/lost?slots=2", 404, "no job team/lost"),
+        ("/v1/whatif/team/tight", 400, "deadline or slots is missing"),
+        (
+            "/v1/whatif/team/tight?slots=0",
+            400,
+            "slots=0: use a whole number from 1",
+        ),
+        ("/v1/whatif/team/tight?slots=-1", 400, "slots=-1"),
+        ("/v1/whatif/team/tight?slots=two", 400, "slots=two"),
+        ("/v1/whatif/team/tight?slots=4294967297", 400, "to 100000"),
+        (
+            "/v1/whatif/team/tight?slots=2&slots=3",
+            400,
+            "slots is given twice",
+        ),
+        (
+            "/v1/whatif/team/tight?deadline=2001-01-01T00:00:00Z",
+            400,
+            "is in the past",
+        ),
+        (
+            "/v1/whatif/team/tight?deadline=06:00",
+            400,
+            "deadline=06:00: use an RFC 3339",
+        ),
+        (
+            "/v1/whatif/team/tight?deadline=2100-01-01T00:00:00Z&slots=2",
+            400,
+            "remove one",
+        ),
+        (
+            "/v1/whatif/team/tight?cores=2",
+            400,
+            "unknown parameter cores",
+        ),
+        (
+            "/v1/jobs?limit=0",
+            400,
+            "limit=0: use a whole number from 1 to 500",
+        ),
+        ("/v1/jobs?limit=501", 400, "limit=501"),
+        ("/v1/jobs?continue=xyz", 400, "continue=xyz"),
+        ("/v1/jobs?continue=%zz", 400, "percent-encoding"),
+        ("/v1/nodes?limit=2", 400, "this path has none"),
+    ] {
+        let (found, body) = leader.ask(path).await;
+        let error = body["error"].as_str().unwrap_or_default();
+        assert_eq!(found, status, "{path}: {error}");
+        assert!(error.contains(words), "{path}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_local_clients_read_and_nobody_writes() {
+    let leader = Leader::of(vec![running_job("loose", "{within: 10h}")]).await;
+    for method in ["POST", "PUT", "DELETE", "HEAD"] {
+        let request = format!("{method} /v1/jobs");
+        let (status, head, _) = asked(leader.address, &request, "localhost").await;
+        assert_eq!(status, 405, "{method}");
+        assert!(head.contains("allow: get"), "{head}");
+    }
+    for (host, status) in [
+        ("localhost:9444", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:9444", 200),
+        ("shed", 200),
+        ("rebound.example:9444", 400),
+        ("10.0.0.7", 400),
+    ] {
+        let (found, head, _) = asked(leader.address, "GET /v1/jobs", host).await;
+        assert_eq!(found, status, "{host}");
+        assert!(!head.contains("access-control"), "{head}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_does_not_lead_names_the_leader() {
+    let (standing, mut tasks) = (Arc::new(Standing::default()), JoinSet::new());
+    let term = Arc::new(CurrentTerm::default());
+    let (address, _) = served(Arc::clone(&standing), Arc::clone(&term), &mut tasks).await;
+    let paths = ["/v1/jobs", "/v1/nodes", "/v1/whatif/a/b?slots=1", "/none"];
+    let refused = async |path: &str| {
+        let request = format!("GET {path}");
+        let (status, head, body) = asked(address, &request, "localhost").await;
+        assert_eq!(status, 503, "{path}: {body}");
+        assert!(head.contains("retry-after: 1"), "{head}");
+        body
+    };
+    for path in paths {
+        assert_eq!(refused(path).await["leader"], Value::Null);
+    }
+    standing.waiting("shed-1_5f-1");
+    for path in paths {
+        let body = refused(path).await;
+        assert_eq!(body["leader"], "shed-1_5f-1");
+        assert!(body["error"].as_str().unwrap().contains("shed-1_5f-1"));
+    }
+    let stores = Stores::unlisted();
+    standing.leading(Some(Arc::clone(&stores)));
+    assert_eq!(refused("/v1/jobs").await["leader"], Value::Null);
+    let process = Process::with_stores(&Apiserver::new(fixtures::job("")), stores);
+    term.begin(&process.context.shared);
+    let error = refused("/v1/jobs").await["error"].clone();
+    assert!(
+        error.as_str().unwrap().contains("the first lists"),
+        "{error}"
+    );
+}
+
+/// The fields of a JSON value, each with those around it.
+fn fields(value: &Value, within: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields_of) => {
+            for (name, value) in fields_of {
+                let name = format!("{within}.{name}");
+                fields(value, &name, found);
+                found.insert(name);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| fields(item, within, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_reference_shows_each_field() {
+    let page = include_str!("../../docs/reference/leader-api.md");
+    let blocks = page.split("```json\n").skip(1);
+    let shown: Vec<Value> = blocks
+        .map(|block| serde_json::from_str(block.split("```").next().unwrap()).unwrap())
+        .collect();
+    let leader = three().await;
+    let paths = [
+        "/v1/jobs?limit=1",
+        "/v1/explain/team/tight",
+        "/v1/nodes",
+        "/v1/whatif/team/tight?slots=2",
+        "/v1/none",
+    ];
+    assert_eq!(shown.len(), paths.len());
+    for (path, shown) in paths.into_iter().zip(shown) {
+        let (mut of_page, mut of_answer) = (BTreeSet::new(), BTreeSet::new());
+        fields(&shown, "", &mut of_page);
+        fields(&leader.ask(path).await.1, "", &mut of_answer);
+        let missing: Vec<_> = of_answer.difference(&of_page).collect();
+        assert!(missing.is_empty(), "{path}: {missing:?}");
+    }
+}
