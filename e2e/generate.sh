@@ -7,7 +7,7 @@
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
 #   charts/shed/files/dashboards/            from e2e/dashboards
-#   docs/reference/metrics.md                   from the metrics that the operator registers
+#   docs/reference/metrics.md                from the metrics that the operator registers
 #   docs/reference/deadlinejob.schema.json   from the CRD; clients/generate.sh writes the models in clients/
 #
 #   e2e/generate.sh             writes them

@@ -91,7 +91,7 @@ def for_models(schema):
             inner = value["items"] if value.get("type") == "array" else value
             if "enum" in inner or inner.get("type") == "object" and field not in ("metadata", "template"):
                 # An element of `rules` is a rule.
-                own = field[:-1] if inner is not value else field
+                own = field.removesuffix("s") if inner is not value else field
                 own = own[0].upper() + own[1:]
                 name(inner, KIND + own if title == KIND else prefix + own)
 

@@ -80,13 +80,43 @@ type Deadline struct {
 	// Absolute instant, RFC 3339.
 	At *time.Time `json:"at,omitempty,omitzero"`
 
-	// Start of `within`: Creation, or Start (the first planning pass in which the job
-	// is not
-	// suspended).
+	// The next time of day in a time zone after the job's creation. For a Job of a
+	// CronJob: after its scheduled
+	// time.
+	Clock *DeadlineClock `json:"clock,omitempty,omitzero"`
+
+	// Start of `within`: Creation (for a Job of a CronJob its scheduled time), or
+	// Start (the first planning pass
+	// in which the job is not suspended).
 	ClockStart *DeadlineJobSpecDeadlineClockStart `json:"clockStart,omitempty,omitzero"`
+
+	// A quantile of the completion times of earlier jobs with the same label
+	// shed.dev/class in the namespace.
+	History *DeadlineHistory `json:"history,omitempty,omitzero"`
 
 	// Time from clockStart, e.g. 90s, 10m, 1h30m.
 	Within *string `json:"within,omitempty,omitzero"`
+}
+
+// The next time of day in a time zone after the job's creation. For a Job of a
+// CronJob: after its scheduled
+// time.
+type DeadlineClock struct {
+	// Hour and minute, 00:00 to 23:59.
+	Time string `json:"time"`
+
+	// Name from the IANA time zone database, e.g. Europe/Zurich or Etc/UTC.
+	TimeZone string `json:"timeZone"`
+}
+
+// A quantile of the completion times of earlier jobs with the same label
+// shed.dev/class in the namespace.
+type DeadlineHistory struct {
+	// The quantile is multiplied by this decimal number above 0 and at most 100.
+	Factor *string `json:"factor,omitempty,omitzero"`
+
+	// p50, p90, p95, p99 or max of the last 50 completion times of the class.
+	Quantile DeadlineJobSpecDeadlineHistoryQuantile `json:"quantile"`
 }
 
 // A batch job with a deadline that it works to meet.
@@ -237,6 +267,14 @@ type DeadlineJobSpecDeadlineClockStart string
 const DeadlineJobSpecDeadlineClockStartCreation DeadlineJobSpecDeadlineClockStart = "Creation"
 const DeadlineJobSpecDeadlineClockStartStart DeadlineJobSpecDeadlineClockStart = "Start"
 
+type DeadlineJobSpecDeadlineHistoryQuantile string
+
+const DeadlineJobSpecDeadlineHistoryQuantileMax DeadlineJobSpecDeadlineHistoryQuantile = "max"
+const DeadlineJobSpecDeadlineHistoryQuantileP50 DeadlineJobSpecDeadlineHistoryQuantile = "p50"
+const DeadlineJobSpecDeadlineHistoryQuantileP90 DeadlineJobSpecDeadlineHistoryQuantile = "p90"
+const DeadlineJobSpecDeadlineHistoryQuantileP95 DeadlineJobSpecDeadlineHistoryQuantile = "p95"
+const DeadlineJobSpecDeadlineHistoryQuantileP99 DeadlineJobSpecDeadlineHistoryQuantile = "p99"
+
 type DeadlineJobSpecIdempotency string
 
 const DeadlineJobSpecIdempotencyFenced DeadlineJobSpecIdempotency = "Fenced"
@@ -341,6 +379,11 @@ type DeadlineJobStatus struct {
 	// change of this number
 	// alone after ten seconds.
 	Ready *int `json:"ready,omitempty,omitzero"`
+
+	// What happened to the job: PoCD over time, attempts, and the last decisions
+	// about clones. shed renews it
+	// with writes that it makes for other reasons, and decides nothing on it.
+	Record *Record `json:"record,omitempty,omitzero"`
 
 	// When the first attempt was launched.
 	StartTime *time.Time `json:"startTime,omitempty,omitzero"`
@@ -475,6 +518,114 @@ type ProgressMetric struct {
 	// Name of the metric with the task's total work. Absent: the first metric is a
 	// fraction.
 	Total *string `json:"total,omitempty,omitzero"`
+}
+
+// What happened to the job: PoCD over time, attempts, and the last decisions about
+// clones. shed renews it
+// with writes that it makes for other reasons, and decides nothing on it.
+type Record struct {
+	// Attempts by task and number, also those that have ended. Attempts of tasks that
+	// had a clone, a failure or a
+	// late forecast are left out last.
+	Attempts []RecordAttempt `json:"attempts,omitempty,omitzero"`
+
+	// The last decisions about clones and stops, oldest first. A decision that
+	// repeats has one entry, with the time
+	// and the figures of its first occurrence.
+	Decisions []RecordDecision `json:"decisions,omitempty,omitzero"`
+
+	// Attempts of the job that are not listed, as far as shed knows.
+	OmittedAttempts *int `json:"omittedAttempts,omitempty,omitzero"`
+
+	// PoCD over time, oldest first, at most 32 points. shed leaves out points near
+	// the line between their neighbors.
+	Pocd []RecordPocd `json:"pocd,omitempty,omitzero"`
+
+	// When shed made this record.
+	Time time.Time `json:"time"`
+
+	// First attempts and retries that wait, if there are any.
+	Waiting *RecordWaiting `json:"waiting,omitempty,omitzero"`
+}
+
+// One attempt of a task.
+type RecordAttempt struct {
+	// Number of the attempt within its task, as in the name of its pod.
+	Attempt int `json:"attempt"`
+
+	// When it ended, or when shed learned that.
+	EndTime *time.Time `json:"endTime,omitempty,omitzero"`
+
+	// When it is expected to end. Given for stragglers, clones and tasks at risk.
+	EstimatedEndTime *time.Time `json:"estimatedEndTime,omitempty,omitzero"`
+
+	// Original, Clone or Retry.
+	Kind string `json:"kind"`
+
+	// Its node, once it has one.
+	Node *string `json:"node,omitempty,omitzero"`
+
+	// Its last report, from 0.000 to 1.000.
+	Progress *string `json:"progress,omitempty,omitzero"`
+
+	// Progress from which a successor could resume.
+	ResumePoint *string `json:"resumePoint,omitempty,omitzero"`
+
+	// Progress at which it began; absent: from zero.
+	ResumedFrom *string `json:"resumedFrom,omitempty,omitzero"`
+
+	// When its container started.
+	StartTime *time.Time `json:"startTime,omitempty,omitzero"`
+
+	// Pending, Running, Won, Stopped, Failed, Disrupted or Late.
+	State string `json:"state"`
+
+	// The task.
+	Task int `json:"task"`
+}
+
+// A decision about a clone or a stop.
+type RecordDecision struct {
+	// The best use of the slot that was not chosen, in words.
+	Alternative *string `json:"alternative,omitempty,omitzero"`
+
+	// Expected deadlines that the clone gains; absent without figures.
+	Gain *string `json:"gain,omitempty,omitzero"`
+
+	// Expected deadlines that others lose by it; absent without figures.
+	Price *string `json:"price,omitempty,omitzero"`
+
+	// Why, e.g. Straggler, Capacity, `JobBudget` or Preempted.
+	Reason string `json:"reason"`
+
+	// The task.
+	Task int `json:"task"`
+
+	// When shed decided so first.
+	Time time.Time `json:"time"`
+
+	// Granted (a clone was launched), Refused (a straggler got no clone), Stopped (an
+	// attempt was stopped) or
+	// Observed (a clone would have been launched, but `speculation.mode` is Observe).
+	Verdict string `json:"verdict"`
+}
+
+// PoCD at one time.
+type RecordPocd struct {
+	// Probability of completion before the deadline, 0.000 to 1.000.
+	Pocd string `json:"pocd"`
+
+	// When it was estimated.
+	Time time.Time `json:"time"`
+}
+
+// First attempts and retries that wait, if there are any.
+type RecordWaiting struct {
+	// Why they wait, e.g. Capacity.
+	Reason string `json:"reason"`
+
+	// Their number.
+	Tasks int `json:"tasks"`
 }
 
 // Clones of stragglers.

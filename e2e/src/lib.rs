@@ -25,6 +25,7 @@ pub mod scenario;
 pub mod sightings;
 pub mod signals;
 pub mod target;
+pub mod versions;
 pub mod wait;
 
 /// Fields that the harness owns in objects it applies.

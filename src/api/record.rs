@@ -176,3 +176,43 @@ where
     let value = Option::<Value>::deserialize(from)?;
     Ok(value.and_then(|value| serde_json::from_value(value).ok()))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::api::DeadlineJobStatus;
+
+    fn status(record: &Value) -> DeadlineJobStatus {
+        serde_json::from_value(json!({"phase": "Running", "record": record})).unwrap()
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_decoded_is_dropped_alone() {
+        let time = "2026-01-01T00:00:00Z";
+        for record in [
+            json!(7),
+            json!("x"),
+            json!({}),
+            json!({"time": "yesterday"}),
+            json!({"time": time, "pocd": [{"time": time, "pocd": "much"}]}),
+            json!({"time": time, "attempts": [{"task": 0, "attempt": 0, "kind": "Twin", "state": "Won"}]}),
+            json!({"time": time, "omittedAttempts": 1e30}),
+        ] {
+            let status = status(&record);
+            assert_eq!(status.record, None, "{record}");
+            assert_eq!(status.phase.as_deref(), Some("Running"));
+        }
+    }
+
+    #[test]
+    fn fields_that_are_not_known_are_not_kept_in_a_record() {
+        let status = status(&json!({"time": "2026-01-01T00:00:00Z", "novel": "x".repeat(100_000)}));
+        assert!(status.record.is_some() && status.unknown.is_empty());
+        let written = serde_json::to_value(&status).unwrap();
+        assert_eq!(
+            written["record"],
+            json!({"time": "2026-01-01T00:00:00Z", "omittedAttempts": 0})
+        );
+    }
+}

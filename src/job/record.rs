@@ -82,3 +82,6 @@ pub fn continued(input: Input<'_>, attempts_max: usize) -> JobRecord {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,44 @@ from pydantic import (
 )
 
 
+class DeadlineClock(BaseModel):
+    """
+    The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled
+    time.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    time: constr(max_length=16) = Field(
+        ..., description='Hour and minute, 00:00 to 23:59.'
+    )
+    time_zone: constr(min_length=1, max_length=64) = Field(
+        ...,
+        alias='timeZone',
+        description='Name from the IANA time zone database, e.g. Europe/Zurich or Etc/UTC.',
+    )
+
+
+class DeadlineHistory(BaseModel):
+    """
+    A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    factor: constr(max_length=7) | None = Field(
+        None,
+        description='The quantile is multiplied by this decimal number above 0 and at most 100.',
+    )
+    quantile: Literal['p50', 'p90', 'p95', 'p99', 'max'] = Field(
+        ...,
+        description='p50, p90, p95, p99 or max of the last 50 completion times of the class.',
+        title='DeadlineHistoryQuantile',
+    )
+
+
 class Deadline(BaseModel):
     """
     When the job must be complete. Required, except in the companion that shed creates for a batch/v1 Job.
@@ -25,11 +63,21 @@ class Deadline(BaseModel):
         populate_by_name=True,
     )
     at: AwareDatetime | None = Field(None, description='Absolute instant, RFC 3339.')
+    clock: DeadlineClock | None = Field(
+        None,
+        description="The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled\ntime.",
+        title='DeadlineClock',
+    )
     clock_start: Literal['Creation', 'Start'] | None = Field(
         None,
         alias='clockStart',
-        description='Start of `within`: Creation, or Start (the first planning pass in which the job is not\nsuspended).',
+        description='Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass\nin which the job is not suspended).',
         title='DeadlineClockStart',
+    )
+    history: DeadlineHistory | None = Field(
+        None,
+        description='A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.',
+        title='DeadlineHistory',
     )
     within: (
         constr(pattern=r'^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$', max_length=32) | None
@@ -494,6 +542,141 @@ class Observed(BaseModel):
     )
 
 
+class RecordAttempt(BaseModel):
+    """
+    One attempt of a task.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    attempt: int = Field(
+        ...,
+        description='Number of the attempt within its task, as in the name of its pod.',
+    )
+    end_time: AwareDatetime | None = Field(
+        None, alias='endTime', description='When it ended, or when shed learned that.'
+    )
+    estimated_end_time: AwareDatetime | None = Field(
+        None,
+        alias='estimatedEndTime',
+        description='When it is expected to end. Given for stragglers, clones and tasks at risk.',
+    )
+    kind: str = Field(..., description='Original, Clone or Retry.')
+    node: str | None = Field(None, description='Its node, once it has one.')
+    progress: str | None = Field(
+        None, description='Its last report, from 0.000 to 1.000.'
+    )
+    resume_point: str | None = Field(
+        None,
+        alias='resumePoint',
+        description='Progress from which a successor could resume.',
+    )
+    resumed_from: str | None = Field(
+        None,
+        alias='resumedFrom',
+        description='Progress at which it began; absent: from zero.',
+    )
+    start_time: AwareDatetime | None = Field(
+        None, alias='startTime', description='When its container started.'
+    )
+    state: str = Field(
+        ..., description='Pending, Running, Won, Stopped, Failed, Disrupted or Late.'
+    )
+    task: int = Field(..., description='The task.')
+
+
+class RecordDecision(BaseModel):
+    """
+    A decision about a clone or a stop.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    alternative: str | None = Field(
+        None, description='The best use of the slot that was not chosen, in words.'
+    )
+    gain: str | None = Field(
+        None,
+        description='Expected deadlines that the clone gains; absent without figures.',
+    )
+    price: str | None = Field(
+        None,
+        description='Expected deadlines that others lose by it; absent without figures.',
+    )
+    reason: str = Field(
+        ..., description='Why, e.g. Straggler, Capacity, `JobBudget` or Preempted.'
+    )
+    task: int = Field(..., description='The task.')
+    time: AwareDatetime = Field(..., description='When shed decided so first.')
+    verdict: str = Field(
+        ...,
+        description='Granted (a clone was launched), Refused (a straggler got no clone), Stopped (an attempt was stopped) or\nObserved (a clone would have been launched, but `speculation.mode` is Observe).',
+    )
+
+
+class RecordPocd(BaseModel):
+    """
+    PoCD at one time.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    pocd: str = Field(
+        ...,
+        description='Probability of completion before the deadline, 0.000 to 1.000.',
+    )
+    time: AwareDatetime = Field(..., description='When it was estimated.')
+
+
+class RecordWaiting(BaseModel):
+    """
+    First attempts and retries that wait, if there are any.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    reason: str = Field(..., description='Why they wait, e.g. Capacity.')
+    tasks: int = Field(..., description='Their number.')
+
+
+class Record(BaseModel):
+    """
+    What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it
+    with writes that it makes for other reasons, and decides nothing on it.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    attempts: list[RecordAttempt] | None = Field(
+        None,
+        description='Attempts by task and number, also those that have ended. Attempts of tasks that had a clone, a failure or a\nlate forecast are left out last.',
+    )
+    decisions: list[RecordDecision] | None = Field(
+        None,
+        description='The last decisions about clones and stops, oldest first. A decision that repeats has one entry, with the time\nand the figures of its first occurrence.',
+    )
+    omitted_attempts: int | None = Field(
+        None,
+        alias='omittedAttempts',
+        description='Attempts of the job that are not listed, as far as shed knows.',
+    )
+    pocd: list[RecordPocd] | None = Field(
+        None,
+        description='PoCD over time, oldest first, at most 32 points. shed leaves out points near the line between their neighbors.',
+    )
+    time: AwareDatetime = Field(..., description='When shed made this record.')
+    waiting: RecordWaiting | None = Field(
+        None,
+        description='First attempts and retries that wait, if there are any.',
+        title='RecordWaiting',
+    )
+
+
 class DeadlineJobStatus(BaseModel):
     """
     The observed state of the job.
@@ -558,6 +741,11 @@ class DeadlineJobStatus(BaseModel):
     ready: int | None = Field(
         None,
         description='Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number\nalone after ten seconds.',
+    )
+    record: Record | None = Field(
+        None,
+        description='What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it\nwith writes that it makes for other reasons, and decides nothing on it.',
+        title='Record',
     )
     start_time: AwareDatetime | None = Field(
         None, alias='startTime', description='When the first attempt was launched.'

@@ -123,7 +123,8 @@ fn grow(snapshot: &mut Snapshot, demand: &Resources, slots: u32, capacity_share:
         usable: true,
     });
     // Most jobs share one list of nodes, and keep sharing it.
-    let mut last: Option<(Arc<[NodeIndex]>, Arc<[NodeIndex]>)> = None;
+    type Nodes = Arc<[NodeIndex]>;
+    let mut last: Option<(Nodes, Nodes)> = None;
     for job in &mut snapshot.jobs {
         let known = last.take();
         let known = known.filter(|(before, _)| Arc::ptr_eq(before, &job.eligible_nodes));

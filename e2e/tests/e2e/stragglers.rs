@@ -7,11 +7,13 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use shed::api;
+use shed::api::{self, AttemptState, JobRecord, Pocd, Verdict};
+use shed_core::snapshot::AttemptKind;
 use shed_e2e::jobs::{
     Job, SOON, assert_counts_balance, condition, ended, label, node, said, shell, status,
 };
 use shed_e2e::scenario::{Company, Needs, World, scenario};
+use shed_e2e::versions::Versions;
 
 use crate::progress::tells_pocd;
 use crate::tasks::{first_unit, worker};
@@ -57,6 +59,7 @@ async fn a_straggler_is_cloned_elsewhere_and_the_loser_deleted() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let template = shell(&worker(40, 0.2, 2.0, ":"));
         let job = Job::submit(world, "straggles", with_straggler(&template, "Checkpoint")).await?;
+        let versions = Versions::of(&job.api, &job.name);
         let ended = job.wait_complete().await?;
         let status = status(&ended);
         assert_eq!((status.succeeded, status.attempts.won), (4, 4));
@@ -83,9 +86,35 @@ async fn a_straggler_is_cloned_elsewhere_and_the_loser_deleted() {
         );
         let began = first_unit(said(winner)).context("the clone doesn't say where it began")?;
         ensure!(began > 1, "the clone began at the beginning");
-        Ok(())
+        let record = status.record.as_ref().context("no record")?;
+        is_rescue(record, node(original), node(winner)).with_context(|| format!("{record:#?}"))?;
+        versions.record_caused_no_write()
     })
     .await;
+}
+
+/// Holds that the record shows the rescue of task 0: its attempts, the clone with its gain, and the PoCD.
+fn is_rescue(record: &JobRecord, original: &str, winner: &str) -> Result<()> {
+    let lines = record.attempts.iter().filter(|line| line.task == 0);
+    let state = |node: &str| {
+        let mut lines = lines.clone();
+        let line = lines.find(|line| line.node.as_deref() == Some(node))?;
+        Some((line.attempt, line.kind, line.state))
+    };
+    ensure!(state(original) == Some((0, AttemptKind::Original, AttemptState::Stopped)));
+    let of_winner = state(winner).map(|(_, kind, state)| (kind, state));
+    ensure!(of_winner == Some((AttemptKind::Clone, AttemptState::Won)));
+    ensure!(lines.clone().all(|line| line.end_time.is_some()));
+    ensure!(lines.clone().any(|line| line.resumed_from.is_some()));
+    let tasks: BTreeSet<i32> = record.attempts.iter().map(|line| line.task).collect();
+    ensure!(tasks.len() == 4 && record.omitted_attempts == 0);
+    let mut decisions = record.decisions.iter();
+    let granted = decisions.find(|it| (it.verdict, it.task) == (Verdict::Granted, 0));
+    let gain = granted.context("no granted clone")?.gain;
+    ensure!(gain.is_some_and(|gain| gain.value() > 0.0));
+    let curve: Vec<_> = record.pocd.iter().map(|point| point.pocd).collect();
+    ensure!(curve.len() > 1 && curve.last() == Some(&Pocd::MET));
+    Ok(())
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ pub(super) fn rivals<'a>(lines: impl Iterator<Item = &'a AttemptRecord>) -> BTre
     further.map(|line| line.task).collect()
 }
 
-/// An order of lines, from the first to keep: by what they tell, then by their end from the last, then by task.
+/// Order of lines, the first to keep first: how much they tell, then the latest end, then the task.
 pub(super) type Order = (Tells, Reverse<Option<Instant>>, AttemptId);
 
 /// Where a line comes from.

@@ -15,6 +15,7 @@ mod isolation;
 mod measures;
 mod nodes;
 mod range;
+mod record;
 mod refusals;
 mod renamed;
 mod secrets;

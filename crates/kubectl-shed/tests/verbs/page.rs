@@ -36,10 +36,10 @@ fn outputs_on_the_page_are_those_of_the_program() {
     let blocks = blocks(&page);
     assert_eq!(blocks.len(), 3);
     let mut written = page.clone();
+    let instant = Regex::new(INSTANT).unwrap();
     for (command, place) in blocks.into_iter().rev() {
         let arguments: Vec<&str> = command.split_whitespace().collect();
         let out = super::run_in(Path::new(MANIFESTS), &arguments).out;
-        let instant = Regex::new(INSTANT).unwrap();
         let same = instant.replace_all(&page[place.clone()], "T") == instant.replace_all(&out, "T");
         if !same {
             written.replace_range(place, &out);

@@ -39,13 +39,12 @@ impl JobView<'_> {
 }
 
 fn ends_of(task: &TaskEstimate, now: Instant) -> impl Iterator<Item = ExpectedEnd> {
-    let known = task.attempts.iter().filter_map(move |attempt| {
+    task.attempts.iter().filter_map(move |attempt| {
         let seconds = attempt.remaining.filter(|seconds| seconds.is_finite())?;
         Some(ExpectedEnd {
             task: task.index,
             attempt: attempt.number,
             at: now.plus(Span::from_seconds_f64(seconds)),
         })
-    });
-    known
+    })
 }

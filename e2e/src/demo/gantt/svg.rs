@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Bar, Chart, End};
 
 const WIDTH: f64 = 860.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 170.0;
 const RIGHT: f64 = 760.0;
 const TOP: f64 = 50.0;
 const ROW: f64 = 20.0;

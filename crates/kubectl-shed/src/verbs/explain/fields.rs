@@ -40,7 +40,7 @@ mod tests {
             named("Job", text),
             "set the annotation shed.dev/speculation to Enabled"
         );
-        let page = include_str!("../../../../../docs/adopted-jobs.md");
+        let page = include_str!("../../../../../docs/reference/adopted-jobs.md");
         for (_, annotation) in ANNOTATIONS {
             assert!(page.contains(&format!("`{annotation}`")), "{annotation}");
         }

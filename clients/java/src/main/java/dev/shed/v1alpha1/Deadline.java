@@ -24,7 +24,9 @@ import com.fasterxml.jackson.annotation.JsonValue;
 @JsonInclude(JsonInclude.Include.NON_NULL)
 @JsonPropertyOrder({
     "at",
+    "clock",
     "clockStart",
+    "history",
     "within"
 })
 public class Deadline {
@@ -37,15 +39,34 @@ public class Deadline {
     @JsonPropertyDescription("Absolute instant, RFC 3339.")
     private String at;
     /**
+     * DeadlineClock
+     * <p>
+     * The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled
+     * time.
+     * 
+     */
+    @JsonProperty("clock")
+    @JsonPropertyDescription("The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled\ntime.")
+    private DeadlineClock clock;
+    /**
      * DeadlineClockStart
      * <p>
-     * Start of `within`: Creation, or Start (the first planning pass in which the job is not
-     * suspended).
+     * Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass
+     * in which the job is not suspended).
      * 
      */
     @JsonProperty("clockStart")
-    @JsonPropertyDescription("Start of `within`: Creation, or Start (the first planning pass in which the job is not\nsuspended).")
+    @JsonPropertyDescription("Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass\nin which the job is not suspended).")
     private Deadline.DeadlineClockStart clockStart;
+    /**
+     * DeadlineHistory
+     * <p>
+     * A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.
+     * 
+     */
+    @JsonProperty("history")
+    @JsonPropertyDescription("A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.")
+    private DeadlineHistory history;
     /**
      * Time from clockStart, e.g. 90s, 10m, 1h30m.
      * 
@@ -80,10 +101,39 @@ public class Deadline {
     }
 
     /**
+     * DeadlineClock
+     * <p>
+     * The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled
+     * time.
+     * 
+     */
+    @JsonProperty("clock")
+    public DeadlineClock getClock() {
+        return clock;
+    }
+
+    /**
+     * DeadlineClock
+     * <p>
+     * The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled
+     * time.
+     * 
+     */
+    @JsonProperty("clock")
+    public void setClock(DeadlineClock clock) {
+        this.clock = clock;
+    }
+
+    public Deadline withClock(DeadlineClock clock) {
+        this.clock = clock;
+        return this;
+    }
+
+    /**
      * DeadlineClockStart
      * <p>
-     * Start of `within`: Creation, or Start (the first planning pass in which the job is not
-     * suspended).
+     * Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass
+     * in which the job is not suspended).
      * 
      */
     @JsonProperty("clockStart")
@@ -94,8 +144,8 @@ public class Deadline {
     /**
      * DeadlineClockStart
      * <p>
-     * Start of `within`: Creation, or Start (the first planning pass in which the job is not
-     * suspended).
+     * Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass
+     * in which the job is not suspended).
      * 
      */
     @JsonProperty("clockStart")
@@ -105,6 +155,33 @@ public class Deadline {
 
     public Deadline withClockStart(Deadline.DeadlineClockStart clockStart) {
         this.clockStart = clockStart;
+        return this;
+    }
+
+    /**
+     * DeadlineHistory
+     * <p>
+     * A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.
+     * 
+     */
+    @JsonProperty("history")
+    public DeadlineHistory getHistory() {
+        return history;
+    }
+
+    /**
+     * DeadlineHistory
+     * <p>
+     * A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.
+     * 
+     */
+    @JsonProperty("history")
+    public void setHistory(DeadlineHistory history) {
+        this.history = history;
+    }
+
+    public Deadline withHistory(DeadlineHistory history) {
+        this.history = history;
         return this;
     }
 
@@ -154,9 +231,17 @@ public class Deadline {
         sb.append('=');
         sb.append(((this.at == null)?"<null>":this.at));
         sb.append(',');
+        sb.append("clock");
+        sb.append('=');
+        sb.append(((this.clock == null)?"<null>":this.clock));
+        sb.append(',');
         sb.append("clockStart");
         sb.append('=');
         sb.append(((this.clockStart == null)?"<null>":this.clockStart));
+        sb.append(',');
+        sb.append("history");
+        sb.append('=');
+        sb.append(((this.history == null)?"<null>":this.history));
         sb.append(',');
         sb.append("within");
         sb.append('=');
@@ -178,8 +263,8 @@ public class Deadline {
     /**
      * DeadlineClockStart
      * <p>
-     * Start of `within`: Creation, or Start (the first planning pass in which the job is not
-     * suspended).
+     * Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass
+     * in which the job is not suspended).
      * 
      */
     public enum DeadlineClockStart {

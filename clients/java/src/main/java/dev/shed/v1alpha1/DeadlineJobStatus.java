@@ -37,6 +37,7 @@ import com.fasterxml.jackson.annotation.JsonPropertyOrder;
     "phase",
     "pocd",
     "ready",
+    "record",
     "startTime",
     "succeeded",
     "terminating"
@@ -161,6 +162,16 @@ public class DeadlineJobStatus {
     @JsonProperty("ready")
     @JsonPropertyDescription("Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number\nalone after ten seconds.")
     private Integer ready;
+    /**
+     * Record
+     * <p>
+     * What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it
+     * with writes that it makes for other reasons, and decides nothing on it.
+     * 
+     */
+    @JsonProperty("record")
+    @JsonPropertyDescription("What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it\nwith writes that it makes for other reasons, and decides nothing on it.")
+    private Record record;
     /**
      * When the first attempt was launched.
      * 
@@ -566,6 +577,35 @@ public class DeadlineJobStatus {
     }
 
     /**
+     * Record
+     * <p>
+     * What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it
+     * with writes that it makes for other reasons, and decides nothing on it.
+     * 
+     */
+    @JsonProperty("record")
+    public Record getRecord() {
+        return record;
+    }
+
+    /**
+     * Record
+     * <p>
+     * What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it
+     * with writes that it makes for other reasons, and decides nothing on it.
+     * 
+     */
+    @JsonProperty("record")
+    public void setRecord(Record record) {
+        this.record = record;
+    }
+
+    public DeadlineJobStatus withRecord(Record record) {
+        this.record = record;
+        return this;
+    }
+
+    /**
      * When the first attempt was launched.
      * 
      */
@@ -716,6 +756,10 @@ public class DeadlineJobStatus {
         sb.append("ready");
         sb.append('=');
         sb.append(((this.ready == null)?"<null>":this.ready));
+        sb.append(',');
+        sb.append("record");
+        sb.append('=');
+        sb.append(((this.record == null)?"<null>":this.record));
         sb.append(',');
         sb.append("startTime");
         sb.append('=');
