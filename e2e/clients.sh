@@ -49,7 +49,22 @@ for client in "$@"; do
         exit 2
     }
 done
-kubectl create namespace "$namespace" >/dev/null
+{
+    kubectl create namespace "$namespace"
+    # As in a pod: a service account with the rights that the examples need, and no more. The admission policy lets
+    # only those create a job who may create pods.
+    kubectl --namespace "$namespace" create serviceaccount client
+    kubectl --namespace "$namespace" create role client \
+        --verb=create,get,list,watch --resource=deadlinejobs.shed.dev
+    kubectl --namespace "$namespace" create role client-pods --verb=create --resource=pods
+    for role in client client-pods; do
+        kubectl --namespace "$namespace" create rolebinding "$role" --role="$role" --serviceaccount="$namespace:client"
+    done
+    kubectl config view --minify --flatten --raw >"$work/kubeconfig"
+    token=$(kubectl --namespace "$namespace" create token client --duration=1h)
+    kubectl config --kubeconfig "$work/kubeconfig" set-credentials client --token="$token"
+    kubectl config --kubeconfig "$work/kubeconfig" set-context --current --user=client
+} >/dev/null
 passed=0 failed=0 skipped=0
 for client in "$@"; do
     if ! command -v "${needs[$client]}" >/dev/null 2>&1; then
@@ -59,7 +74,7 @@ for client in "$@"; do
     fi
     echo "== client for $client"
     status=0
-    "run_$client" "of-$client" "$namespace" "$image" | tee "$work/output" || status=$?
+    KUBECONFIG=$work/kubeconfig "run_$client" "of-$client" "$namespace" "$image" | tee "$work/output" || status=$?
     if [ "$status" = 0 ] && grep -q '^PoCD [01]\.[0-9][0-9]*$' "$work/output" &&
         [ "$(tail -n 1 "$work/output")" = complete ]; then
         passed=$((passed + 1))

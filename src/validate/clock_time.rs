@@ -22,7 +22,7 @@ pub struct ClockTime {
     zone_name: String,
 }
 
-/// Why a time of day is none.
+/// Why a text is not a time of day in a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockFault {
     /// The time is not HH:MM from 00:00 to 23:59.

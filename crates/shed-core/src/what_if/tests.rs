@@ -2,7 +2,7 @@ use super::*;
 use crate::decide::decide;
 use crate::fixtures::{JobBuilder, at, attempt, job, shed_plus, world};
 
-/// Ten tasks that take 100 s each on two nodes of two slots, of which `done` have ended.
+/// Ten tasks that take 100 s each on two nodes of two slots; `done` of them have ended.
 fn queued(key: &str) -> JobBuilder {
     let running = |node: usize| attempt(0).on(node).progress(0.5, 50.0);
     job(key)

@@ -236,15 +236,4 @@ mod tests {
         let message = expanded("shed-sim run --preset Pareto-noresume").unwrap_err();
         assert!(message.contains("to it: pareto-no-resume, "), "{message}");
     }
-
-    #[test]
-    fn letters_and_names_stand_for_the_same_flags() {
-        let mut known = std::collections::BTreeSet::new();
-        for Preset { letter, name, .. } in &PRESETS {
-            let of = |preset| expanded(&format!("shed-sim run --preset {preset}")).unwrap();
-            assert_eq!(of(letter), of(name));
-            assert_eq!(super::letter(name).unwrap(), *letter);
-            assert!(known.insert(*letter) && known.insert(*name), "{name}");
-        }
-    }
 }

@@ -1,6 +1,10 @@
 //! Named experiments: their flags, and faulty names and values.
 
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+
 use crate::common::{run_fails, succeeds};
+use shed_sim::cli::presets::{expand_with, letter, listed};
 
 #[test]
 fn attempts_that_may_make_way_do_and_others_do_not() {
@@ -72,4 +76,21 @@ fn the_list_has_name_and_letter_of_each_preset() {
         words.any(|mut line| line.next() == Some(name) && line.next() == Some(letter))
     };
     assert!(starts("google", "G") && starts("pareto-no-resume", "Ar"));
+}
+
+#[test]
+fn letters_and_names_stand_for_the_same_flags() {
+    let flags = |preset| {
+        let args = ["shed-sim", "run", "--preset", preset].map(OsString::from);
+        expand_with(args.to_vec(), 1, Some(OsStr::new("/t"))).expect("a known preset")
+    };
+    let list = listed();
+    let mut known = BTreeSet::new();
+    for line in list.lines() {
+        let mut words = line.split_whitespace();
+        let (name, short) = words.next().zip(words.next()).expect("two names");
+        assert_eq!(flags(name), flags(short));
+        assert_eq!(letter(name).expect("a known preset"), short);
+        assert!(known.insert(name) && known.insert(short), "{name}");
+    }
 }
