@@ -337,7 +337,7 @@ fn files(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 #[test]
 fn a_planted_secret_is_nowhere_in_a_report() {
     let mock = installation("report");
-    let folder = target("report-files");
+    let folder = target("report-folder");
     let ran = mock.run(&["report", "-o", folder.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shed::api::Ledger;
 use shed::clock;
 use shed::context::feasibility::Told;
-use shed::validate::ValidatedJob;
+use shed::validate::{DeadlineRule, ValidatedJob};
 use shed_core::decide::decide;
 use shed_core::ids::{JobClass, JobKey, NodeName, Tenant};
 use shed_core::index_set::IndexSet;
@@ -155,7 +155,10 @@ fn snapshot(job: &ValidatedJob, deadline: Instant) -> JobSnapshot {
 #[must_use]
 pub fn deadline_words(job: &ValidatedJob) -> String {
     match deadline(job) {
-        None => "no deadline".to_owned(),
+        None if job.deadline == DeadlineRule::Never => "no deadline".to_owned(),
+        None => {
+            "a deadline from earlier runs of its class, which only the operator knows".to_owned()
+        }
         Some(deadline) => {
             let seconds = deadline.since(job.created).0 / 1000;
             let at = clock::rfc3339(deadline);

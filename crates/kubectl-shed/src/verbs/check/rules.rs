@@ -176,6 +176,18 @@ mod tests {
                 json!({"deadline": {"within": "0s"}}),
                 "spec.deadline.within must be longer than 0s",
             ),
+            (
+                json!({"deadline": {"clock": {"time": "25:00", "timeZone": "Etc/UTC"}}}),
+                "spec.deadline.clock.time must be HH:MM",
+            ),
+            (
+                json!({"deadline": {"history": {"quantile": "p95", "factor": "200"}}}),
+                "spec.deadline.history.factor must be",
+            ),
+            (
+                json!({"deadline": {"clockStart": "Start", "clock": {"time": "06:00", "timeZone": "Etc/UTC"}}}),
+                "spec.deadline.clockStart: Start needs",
+            ),
             (json!({"deadline": null}), "spec.deadline: Required value"),
             (
                 json!({"parallelism": 5}),

@@ -199,6 +199,22 @@ fn a_job_is_judged_by_its_annotations_and_its_manager() {
 }
 
 #[test]
+fn deadlines_on_the_clock_and_from_history_are_read() {
+    let note = |metadata: &str| verdict(&job(metadata, MANAGED)).notes[0].clone();
+    let clock = note("annotations: {shed.dev/deadline: '06:00 Etc/UTC'}");
+    assert!(
+        clock.contains("deadline 22h after its creation (2030-02-01T06:00:00Z"),
+        "{clock}"
+    );
+    let history =
+        note("labels: {shed.dev/class: a}, annotations: {shed.dev/deadline: 'history(p95)*1.5'}");
+    assert!(
+        history.contains("a deadline from earlier runs of its class"),
+        "{history}"
+    );
+}
+
+#[test]
 fn a_gang_cannot_be_run() {
     let change =
         format!("{MANAGED}\n  scheduling: {{schedulingPolicy: {{gang: {{minCount: 2}}}}}}");
