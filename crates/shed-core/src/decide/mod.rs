@@ -8,11 +8,12 @@ use crate::policy::{KeptBeliefs, Policy};
 pub use admission::next_attempts;
 pub use ageing::may_be_served;
 
-pub use crate::round::slow::{NodePace, Witness, node_paces};
+pub use crate::round::slow::{NodePace, Witness};
 pub use crate::round::{Appointment, Changed, News};
-use crate::round::{JobView, KeptJobs, Lessons, Round, Terms};
+use crate::round::{JobView, KeptJobs, Lessons, Round, Terms, slow};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
+use crate::validate::sound;
 
 mod admission;
 mod ageing;
@@ -103,8 +104,16 @@ impl Planner {
     }
 }
 
+/// The estimates of all nodes, in the snapshot's order, as the policy has them in a pass that looks at every job.
+#[must_use]
+pub fn node_paces(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Vec<NodePace> {
+    let (snapshot, _) = sound(snapshot);
+    let round = opened(&snapshot, memory, policy, KeptJobs::default(), Changed::All);
+    slow::paces(&round)
+}
+
 /// The pass in its initial state.
-pub(crate) fn opened<'a>(
+fn opened<'a>(
     snapshot: &'a Snapshot,
     memory: &'a Memory,
     policy: &Policy,

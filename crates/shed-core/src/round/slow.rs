@@ -18,7 +18,8 @@ mod paces;
 
 pub(crate) use evidence::Heard;
 use evidence::{Told, testimonies};
-pub use paces::{NodePace, Witness, node_paces};
+pub(crate) use paces::paces;
+pub use paces::{NodePace, Witness};
 
 /// ln of the slowness at which a node is avoided: 1.5 times the median of the job.
 const LN_SLOW: f64 = 0.405_465_108_108_164_4;
