@@ -12,6 +12,7 @@
 #   SHED_E2E_DOWN=1       take the cluster down in any case
 #   SHED_E2E_THREADS=6    how many tests run at a time
 #   SHED_E2E_KEEP=1       keep the namespace of a test that fails
+#   SHED_E2E_THEN='…'     a command that runs at the end, on the same cluster
 #   SHED_E2E_NODES=kwok   fake nodes: needs no root, tests that need containers are
 #                         left out by name, the operator runs on this machine
 #   SHED_KUBECONFIG, SHED_ALLOW_EXISTING_CLUSTER, SHED_LOAD_IMAGE: a cluster of
@@ -177,4 +178,8 @@ else
         say "upgrading, uninstalling and installing the chart while a job runs"
         e2e/chart-test.sh --life-cycle
     fi
+fi
+if [ -n "${SHED_E2E_THEN-}" ]; then
+    say "running $SHED_E2E_THEN"
+    bash -euo pipefail -c "$SHED_E2E_THEN"
 fi

@@ -129,7 +129,7 @@ async fn not_found(session: &Session, name: &str, kind: &str) -> anyhow::Error {
     let close = close_names(name, &names);
     let hint = match close.as_slice() {
         [] if names.is_empty() => "check the namespace (-n)".to_owned(),
-        [] => format!("the namespace has {} others", names.len()),
+        [] => format!("other names in the namespace: {}", names.len()),
         close => format!("did you mean {}?", close.join(" or ")),
     };
     anyhow!("there is {kinds} named {name} in namespace {namespace}; {hint}")

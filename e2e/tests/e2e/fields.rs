@@ -517,7 +517,7 @@ async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
 
 /// Takes out versions and times, wherever they are.
 fn mask(value: &mut Value) {
-    const MASKED: [&str; 8] = [
+    const MASKED: [&str; 9] = [
         "observedGeneration",
         "revision",
         "launched",
@@ -527,6 +527,8 @@ fn mask(value: &mut Value) {
         "boot",
         // Follows the pods with the next write.
         "ready",
+        // It tells what happened, and so the change too.
+        "record",
     ];
     match value {
         Value::Object(fields) => {
