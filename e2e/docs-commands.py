@@ -25,6 +25,7 @@ The blocks of a page run in order in a folder of their own, in which the files o
 On a cluster each page has a namespace of its own. Environment: KUBECONFIG, SHED_E2E_BUSYBOX (an image with a shell).
 """
 
+import concurrent.futures
 import difflib
 import os
 import pathlib
@@ -40,6 +41,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TASK_PAGES = ["README.md", "docs/tutorials/*.md", "docs/how-to/*.md"]
 RUN_CLASSES = ("offline", "cluster", "verify")
 TIME_LIMITS = {"offline": 600, "cluster": 600, "verify": 3600}
+# Pages at a time: those with a cluster mostly wait.
+AT_A_TIME = {"offline": 1, "cluster": 4, "verify": 1}
 SHELLS = ("bash", "shell", "zsh")
 IMAGE = "busybox:1.37"
 PLACEHOLDER = re.compile(r"<([a-z][a-z -]*)>")
@@ -314,7 +317,10 @@ def main(arguments):
         print(f"{page.name}:{line}: {problem}", file=sys.stderr)
     if found:
         return 1
-    counts = [run_page(page, mode) for page in pages] if mode in RUN_CLASSES else []
+    counts = []
+    if mode in RUN_CLASSES:
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME[mode]) as pool:
+            counts = list(pool.map(lambda page: run_page(page, mode), pages))
     ran, failed = (sum(column) for column in zip(*counts)) if counts else (0, 0)
     print(f"docs-commands: {len(pages)} pages" if mode == "--check" else
           f"docs-commands: {ran} blocks of class {mode}, {failed} failed")
