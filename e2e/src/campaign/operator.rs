@@ -95,11 +95,13 @@ pub async fn ready(http: SocketAddr) -> Result<()> {
     wait::until("the operator to be ready", READY_WITHIN, || is_ready(http)).await
 }
 
-/// How many series an operator has of a namespace's jobs; none if it doesn't answer.
+/// How many series an operator has of a namespace's jobs; none if it doesn't answer. The totals of deadlines are of
+/// the namespace, and outlive its jobs.
 pub async fn series_of(http: SocketAddr, namespace: &str) -> Option<usize> {
     let page = ask(http, "/metrics").await.ok()?;
     let label = format!(r#"job_namespace="{namespace}""#);
-    Some(page.lines().filter(|line| line.contains(&label)).count())
+    let is_of_jobs = |line: &&str| line.contains(&label) && !line.starts_with("shed_deadlines_");
+    Some(page.lines().filter(is_of_jobs).count())
 }
 
 pub(crate) fn kubeconfig_for(apiserver: SocketAddr) -> String {
