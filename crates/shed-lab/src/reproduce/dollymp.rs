@@ -17,7 +17,7 @@ pub(super) const PAPER: Paper = Paper {
         Figure {
             id: "D-model",
             title: "speedup of copies by the spread of times",
-            about: "Closed forms: the Pareto law of a coefficient of variation CV, and h(2), h(3).",
+            about: "Closed forms: the Pareto distribution of a coefficient of variation CV, and h(2), h(3).",
             make: model::speedups,
         },
         Figure {
