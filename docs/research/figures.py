@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures in docs/research/pictures and tables of docs/research/results.md, from docs/research/data.
+"""Figures in docs/research/pictures and tables of pages of docs/research, from docs/research/data.
 
   docs/research/figures.py           writes them
   docs/research/figures.py --check   fails if one of them differs, and changes nothing
@@ -14,7 +14,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).parent
-PAGES = [HERE / "results.md"]
+PAGES = [HERE / "results.md", HERE / "shed-prime-ideas.md"]
 # Colors that readers with color blindness can tell apart.
 COLORS = {"shed-prime": "#0072B2", "shed-plus": "#D55E00", "s-resume-event": "#009E73"}
 NO_CLONES = ("hadoop-ns", "#8250DF")
@@ -314,7 +314,36 @@ def table_ahead():
     return lines
 
 
-TABLES = {"policies": table_policies, "cells": table_cells, "loads": table_loads, "kinds": table_kinds, "ahead": table_ahead}
+ABSENT = {
+    "max_clones=0": "clones (`max_clones=0`)",
+    "weigh=off": "value density (`weigh=off`)",
+    "reserve=off,timely=off": "headroom and the feasible set (`reserve=off,timely=off`)",
+    "order=fifo": "its order of first attempts (`order=fifo`)",
+    "pool=off": "judging unknown jobs by others (`pool=off`)",
+    "hedge=never": "clones of silent attempts (`hedge=never`)",
+    "clone_price=0": "the price of a clone (`clone_price=0`)",
+}
+
+
+def table_ablation():
+    """shed-prime without one idea each, on the published seeds."""
+    changed = rows("ablation")
+    cells = list(dict.fromkeys((row["preset"], row["load"]) for row in changed))
+    met = {(row["preset"], row["load"], row["policy"]): row for row in changed}
+    for row in rows("league-presets") + rows("no-clones"):
+        if row["k"] == FACTOR:
+            met[row["preset"], row["load"], row["policy"]] = row
+    names = {"shed-prime": "`shed-prime`"}
+    names |= {f"shed-prime{{{change}}}": f"without {words}" for change, words in ABSENT.items()}
+    names |= {name: f"`{name}` instead" for name in ("s-resume-event", "shed-plus", NO_CLONES[0])}
+    lines = ["| deadlines met % | " + " | ".join(" ".join(cell) for cell in cells) + " |", "|---" * (len(cells) + 1) + "|"]
+    for policy, words in names.items():
+        found = (met[(*cell, policy)] for cell in cells)
+        lines.append(f"| {words} | " + " | ".join(f"{row['met_percent']} ± {row['met_half95']}" for row in found) + " |")
+    return lines
+
+
+TABLES = {"ablation": table_ablation, "policies": table_policies, "cells": table_cells, "loads": table_loads, "kinds": table_kinds, "ahead": table_ahead}
 FIGURES = {"deadlines-met": small_multiples, "policies": heat_map, "price": price, "reliability": reliability}
 
 
