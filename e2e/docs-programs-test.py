@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""The Python of the how-to pages and of the nightly example, without shed and with files and a grant as shed gives them."""
+"""Programs of the how-to pages, without a cluster: the Python of tasks, with and without shed's files and grants; the commands
+that read a stored night (e2e/late-night.json), with a kubectl that prints it; and `kubectl shed` with an apiserver that serves it.
+
+SHED_PROGRAMS is the folder of kubectl-shed, target/debug by default. Without the program its tests are skipped.
+"""
 
 import http.server
 import importlib.util
@@ -18,6 +22,8 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MANIFEST = ROOT / "manifests/examples/nightly-cronjob.yaml"
+NIGHT = ROOT / "e2e/late-night.json"
+PLUGIN = pathlib.Path(os.environ.get("SHED_PROGRAMS", ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug")) / "kubectl-shed"
 ROWS = 1000
 TOTAL = sum(range(ROWS))
 
@@ -49,7 +55,7 @@ class Environment:
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Grants commits, and keeps objects as a bucket does. The first request for a grant breaks off."""
+    """Grants commits, and keeps objects as a bucket or an apiserver does. The first request for a grant breaks off."""
 
     daemon_threads = True
 
@@ -78,6 +84,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body[:5] if self.server.requests == 1 else body)
+
+    def do_GET(self):
+        found = self.server.objects.get(self.path.partition("?")[0])
+        body = (found or '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}').encode()
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def do_PUT(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -195,6 +210,83 @@ class Nightly(unittest.TestCase):
         template = shown["spec"]["jobTemplate"]
         self.assertEqual(template["spec"]["managedBy"], self.template["spec"]["managedBy"])
         self.assertLessEqual(template["metadata"]["annotations"].items(), self.template["metadata"]["annotations"].items())
+
+
+KUBECTL = f"""#!/bin/sh
+case "$*" in
+"get deadlinejobs "*) jq '{{items: [.companion]}}' {NIGHT} ;;
+"get deadlinejob "*) jq .companion {NIGHT} ;;
+"get job "*) jq .job {NIGHT} ;;
+esac
+"""
+
+
+def blocks(name, *languages):
+    """(language, content) of the blocks of a how-to page, with the values of its placeholders."""
+    text = (ROOT / "docs/how-to" / name).read_text(encoding="utf-8")
+    values = dict(word.split("=") for line in re.findall(r"<!-- values (.*) -->", text) for word in line.split())
+    found = re.findall(r"```(\w+)[^\n]*\n(.*?)```", text, re.DOTALL)
+    return [re.sub(r"<(\w+)>", lambda word: values.get(word[1], word[0]), content)
+            for language, content in found if language in languages]
+
+
+class StoredNight(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "kubectl").write_text(KUBECTL)
+        (self.folder / "kubectl").chmod(0o755)
+        self.night = json.loads(NIGHT.read_text())
+
+    def shell(self, commands):
+        environment = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}")
+        return subprocess.run(["bash", "-ec", commands], env=environment, capture_output=True, text=True, check=True).stdout
+
+    def test_the_record_names_attempts_decisions_and_the_slow_node(self):
+        find, record, nodes = [block for block in blocks("why-late.md", "sh") if "jq" in block]
+        companion = self.night["companion"]["metadata"]["name"]
+        self.assertEqual(self.shell(find).split(), [companion])
+        lines = self.shell(record).splitlines()
+        self.assertIn("2026-01-30T03:12:30Z\ttask 17\tRefused\tCapacity", lines)
+        self.assertIn("2026-01-30T04:24:10Z\ttask 17 attempt 1\tWon\tnode-1", lines)
+        self.assertEqual(self.shell(nodes).split(), ["1", "node-3"])
+
+    def test_a_job_is_made_ready_for_the_built_in_controller(self):
+        block = next(block for block in blocks("going-back.md", "sh") if ".spec.selector" in block)
+        job = json.loads(self.shell(block.split("> /tmp/job.json")[0]))
+        before = self.night["job"]
+        self.assertEqual(job["metadata"], {"name": before["metadata"]["name"], "namespace": "team", "annotations": {},
+                                           "labels": {"shed.dev/class": "nightly-report"}})
+        self.assertEqual(job["spec"]["template"]["metadata"]["labels"], {})
+        self.assertEqual(job["spec"]["template"]["spec"], before["spec"]["template"]["spec"])
+        self.assertEqual(before["spec"].keys() - job["spec"].keys(), {"managedBy", "selector"})
+        self.assertNotIn("status", job)
+
+    @unittest.skipUnless(PLUGIN.exists(), f"{PLUGIN} is not built")
+    def test_the_page_shows_what_the_plugin_prints(self):
+        commands = [block.split() for block in blocks("why-late.md", "sh") if block.startswith("kubectl shed ")]
+        shown = blocks("why-late.md", "text")
+        self.assertEqual(len(commands), len(shown))
+        with Server() as server:
+            for one in self.night.values():
+                group, kind = one["apiVersion"], one["kind"].lower() + "s"
+                server.objects[f"/apis/{group}/namespaces/team/{kind}/{one['metadata']['name']}"] = json.dumps(one)
+            config = self.folder / "config"
+            config.write_text(json.dumps({
+                "clusters": [{"name": "c", "cluster": {"server": server.url}}], "users": [{"name": "u", "user": {}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
+                "current-context": "c"}))
+            for command, text in zip(commands, shown):
+                done = subprocess.run([PLUGIN, *command[2:]], env=dict(os.environ, KUBECONFIG=str(config)),
+                                      capture_output=True, text=True, timeout=120)
+                self.assertEqual(re.sub(r", \w+ ago", ", … ago", done.stdout), text, done.stderr)
+
+    @unittest.skipUnless(PLUGIN.exists(), f"{PLUGIN} is not built")
+    def test_every_example_is_valid(self):
+        for file in sorted((ROOT / "manifests/examples").glob("*.yaml")):
+            done = subprocess.run([PLUGIN, "check", "-f", file], capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, "warning: " in done.stdout), (0, False), done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
