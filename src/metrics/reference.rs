@@ -35,7 +35,7 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 | has no deadline, was refused (`InvalidSpec`), or was deleted before it ended | not counted |
 
 - `job_class` is the job's label `shed.dev/class`, and is absent without it.
-- A job counts when it ends. A late job that continues counts when it is complete.
+- A job counts when it ends. A late job that continues counts when it is complete. Until then the alert `ShedJobAtRisk` fires.
 - The totals survive a crash and a failover. Only the leader shows them, once it has read the [stored state](stored-state.md) and the
   list of jobs. To count across failovers, remove the label of the replica before `increase`, as the rule `shed:deadlines_met:total` of the
   [alerts](alerts.md) does.
