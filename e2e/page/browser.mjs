@@ -20,7 +20,7 @@ export function launch() {
 export async function openPage(browser, options = {}) {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 860 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000);
   const seen = { urls: [], bodies: [], errors: [] };
   page.on("request", (request) => seen.urls.push(request.url()));
   page.on("pageerror", (error) => seen.errors.push(String(error)));

@@ -52,37 +52,39 @@ export function nightly(begin, now) {
   };
 }
 
-/** A job with this number of tasks, each with a live attempt, and clones of its stragglers. */
-export function big(count, begin, now, namespace = "team-b", name = "ten-thousand") {
+/** A job with this number of tasks, each with a live attempt, and clones of its stragglers. Returns it at a moment. */
+export function bigJob(count, begin, namespace = "team-b", name = "ten-thousand") {
   const random = numbers(7);
   const next = () => random.next().value;
   const attempts = [];
+  const paces = [];
+  const add = (attempt, start, from, length) => {
+    attempts.push({ ...attempt, startTime: time(start), state: "Running" });
+    paces.push({ start, from, length });
+  };
   for (let task = 0; task < count; task += 1) {
     const start = begin + (task / count) * 12 * MINUTE + next() * MINUTE;
     const isSlow = next() < 0.01;
     const length = (isSlow ? 70 : 30 + next() * 8) * MINUTE;
-    const progress = (now - start) / length;
-    const one = { task, attempt: 0, kind: "Original", node: `worker-${task % 400}`, startTime: time(start) };
-    if (progress >= 1) attempts.push({ ...one, endTime: time(start + length), state: "Won" });
-    else attempts.push({ ...one, progress: decimal(progress), state: "Running", estimatedEndTime: isSlow ? time(start + length) : undefined });
-    if (!isSlow || progress >= 1) continue;
-    const from = decimal(progress / 2);
-    const cloned = Math.min(start + 15 * MINUTE, now - MINUTE);
-    attempts.push({
-      task, attempt: 1, kind: "Clone", node: `worker-${(task * 7) % 400}`, startTime: time(cloned), resumedFrom: from,
-      progress: decimal(Number(from) + (now - cloned) / (34 * MINUTE)), state: "Running", estimatedEndTime: time(cloned + 20 * MINUTE),
-    });
+    const one = { task, attempt: 0, kind: "Original", node: `worker-${task % 400}` };
+    add(isSlow ? { ...one, estimatedEndTime: time(start + length) } : one, start, 0, length);
+    if (!isSlow) continue;
+    const cloned = start + (8 + next() * 3) * MINUTE;
+    add({ task, attempt: 1, kind: "Clone", node: `worker-${(task * 7) % 400}`, resumedFrom: "0.100",
+      estimatedEndTime: time(cloned + 28 * MINUTE) }, cloned, 0.1, 31 * MINUTE);
   }
-  const clones = attempts.filter(({ kind }) => kind === "Clone").length;
-  const succeeded = attempts.filter(({ state }) => state === "Won").length;
-  return {
-    namespace, name, kind: "Job", phase: "Running", deadline: time(begin + 55 * MINUTE), pocd: "0.962",
-    estimatedCompletionTime: time(begin + 50 * MINUTE), slackSeconds: 300, tasks: count, succeeded,
-    active: attempts.length - succeeded, clones, waiting: 0,
-    record: {
-      time: time(now), omittedAttempts: 0, attempts,
-      pocd: [[2, 0.99], [10, 0.981], [16, 0.9], [20, 0.962]].map(([minute, value]) => ({ time: time(begin + minute * MINUTE), pocd: decimal(value) })),
-    },
+  const at = (minute) => time(begin + minute * MINUTE);
+  const pocd = [[2, 0.99], [10, 0.981], [16, 0.9], [20, 0.962]].map(([minute, value]) => ({ time: at(minute), pocd: decimal(value) }));
+  return (now) => {
+    paces.forEach(({ start, from, length }, index) => {
+      // A job that is never over: a test may look at it for long.
+      attempts[index].progress = decimal(Math.min(from + (now - start) / length, 0.995));
+    });
+    return {
+      namespace, name, kind: "Job", phase: "Running", deadline: at(55), pocd: "0.962", estimatedCompletionTime: at(50),
+      slackSeconds: 300, tasks: count, succeeded: 0, active: attempts.length, clones: attempts.length - count, waiting: 0,
+      record: { time: time(now), omittedAttempts: 0, attempts, pocd },
+    };
   };
 }
 

@@ -39,10 +39,10 @@ function selfSigned() {
 /** The server. `tasks` is the size of the big job. */
 export class FixtureServer {
   constructor({ tasks }) {
-    Object.assign(this, { tasks, sessions: new Map(), streams: new Set(), created: [], isDown: false });
+    Object.assign(this, { sessions: new Map(), streams: new Set(), created: [], isDown: false });
     const started = Date.now();
     this.nightlyBegin = started - 39 * 60_000;
-    this.bigBegin = started - 24 * 60_000;
+    this.big = data.bigJob(tasks, started - 24 * 60_000);
     this.listed = data.LISTED.map((job) => ({ ...job, begin: started - job.ago * 60_000 }));
     this.server = createServer(selfSigned(), (request, response) => this.answer(request, response));
     this.timer = setInterval(() => this.push(), 2000);
@@ -84,12 +84,6 @@ export class FixtureServer {
     const jobs = [data.nightly(this.nightlyBegin, now), this.big(now),
       ...[...this.listed, ...this.created].map((job) => data.plain(job, now))];
     return jobs.filter(({ namespace }) => user.namespaces === "all" || user.namespaces.includes(namespace));
-  }
-
-  /** Made every two seconds at most, because it is large. */
-  big(now) {
-    if (!this.bigJob || now - this.bigMade > 2000) [this.bigJob, this.bigMade] = [data.big(this.tasks, this.bigBegin, now), now];
-    return this.bigJob;
   }
 
   list(user, query = new URLSearchParams()) {
@@ -152,7 +146,7 @@ export class FixtureServer {
     }
     const job = what === "jobs" && this.job(user, namespace, name);
     if (job) return json(response, 200, job);
-    return json(response, 404, { error: `no job ${namespace}/${name} that you may read: look at the list of jobs` });
+    return json(response, 404, { error: "there is no such job that you may see: check the namespace and the name" });
   }
 
   post(path, request, response) {

@@ -88,13 +88,13 @@ const STATES = {
   waiting: ["\u25cb", "connection lost"],
 };
 
-function showConnection(state, seconds) {
+function showConnection(state, { seconds, why } = {}) {
   const [mark, word] = STATES[state];
   const line = node("connection");
   line.dataset.state = state;
   line.replaceChildren(
     element("span", { class: "mark", "aria-hidden": "true" }, mark), hidden("Connection: "),
-    seconds ? `${word}, next try in ${seconds} s` : word);
+    seconds ? `${word}, next try in ${seconds} s${why ? `: ${why}` : ""}` : word);
   if (state === "waiting" && !page.wasLost) {
     page.wasLost = true;
     announce("The connection is lost. The page shows old data and tries again.");
@@ -168,9 +168,15 @@ async function begin() {
 }
 
 node("logout").addEventListener("click", async () => {
-  await logout().catch(() => {});
-  page.wanted = jobsRoute();
-  endSession("You are signed out.");
+  let reason = "You are signed out.";
+  try {
+    await logout();
+    // The next user may be another one.
+    services.go(jobsRoute(), { replace: true });
+  } catch {
+    reason = "The server does not answer, so you are not signed out. Load the page again, and sign out once more.";
+  }
+  endSession(reason);
 });
 node("skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -60,14 +60,19 @@ export class Gantt {
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
     this.repaint = () => this.paint(true);
     this.scheme.addEventListener("change", this.repaint);
-    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    // Over the chart itself the wheel scrolls the page, as everywhere.
+    this.side.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.scrollTo(this.first + Math.sign(event.deltaY) * Math.ceil(this.count / 3));
+    }, { passive: false });
     this.canvas.addEventListener("pointermove", (event) => this.choose(this.rowAt(event)?.key));
     this.canvas.addEventListener("click", (event) => {
       const one = this.rowAt(event);
       if (one) this.onOpen(one.task);
     });
     const drag = (event) => {
-      if (event.buttons !== 1 && event.type !== "click") return;
+      if (event.buttons !== 1) return;
+      this.side.setPointerCapture(event.pointerId);
       const share = (event.clientY - this.side.getBoundingClientRect().top) / this.side.clientHeight;
       this.scrollTo(Math.round(share * this.rows.length - this.count / 2));
     };
@@ -119,14 +124,6 @@ export class Gantt {
   reveal(index) {
     if (index < this.first) this.scrollTo(index);
     else if (index >= this.first + this.count) this.scrollTo(index - this.count + 1);
-  }
-
-  wheel(event) {
-    const before = this.first;
-    const lines = event.deltaMode === 1 ? event.deltaY : event.deltaY / Math.max(this.rowHeight, 8);
-    this.scrollTo(this.first + (Math.trunc(lines) || Math.sign(event.deltaY)));
-    // At its ends the page scrolls on.
-    if (this.first !== before) event.preventDefault();
   }
 
   goToTask(event) {

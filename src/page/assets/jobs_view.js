@@ -32,7 +32,7 @@ export class JobsView {
     this.ended = element("input", { type: "checkbox", id: "ended", change: () => this.choose() });
     this.ended.checked = route.ended;
     this.more = element("button", { type: "button", hidden: true, click: () => this.readMore() }, "Show more jobs");
-    this.empty = element("p", { class: "empty", hidden: true });
+    this.empty = element("p", { class: "empty", id: "jobs-empty", hidden: true });
     const { region, body } = table({
       caption: `Jobs, the lowest PoCD first. Times are in ${timeZone()}.`, columns: COLUMNS, className: "jobs",
     });

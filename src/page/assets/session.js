@@ -56,6 +56,19 @@ export async function logout() {
   await request("/logout", { method: "POST" });
 }
 
+/** Why the server refuses a stream; undefined if it does not. An EventSource does not tell. */
+export async function refusal(path) {
+  const abort = new AbortController();
+  try {
+    await request(path, { signal: abort.signal });
+    return undefined;
+  } catch (error) {
+    return error.message;
+  } finally {
+    abort.abort();
+  }
+}
+
 /** The path of a job in the API. */
 export function jobPath({ namespace, name, kind }) {
   const query = kind ? `?${new URLSearchParams({ kind })}` : "";

@@ -1,13 +1,13 @@
 // The server's events. A stream that breaks is opened again after a wait that grows.
 
-import { currentSession, sentence } from "./session.js";
+import { currentSession, refusal, sentence } from "./session.js";
 
 /** Seconds before each further try. */
 const WAITS = [1, 2, 4, 8, 15, 30];
 
 /**
  * Server-sent events of one path.
- * `onEvent(name, body)` gets each event; `onState(state, seconds)` gets `connecting`, `live` or `waiting`;
+ * `onEvent(name, body)` gets each event; `onState(state, details)` gets `connecting`, `live` or `waiting`;
  * `onEnd(reason)` is called once if the session is over.
  */
 export class Stream {
@@ -40,6 +40,8 @@ export class Stream {
     this.source?.close();
     this.source = undefined;
     const session = await currentSession().catch(() => "unknown");
+    // A stream that was never open was refused, perhaps for a reason that the user can change.
+    const why = this.tries > 0 ? await refusal(this.path) : undefined;
     if (this.isClosed) return;
     if (!session) {
       this.close();
@@ -48,7 +50,7 @@ export class Stream {
     }
     const seconds = WAITS[Math.min(this.tries, WAITS.length - 1)];
     this.tries += 1;
-    this.onState("waiting", seconds);
+    this.onState("waiting", { seconds, why });
     // Pages that lost the same server do not come back at the same moment.
     this.timer = setTimeout(() => this.open(), seconds * 1000 * (0.75 + Math.random() / 2));
   }
