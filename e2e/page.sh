@@ -2,7 +2,7 @@
 # Looks at the live page in a real Chromium: login, live updates, 10 000 tasks, keyboard, accessibility (axe-core), and
 # that no answer has anything of a foreign namespace.
 #
-#   e2e/page.sh                 on a cluster with shed, with the current kubeconfig; it enables the page and disables it again
+#   e2e/page.sh                 on a cluster with shed and the page (page.enabled), with the current kubeconfig
 #   e2e/page.sh --front         without a cluster: the page's files with made-up data
 #   … --report DIR              also writes the pictures of the docs below DIR (docs)
 #
@@ -12,7 +12,7 @@
 # Environment:
 #   SHED_CHROMIUM=PROGRAM       a Chromium or Chrome (default: the first of chromium, chromium-browser, google-chrome)
 #   SHED_E2E_BUSYBOX=IMAGE      an image with a shell (default localhost/busybox:test)
-#   SHED_PAGE_URL, SHED_PAGE_TOKEN, …: see e2e/page/cluster_backend.mjs
+#   SHED_NAMESPACE, SHED_PAGE_SERVICE: the Service of the page (shed-page in shed-system)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -70,6 +70,12 @@ if [ ! -e "$modules/.complete" ]; then
   cp e2e/page/package.json e2e/page/package-lock.json "$modules/"
   npm ci --prefix "$modules" --ignore-scripts --no-audit --no-fund --silent >&2
   touch "$modules/.complete"
+fi
+
+if [ "$backend" = cluster ] &&
+  ! kubectl --namespace "${SHED_NAMESPACE:-shed-system}" get service "${SHED_PAGE_SERVICE:-shed-page}" >/dev/null; then
+  say 'the page is off: helm upgrade shed charts/shed --namespace shed-system --reset-then-reuse-values --set page.enabled=true'
+  exit 1
 fi
 
 export SHED_PAGE_BACKEND=$backend SHED_PAGE_MODULES=$modules SHED_CHROMIUM=$chromium

@@ -1,4 +1,6 @@
-// The page that shed serves on a cluster, reached by a port-forward, with the current kubeconfig. e2e/page.sh enables it.
+// The page that shed serves on a cluster, reached by a port-forward, with the current kubeconfig.
+//
+// Environment: SHED_NAMESPACE and SHED_PAGE_SERVICE, the page's Service (shed-page in shed-system); SHED_E2E_BUSYBOX.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +38,7 @@ class Forward {
   }
 
   async start() {
-    const args = ["--namespace", SYSTEM, "port-forward", `service/${SERVICE}`, `${this.port}:https`];
+    const args = ["--namespace", SYSTEM, "port-forward", `service/${SERVICE}`, `${this.port}:page`];
     for (let tries = 0; tries < 60; tries += 1) {
       this.child = spawn("kubectl", args, { stdio: "ignore" });
       for (let polls = 0; polls < 10; polls += 1) {
