@@ -52,7 +52,7 @@ export class AttemptsTable {
     }, this.caption, attemptsHead(), this.body);
     const keys = element("p", { class: "explanation", id: "attempts-keys" },
       "Keys in the table: arrows, Page Up, Page Down, Home and End move; Enter opens the attempts of a task.");
-    this.node = element("div", {}, element("div", { class: "scroll" }, this.grid), keys);
+    this.node = element("div", {}, element("div", { class: "scroll tall" }, this.grid), keys);
   }
 
   /** Shows the rows from `first` on, `size` of them. */

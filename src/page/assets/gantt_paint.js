@@ -122,7 +122,7 @@ function paintAxis(context, span, x, { width, margin }, colors, height) {
 function paintBar(context, one, top, span, x, { rowHeight, width }, colors) {
   const now = span.now ?? span.to;
   if (one.start === undefined) return paintPending(context, one, top, x(now), rowHeight, colors);
-  const inset = rowHeight >= 10 ? 3 : rowHeight >= 5 ? 1 : 0;
+  const inset = rowHeight >= 14 ? 3 : rowHeight >= 10 ? 2 : rowHeight >= 5 ? 1 : 0;
   const [y, high] = [top + inset, rowHeight - 2 * inset];
   const color = colorOf(one, colors);
   const [from, to] = [x(one.start), Math.max(x(one.end ?? now), x(one.start) + 1.5)];
