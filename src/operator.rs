@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::answers::CurrentTerm;
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, ClonePriority, agent_context};
@@ -30,7 +31,6 @@ use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
-use crate::leader_api::CurrentTerm;
 use crate::lease::elector::{Elector, Timing};
 use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
@@ -47,7 +47,7 @@ use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{self, companions};
 use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
-use crate::server::{Certificates, Protection, Reviewer, Served};
+use crate::server::{Protection, Served};
 use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{
@@ -141,10 +141,8 @@ fn protection(args: &OperatorArgs, config: &Config) -> anyhow::Result<Option<Pro
         );
         return Ok(None);
     }
-    Ok(Some(Protection {
-        certificates: Certificates::open(args.metrics_cert_dir.as_deref())?,
-        reviewer: Reviewer::new(Client::try_from(config.clone())?),
-    }))
+    let client = Client::try_from(config.clone())?;
+    Protection::open(args.metrics_cert_dir.as_deref(), client).map(Some)
 }
 
 /// The election of a leader, if it is enabled.
