@@ -54,6 +54,7 @@ use crate::{
     durable_state, fence, leader_api, planner, progress, recording, restore_check, server,
 };
 
+mod live_page;
 mod policy;
 mod stuck_poll;
 
@@ -117,6 +118,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let (leads, term) = (Arc::clone(&standing), Arc::clone(&setup.term));
     let answers = leader_api::run(setup.args.ask_address, leads, term);
     setup.work.spawn(answers);
+    live_page::start(&setup)?;
     let served = Served {
         metrics,
         standing,
@@ -202,12 +204,20 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
         let (hand_over, requests) = durable_state::hand_over();
         let acting = act(Arc::clone(setup), Arc::clone(&fence), requests);
         term.spawn_on(acting, &setup.work);
+        let label = live_page::label(setup, &fence)?;
+        if let Some(label) = label.clone() {
+            let keeping = label.keep().map(|()| Ok("label of the leader"));
+            term.spawn_on(keeping, &setup.work);
+        }
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),
             () = keep(&mut election, &fence) => None,
             () = &mut stop => {
                 hand_over.take_place().await;
+                if let Some(label) = &label {
+                    label.take_off().await;
+                }
                 Some(Ok(()))
             }
         };

@@ -13,6 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::context::Context;
 use crate::lease::role::Standing;
 
+#[cfg(test)]
+pub mod fixtures;
 pub mod jobs;
 pub mod nodes;
 pub mod query;
