@@ -78,14 +78,10 @@ function words(name, change = (text) => text) {
 
 const create = (namespace, manifest) => kubectl(["--namespace", namespace, "create", "--filename", "-"], manifest);
 
-/** Waits until a job has an attempt with a report. */
-async function hasReport(namespace, name) {
-  for (let tries = 0; tries < 120; tries += 1) {
-    const progress = await kubectl(["--namespace", namespace, "get", "deadlinejob", name, "-o", "jsonpath={.status.record.attempts[*].progress}"]);
-    if (progress) return;
-    await sleep(1000);
-  }
-  throw new Error(`no attempt of ${namespace}/${name} reports`);
+/** Waits until attempts of a job run. */
+async function runs(namespace, name) {
+  const args = ["--namespace", namespace, "wait", "--for=jsonpath={.status.phase}=Running", `deadlinejob/${name}`, "--timeout=180s"];
+  await kubectl(args);
 }
 
 /** Opens the backend: two namespaces, service accounts and jobs. */
@@ -100,7 +96,7 @@ export async function open() {
   await create(TEAM, words("nightly", slower));
   await create(TEAM, words("ten-thousand", (text) =>
     slower(text).replace("completions: 4", "completions: 10000\n  parallelism: 6")));
-  for (const [namespace, name] of [[TEAM, "nightly"], [FOREIGN, "salaries-secret"], [TEAM, "ten-thousand"]]) await hasReport(namespace, name);
+  for (const [namespace, name] of [[TEAM, "nightly"], [FOREIGN, "salaries-secret"], [TEAM, "ten-thousand"]]) await runs(namespace, name);
   const forward = new Forward(await freePort());
   await forward.start();
   return {

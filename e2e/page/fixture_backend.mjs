@@ -22,7 +22,7 @@ export async function open() {
     /** Makes a token whose session `end` ends. */
     shortSession: async () => ({
       token: "viewer-token",
-      end: async () => server.endSessions("the token has expired: sign in with a new one"),
+      end: async () => server.endSessions("the token has expired: log in with a new one"),
       reason: /token has expired/,
     }),
     /** Nothing answers until `restore`. */

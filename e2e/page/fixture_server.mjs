@@ -94,7 +94,7 @@ export class FixtureServer {
     const from = Number(query.get("continue") ?? 0);
     const jobs = [...live, ...over].slice(from, from + PAGE).map(({ record, ...job }) => job);
     const next = from + PAGE < live.length + over.length ? String(from + PAGE) : undefined;
-    return { time: new Date().toISOString(), total: live.length, jobs, continue: next, namespaces: user.namespaces };
+    return { time: new Date().toISOString(), total: live.length + over.length, jobs, continue: next, namespaces: user.namespaces };
   }
 
   job(user, namespace, name) {
@@ -127,7 +127,7 @@ export class FixtureServer {
     if (url.pathname === "/") return this.file("index.html", response);
     if (/^\/assets\/[a-z_]+[.][a-z]+$/.test(url.pathname)) return this.file(url.pathname.slice(8), response);
     const user = this.sessions.get(/__Host-shed=([0-9a-f]+)/.exec(request.headers.cookie ?? "")?.[1]);
-    if (!user) return json(response, 401, { error: "the session is over or unknown: sign in with a token" });
+    if (!user) return json(response, 401, { error: "the session is over or unknown: log in with a token" });
     return this.api(url, user, request, response);
   }
 
@@ -178,5 +178,5 @@ function json(response, status, body) {
 // `node fixture_server.mjs 8443` serves it until it is stopped.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const server = new FixtureServer({ tasks: 10_000 });
-  console.log(`${await server.listen(Number(process.argv[2] ?? 8443))}: sign in with one of ${Object.keys(USERS).join(", ")}`);
+  console.log(`${await server.listen(Number(process.argv[2] ?? 8443))}: log in with one of ${Object.keys(USERS).join(", ")}`);
 }

@@ -87,7 +87,7 @@ test("without a session the page shows the login, whatever the address", async (
   const { page, context } = await freshPage();
   await page.goto(`${backend.url}/${routeOf(backend.showcase)}`);
   await page.waitForSelector("h1");
-  assert.equal(await textOf(page, "h1"), "Sign in");
+  assert.equal(await textOf(page, "h1"), "Log in");
   assert.equal((await page.request.get(`${backend.url}/api/jobs`)).status(), 401);
   await context.close();
 });

@@ -161,20 +161,23 @@ async function begin() {
     page.session = await currentSession();
     page.reason = undefined;
   } catch (error) {
-    page.reason = error.message;
-    setTimeout(() => page.session || begin(), 5000);
+    // Who comes for the first time needs no reason.
+    if (error.status !== 401) {
+      page.reason = error.message;
+      setTimeout(() => page.session || begin(), 5000);
+    }
   }
   if (page.session || page.viewKey !== "login") showRoute();
 }
 
 node("logout").addEventListener("click", async () => {
-  let reason = "You are signed out.";
+  let reason = "You are logged out.";
   try {
     await logout();
     // The next user may be another one.
     services.go(jobsRoute(), { replace: true });
   } catch {
-    reason = "The server does not answer, so you are not signed out. Load the page again, and sign out once more.";
+    reason = "The server does not answer, so you are not logged out. Load the page again, and log out once more.";
   }
   endSession(reason);
 });

@@ -152,7 +152,7 @@ export class JobsView {
 
   summaryText(shown) {
     if (!this.byKey) return "";
-    const parts = [count(this.total, "unfinished job", "unfinished jobs")];
+    const parts = [this.route.ended ? count(this.total, "job", "jobs") : count(this.total, "unfinished job", "unfinished jobs")];
     if (this.next) parts.push(`${whole(this.jobs.length)} loaded`);
     if (shown < this.jobs.length) parts.push(`${whole(shown)} shown`);
     parts.push(this.namespaces === "all" ? "all namespaces" : `namespaces: ${(this.namespaces ?? []).join(", ")}`);

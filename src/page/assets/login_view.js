@@ -7,7 +7,7 @@ const COMMAND = "kubectl create token <service account> --namespace <namespace> 
 
 /** The login. `onLogin` is called after a token was accepted. */
 export class LoginView {
-  title = "Sign in";
+  title = "Log in";
 
   constructor({ reason, onLogin }) {
     this.onLogin = onLogin;
@@ -16,10 +16,10 @@ export class LoginView {
       type: "password", id: "token", name: "token", required: true, autocomplete: "off", spellcheck: "false",
       "aria-describedby": "login-error token-help",
     });
-    this.button = element("button", { type: "submit", class: "primary" }, "Sign in");
+    this.button = element("button", { type: "submit", class: "primary" }, "Log in");
     const form = element("form", { class: "login", submit: (event) => this.submit(event) },
       element("label", { for: "token" }, "Token"), this.field, this.button);
-    this.heading = element("h1", { tabindex: "-1" }, "Sign in");
+    this.heading = element("h1", { tabindex: "-1" }, "Log in");
     this.node = element("div", { class: "narrow" }, this.heading,
       reason && element("p", { class: "message", id: "login-reason" }, reason),
       this.error, form,

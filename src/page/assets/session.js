@@ -36,14 +36,9 @@ export async function read(path, signal) {
   return response.json();
 }
 
-/** The session's user and end; undefined without a session. */
-export async function currentSession() {
-  try {
-    return await read("/api/session");
-  } catch (error) {
-    if (error.status === 401) return undefined;
-    throw error;
-  }
+/** The session's user and end. Without a session the error has the status 401. */
+export function currentSession() {
+  return read("/api/session");
 }
 
 /** Opens a session with a token. */

@@ -20,6 +20,7 @@ export class Stream {
 
   open() {
     clearTimeout(this.timer);
+    this.source?.close();
     this.onState("connecting");
     const source = new EventSource(this.path);
     this.source = source;
@@ -39,15 +40,16 @@ export class Stream {
   async lost(reason) {
     this.source?.close();
     this.source = undefined;
-    const session = await currentSession().catch(() => "unknown");
+    const error = await currentSession().then(() => undefined, (refused) => refused);
+    if (this.isClosed) return;
+    if (error?.status === 401) {
+      this.close();
+      this.onEnd(sentence(reason ?? error.message));
+      return;
+    }
     // A stream that was never open was refused, perhaps for a reason that the user can change.
     const why = this.tries > 0 ? await refusal(this.path) : undefined;
     if (this.isClosed) return;
-    if (!session) {
-      this.close();
-      this.onEnd(sentence(reason ?? "The session is over: sign in again"));
-      return;
-    }
     const seconds = WAITS[Math.min(this.tries, WAITS.length - 1)];
     this.tries += 1;
     this.onState("waiting", { seconds, why });
