@@ -107,6 +107,7 @@ export async function open() {
     big: { namespace: TEAM, name: "ten-thousand", tasks: 10_000, attempts: 1 },
     foreign: { namespace: FOREIGN, name: "salaries-secret" },
     createJob: (name) => create(TEAM, words(name, (text) => text.replace("step=1;", "step=3;"))),
+    deleteJob: (name) => kubectl(["--namespace", TEAM, "delete", "deadlinejob", name, "--wait=false"]),
     shortSession: async () => ({
       token: await serviceAccount(TEAM, "leaver", "view"),
       // A token ends with its service account.

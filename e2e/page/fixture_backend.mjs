@@ -11,6 +11,8 @@ export async function open() {
     token: "viewer-token",
     /** A user who may read nothing. */
     strangerToken: "nobody-token",
+    /** A user who may read more than a page of jobs. */
+    adminToken: "admin-token",
     /** The job with every mark, and one with this number of tasks. */
     showcase: { namespace: "team-a", name: "nightly" },
     big: { namespace: "team-b", name: "ten-thousand", tasks: 10_000, attempts: 10_000 },
@@ -19,6 +21,7 @@ export async function open() {
     slowNode: "worker-2",
     /** Creates a job whose progress moves. */
     createJob: async (name) => server.create({ namespace: "team-a", name, tasks: 3, minutes: 3, deadline: 10, pocd: 0.99 }),
+    deleteJob: async (name) => server.delete(name),
     /** Makes a token whose session `end` ends. */
     shortSession: async () => ({
       token: "viewer-token",

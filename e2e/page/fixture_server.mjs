@@ -15,7 +15,7 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css; charset=
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'";
 /** Jobs of a page of the list. */
-const PAGE = 8;
+const PAGE = 12;
 
 /** Users by token: what they may read. */
 export const USERS = {
@@ -63,6 +63,10 @@ export class FixtureServer {
   /** A job that begins now. */
   create(job) {
     this.created.push({ begin: Date.now(), ...job });
+  }
+
+  delete(name) {
+    this.created = this.created.filter((job) => job.name !== name);
   }
 
   /** Ends all sessions, as when their tokens expire. */

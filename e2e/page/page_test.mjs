@@ -122,7 +122,7 @@ test("a user without rights is told so", async () => {
   await context.close();
 });
 
-test("a job that is created appears, and its progress moves, without a reload", async () => {
+test("a job appears, its progress moves, and its end is seen, without a reload", async () => {
   const { page, context } = await signedIn();
   await page.waitForSelector("#connection[data-state=live]");
   await page.evaluate(() => (globalThis.isSamePage = true));
@@ -135,6 +135,9 @@ test("a job that is created appears, and its progress moves, without a reload", 
     (await page.locator(progress).count()) > 0 && (await textOf(page, progress)).includes("%") && textOf(page, progress));
   await eventually("progress that moves", async () => (await textOf(page, progress)) !== first);
   console.log(`  progress moved from ${first} to ${await textOf(page, progress)}`);
+  await backend.deleteJob(name);
+  await page.waitForFunction(() => document.querySelector(".message.error").textContent);
+  assert.match(await textOf(page, ".message.error"), /no such job/);
   assert.ok(await page.evaluate(() => globalThis.isSamePage));
   await context.close();
 });
@@ -185,6 +188,26 @@ test("the keyboard alone leads from the login to an attempt and back", async () 
   await page.waitForSelector(".panel", { state: "hidden" });
   await page.waitForFunction((row) => Number(document.activeElement.getAttribute("aria-rowindex")) === row, index);
   await context.close();
+});
+
+test("ended jobs and further pages come on demand, and the address keeps them", async (context) => {
+  if (!backend.adminToken) return context.skip("the cluster has less than a page of jobs");
+  // Not among `seen`: this user may read the foreign namespace.
+  const opened = await openPage(browser);
+  const { page } = opened;
+  page.setDefaultTimeout(PATIENCE.timeout);
+  await signIn(page, backend.adminToken);
+  await page.waitForSelector(JOB_ROWS);
+  const unfinished = await page.locator(JOB_ROWS).count();
+  assert.equal(await page.locator(`${JOB_ROWS}.ended`).count(), 0);
+  await page.check("#ended");
+  await page.click("text=Show more jobs");
+  await page.waitForSelector(`${JOB_ROWS}.ended`);
+  assert.ok((await page.locator(JOB_ROWS).count()) > unfinished);
+  await page.reload();
+  await page.waitForSelector(JOB_ROWS);
+  assert.ok(await page.isChecked("#ended"));
+  await opened.context.close();
 });
 
 test("an update keeps the focus, and the back button works", async () => {

@@ -59,18 +59,28 @@ export class JobView {
       if (error.name === "AbortError") return;
       if (error.status === 401) this.services.onUnauthorized(error.message);
       else setText(this.message, error.message);
+      this.isAbsent = error.status === 404;
     }
   }
 
   update(name, body) {
+    if (name === "jobs") return this.lookFor(body);
     if (name !== "job" || body.name !== this.name.name || body.namespace !== this.name.namespace) return;
-    if (body.error) setText(this.message, body.error);
-    else this.accept(body);
+    this.accept(body);
+  }
+
+  /** A job that leaves the list of unfinished jobs has ended, or it was deleted. */
+  lookFor({ jobs, continue: next }) {
+    const { job } = this;
+    if (!job || hasEnded(job) || this.isAbsent || next) return;
+    const isListed = jobs.some(({ namespace, name, kind }) => namespace === job.namespace && name === job.name && kind === job.kind);
+    if (!isListed) this.reload();
   }
 
   accept(job) {
     if (job.time) this.services.setTime(job.time);
     setText(this.message, "");
+    this.isAbsent = false;
     this.announceChanges(job);
     this.job = job;
     setText(this.kind, `${job.kind} in namespace ${job.namespace}`);
