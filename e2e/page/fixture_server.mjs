@@ -15,7 +15,7 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css; charset=
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'";
 /** Jobs of a page of the list. */
-const PAGE = 12;
+const PAGE = 11;
 
 /** Users by token: what they may read. */
 export const USERS = {
