@@ -34,13 +34,14 @@ done
 say() { echo "page: $*" >&2; }
 
 node=$(command -v node) || {
-  say 'node is missing: install Node.js 20 or later'
+  say 'node is missing: install Node.js 20.19 or later'
   exit 1
 }
-if [ "$("$node" -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
-  say "$("$node" --version) is too old: install Node.js 20 or later"
+# Since then a file .js may be a module without a package that says so.
+"$node" -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' || {
+  say "Node.js $("$node" --version) is too old: install 20.19 or later"
   exit 1
-fi
+}
 
 find_chromium() {
   local name

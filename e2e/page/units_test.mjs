@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import test from "node:test";
+import test, { mock } from "node:test";
 
 import { axisMarks, clock, count, percent, relative, signedSpan, span, whole } from "../../src/page/assets/format.js";
 import { arranged, described, ganttRows, ganttSpan, timeOfProgress } from "../../src/page/assets/gantt_model.js";
 import { REASONS, reasonOf } from "../../src/page/assets/reasons.js";
 import { jobRoute, jobsRoute, parseRoute } from "../../src/page/assets/routes.js";
+import { Stream } from "../../src/page/assets/stream.js";
 import { bigJob, nightly } from "./fixture_data.mjs";
 
 const NOW = Date.parse("2030-01-31T07:40:00Z");
@@ -114,4 +115,52 @@ test("reasons have the words of kubectl shed explain", () => {
   assert.deepEqual(names("RefusalReason").toSorted(), Object.keys(REFUSALS).toSorted());
   assert.deepEqual(names("KillKind").toSorted(), Object.keys(STOPS).toSorted());
   assert.equal(reasonOf({ verdict: "Refused", reason: "Novel" }).why, "Novel");
+});
+
+/** A stream whose server refuses it, with these answers about the session. */
+async function refusedStream(answers, tries) {
+  const seen = { waits: [], whys: [], ended: undefined };
+  mock.timers.enable({ apis: ["setTimeout"] });
+  Object.assign(globalThis, {
+    window: { addEventListener() {}, removeEventListener() {} },
+    EventSource: class {
+      addEventListener(name, listener) {
+        if (name === "error") queueMicrotask(listener);
+      }
+
+      close() {}
+    },
+    fetch: async (path) => answers[path](),
+  });
+  const stream = new Stream({
+    path: "/api/events", onEvent() {}, onEnd: (reason) => (seen.ended = reason),
+    onState(state, details) {
+      if (state !== "waiting") return;
+      seen.waits.push(details.seconds);
+      seen.whys.push(details.why);
+    },
+  });
+  for (let step = 0; step < tries; step += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    mock.timers.tick(60_000);
+  }
+  stream.close();
+  mock.timers.reset();
+  return seen;
+}
+
+const refused = (status, error) => () => new Response(JSON.stringify({ error }), { status });
+
+test("waits between tries grow, and the reason of a refusal is shown", async () => {
+  const answers = { "/api/session": () => new Response("{}"), "/api/events": refused(503, "your user has 4 pages open already: close one") };
+  const { waits, whys, ended } = await refusedStream(answers, 8);
+  assert.deepEqual(waits, [1, 2, 4, 8, 15, 30, 30, 30]);
+  assert.deepEqual(whys.slice(0, 2), [undefined, "Your user has 4 pages open already: close one."]);
+  assert.equal(ended, undefined);
+});
+
+test("a stream without a session ends with the reason", async () => {
+  const answers = { "/api/session": refused(401, "the session is over: log in with a new token") };
+  const { waits, ended } = await refusedStream(answers, 3);
+  assert.deepEqual([waits, ended], [[], "The session is over: log in with a new token."]);
 });
