@@ -3,6 +3,7 @@
 
 mod sessions;
 mod streams;
+mod tls;
 mod visibility;
 
 use std::sync::Mutex;
