@@ -109,16 +109,17 @@ mod tests {
             job("typo", "Failed", "True", "InvalidSpec"),
             newer,
         ];
-        let refused = |change| {
-            let mut job = fixtures::batch_job(change);
+        let refused = |name: &str| {
+            let mut job = fixtures::batch_job("");
+            job.metadata.name = Some(name.to_owned());
             let now = shed_core::time::Instant(0);
             job.status = job_status::refused(&job, "InvalidAnnotation", "", now);
             job
         };
-        let mut foreign = refused("metadata: {name: foreign, namespace: team, uid: foreign}");
+        let mut foreign = refused("foreign");
         foreign.spec.as_mut().unwrap().managed_by = None;
         let stores = Stores::for_tests(jobs, vec![], &[])
-            .adopting(AdoptJobs::Managed, vec![refused(""), foreign]);
+            .adopting(AdoptJobs::Managed, vec![refused("pi"), foreign]);
         let found: Vec<_> = count(&stores)
             .into_iter()
             .map(|((namespace, reason), count)| format!("{namespace} {reason} {count}"))
