@@ -17,7 +17,7 @@ pub(super) const KEEPING: Keeping = Keeping {
     life: Duration::from_secs(30),
     most: 16_384,
 };
-/// Namespaces that are reviewed anew for one answer. The others are shown in a later one.
+/// Namespaces that are reviewed for one answer. The others are shown in a later one.
 const REVIEWS_MAX: usize = 100;
 /// Reviews of one answer at a time.
 const AT_ONCE: usize = 2;

@@ -134,8 +134,8 @@ fn absent() -> Refusal {
     )
 }
 
-/// A copy of the planner's state that visitors share. It may be large, so it is dropped when nobody has asked for a
-/// while.
+/// A copy of the planner's state that visitors share. It may be large, so it is dropped when it is
+/// too old.
 #[derive(Default)]
 pub(super) struct Copies(Mutex<Option<(Instant, Arc<PlannerCopy>)>>);
 

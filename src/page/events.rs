@@ -259,7 +259,30 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::Site;
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_is_dropped() {
+        let (frames, mut reader) = mpsc::channel(1);
+        let mut stream = Stream {
+            page: Arc::clone(&Site::standby().page),
+            cookie: String::new(),
+            job: None,
+            frames,
+            seen: HashMap::new(),
+            sent: Instant::now(),
+            long_look: None,
+        };
+        assert!(stream.tell("jobs", b"{}").await.is_ok());
+        assert!(stream.tell("jobs", b"{}").await.is_ok(), "no news");
+        let begun = Instant::now();
+        let told = stream.tell("nodes", b"{}").await;
+        assert!(matches!(told, Err(End::Gone)));
+        assert_eq!(begun.elapsed(), READER_PATIENCE);
+        let first = reader.recv().await.unwrap().unwrap();
+        assert_eq!(first, "event: jobs\ndata: {}\n\n");
+    }
 
     #[test]
     fn an_answer_that_differs_in_its_time_alone_is_no_news() {

@@ -21,7 +21,7 @@ use crate::token_bucket::TokenBucket;
 const BODY_MAX: usize = 32 * 1024;
 /// A body that has not come after this time is given up.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
-/// Attempts to log in from one address: so many at once, then one per period.
+/// Attempts to log in from one address: this number at once, then one per period.
 const BURST: u32 = 10;
 const PERIOD: Span = Span::from_seconds(2);
 /// Addresses whose attempts are counted.

@@ -147,7 +147,7 @@ struct Page {
     copies: Arc<data::Copies>,
 }
 
-/// Who asks.
+/// The user of a session, and its end.
 struct Visitor {
     user: Arc<UserInfo>,
     ends: Instant,
@@ -260,7 +260,7 @@ impl Page {
         Ok(Visitor { user, ends })
     }
 
-    /// The state of the term. Who leads is nobody's business here.
+    /// The state of the term. A refusal does not name the leader.
     fn leading(&self) -> Result<Arc<Context>, Refusal> {
         self.answers.leading().map_err(|refusal| match refusal.leader {
             Some(_) => Refusal::busy(

@@ -3,6 +3,7 @@
 
 mod sessions;
 mod streams;
+mod tls;
 mod visibility;
 
 use std::sync::Mutex;
@@ -95,8 +96,8 @@ fn called(
 }
 
 /// A page and its apiserver.
-struct Site {
-    page: Arc<Page>,
+pub(super) struct Site {
+    pub(super) page: Arc<Page>,
     router: Router,
     world: Arc<Mutex<World>>,
     standing: Arc<Standing>,
@@ -105,7 +106,7 @@ struct Site {
 
 impl Site {
     /// A replica that does not lead.
-    fn standby() -> Self {
+    pub(super) fn standby() -> Self {
         Self::of(None, vec![])
     }
 

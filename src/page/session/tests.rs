@@ -2,7 +2,7 @@ use super::*;
 
 const NOW: Instant = Instant(1_900_000_000_000);
 
-/// A token with these claims, which nobody signed.
+/// A token with these claims and no valid signature.
 fn token(claims: &str) -> String {
     format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims))
 }

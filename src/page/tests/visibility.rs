@@ -4,7 +4,7 @@ use tokio_stream::StreamExt;
 
 use super::*;
 
-/// What nobody but `admin` may learn of.
+/// Names that only `admin` may see.
 const FOREIGN: [&str; 3] = ["rival", "merger", "merged"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
