@@ -114,6 +114,16 @@ test("a token opens the jobs that its user may read", async () => {
   await context.close();
 });
 
+test("a browser that keeps no cookie is told so", async () => {
+  const { page, context } = await freshPage();
+  await page.route("**/login", (route) => route.fulfill({ status: 204 }));
+  await page.goto(backend.url);
+  await page.fill("#token", "accepted");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#login-error").textContent.includes("allow cookies"));
+  await context.close();
+});
+
 test("a user without rights is told so", async () => {
   const { page, context } = await signedIn({ token: backend.strangerToken });
   await page.waitForSelector("#jobs-empty:not([hidden])");
