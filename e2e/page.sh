@@ -12,6 +12,7 @@
 # Environment:
 #   SHED_CHROMIUM=PROGRAM       a Chromium or Chrome (default: the first of chromium, chromium-browser, google-chrome)
 #   SHED_E2E_BUSYBOX=IMAGE      an image with a shell (default localhost/busybox:test)
+#   SHED_PAGE_URL=URL           the page's address (default: a port-forward to its Service)
 #   SHED_NAMESPACE, SHED_PAGE_SERVICE: the Service of the page (shed-page in shed-system)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -73,7 +74,7 @@ if [ ! -e "$modules/.complete" ]; then
   touch "$modules/.complete"
 fi
 
-if [ "$backend" = cluster ] &&
+if [ "$backend" = cluster ] && [ -z "${SHED_PAGE_URL-}" ] &&
   ! kubectl --namespace "${SHED_NAMESPACE:-shed-system}" get service "${SHED_PAGE_SERVICE:-shed-page}" >/dev/null; then
   say 'the page is off: helm upgrade shed charts/shed --namespace shed-system --reset-then-reuse-values --set page.enabled=true'
   exit 1

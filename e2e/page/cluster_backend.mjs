@@ -1,6 +1,7 @@
-// The page that shed serves on a cluster, reached by a port-forward, with the current kubeconfig.
+// The page that shed serves on a cluster, with the current kubeconfig.
 //
-// Environment: SHED_NAMESPACE and SHED_PAGE_SERVICE, the page's Service (shed-page in shed-system); SHED_E2E_BUSYBOX.
+// Environment: SHED_PAGE_URL, its address (absent: a port-forward); SHED_NAMESPACE and SHED_PAGE_SERVICE, its Service
+// (shed-page in shed-system); SHED_E2E_BUSYBOX, an image with a shell.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -97,10 +98,11 @@ export async function open() {
   await create(TEAM, words("ten-thousand", (text) =>
     slower(text).replace("completions: 4", "completions: 10000\n  parallelism: 6")));
   for (const [namespace, name] of [[TEAM, "nightly"], [FOREIGN, "salaries-secret"], [TEAM, "ten-thousand"]]) await runs(namespace, name);
-  const forward = new Forward(await freePort());
-  await forward.start();
+  const given = process.env.SHED_PAGE_URL;
+  const forward = given ? undefined : new Forward(await freePort());
+  await forward?.start();
   return {
-    url: `https://localhost:${forward.port}`,
+    url: given?.replace(/[/]$/, "") ?? `https://localhost:${forward.port}`,
     token,
     strangerToken,
     showcase: { namespace: TEAM, name: "nightly" },
@@ -114,10 +116,10 @@ export async function open() {
       end: () => kubectl(["--namespace", TEAM, "delete", "serviceaccount", "leaver"]),
       reason: /[.]$/,
     }),
-    cut: async () => forward.stop(),
+    cut: forward && (async () => forward.stop()),
     restore: () => forward.start(),
     close: async () => {
-      forward.stop();
+      forward?.stop();
       await close();
     },
   };

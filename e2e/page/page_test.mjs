@@ -114,6 +114,16 @@ test("a token opens the jobs that its user may read", async () => {
   await context.close();
 });
 
+test("a browser that keeps no cookie is told so", async () => {
+  const { page, context } = await freshPage();
+  await page.route("**/login", (route) => route.fulfill({ status: 204 }));
+  await page.goto(backend.url);
+  await page.fill("#token", "accepted");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#login-error").textContent.includes("allow cookies"));
+  await context.close();
+});
+
 test("a user without rights is told so", async () => {
   const { page, context } = await signedIn({ token: backend.strangerToken });
   await page.waitForSelector("#jobs-empty:not([hidden])");
@@ -190,11 +200,10 @@ test("the keyboard alone leads from the login to an attempt and back", async () 
   await context.close();
 });
 
-test("ended jobs and further pages come on demand, and the address keeps them", async (context) => {
-  if (!backend.adminToken) return context.skip("the cluster has less than a page of jobs");
+test("ended jobs and further pages come on demand, and the address keeps them", async (testContext) => {
+  if (!backend.adminToken) return testContext.skip("the cluster has less than a page of jobs");
   // Not among `seen`: this user may read the foreign namespace.
-  const opened = await openPage(browser);
-  const { page } = opened;
+  const { page, context } = await openPage(browser);
   page.setDefaultTimeout(PATIENCE.timeout);
   await signIn(page, backend.adminToken);
   await page.waitForSelector(JOB_ROWS);
@@ -207,7 +216,7 @@ test("ended jobs and further pages come on demand, and the address keeps them", 
   await page.reload();
   await page.waitForSelector(JOB_ROWS);
   assert.ok(await page.isChecked("#ended"));
-  await opened.context.close();
+  await context.close();
 });
 
 test("an update keeps the focus, and the back button works", async () => {
@@ -268,7 +277,8 @@ test("nothing is cut off at 320 pixels or at 200 percent", async () => {
   }
 });
 
-test("a connection that is lost comes back by itself", async () => {
+test("a connection that is lost comes back by itself", async (testContext) => {
+  if (!backend.cut) return testContext.skip("nothing here can cut the connection");
   const { page, context } = await signedIn();
   await page.waitForSelector("#connection[data-state=live]");
   await backend.cut();

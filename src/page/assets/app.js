@@ -131,7 +131,7 @@ function showRoute() {
     page.view?.leave();
     page.viewKey = key;
     page.view = route.view === "login"
-      ? new LoginView({ reason: page.reason, onLogin: begin })
+      ? new LoginView({ reason: page.reason, onLogin: enter })
       : new VIEWS[route.view](route, services);
     const isFirst = !node("content").querySelector("h1");
     node("content").replaceChildren(page.view.node);
@@ -168,6 +168,18 @@ async function begin() {
     }
   }
   if (page.session || page.viewKey !== "login") showRoute();
+}
+
+/** Opens the page after a login. */
+async function enter() {
+  try {
+    page.session = await currentSession();
+  } catch (error) {
+    if (error.status !== 401) throw error;
+    throw new Error("The token is accepted, but the browser keeps no cookie: allow cookies for this address.");
+  }
+  page.reason = undefined;
+  showRoute();
 }
 
 node("logout").addEventListener("click", async () => {

@@ -121,7 +121,7 @@ function paintAxis(context, span, x, { width, margin }, colors, height) {
 
 function paintBar(context, one, top, span, x, { rowHeight, width }, colors) {
   const now = span.now ?? span.to;
-  if (one.start === undefined) return paintPending(context, one, top, x(now), rowHeight, colors);
+  if (one.start === undefined) return paintUnstarted(context, one, top, x(isLive(one.state) ? now : span.from), rowHeight, colors);
   const inset = rowHeight >= 14 ? 3 : rowHeight >= 10 ? 2 : rowHeight >= 5 ? 1 : 0;
   const [y, high] = [top + inset, rowHeight - 2 * inset];
   const color = colorOf(one, colors);
@@ -168,7 +168,8 @@ function paintEnd(context, one, tail, middle, width, colors) {
   context.fillText(text, at, middle + 0.5);
 }
 
-function paintPending(context, one, top, at, rowHeight, colors) {
+/** An attempt that waits for its start, or whose start is unknown. */
+function paintUnstarted(context, one, top, at, rowHeight, colors) {
   context.strokeStyle = colors.muted;
   const high = Math.max(2, rowHeight - 6);
   context.setLineDash([2, 2]);

@@ -5,7 +5,7 @@ import { login } from "./session.js";
 
 const COMMAND = "kubectl create token <service account> --namespace <namespace> --duration 1h";
 
-/** The login. `onLogin` is called after a token was accepted. */
+/** The login. `onLogin` is called after a token was accepted; the form shows its errors too. */
 export class LoginView {
   title = "Log in";
 
@@ -42,7 +42,7 @@ export class LoginView {
     try {
       await login(token);
       this.field.value = "";
-      this.onLogin();
+      await this.onLogin();
     } catch (error) {
       this.error.textContent = error.message;
       this.field.select();

@@ -27,7 +27,9 @@ export class PocdChart {
     this.job = job;
     const points = (job.record?.pocd ?? []).map(({ time, pocd }) => ({ time: instant(time), text: pocd, pocd: decimal(pocd) }));
     this.points = points.filter(({ time, pocd }) => time !== undefined && pocd !== undefined);
-    this.details.hidden = this.points.length === 0;
+    const isEmpty = this.points.length === 0;
+    this.details.hidden = this.picture.hidden = isEmpty;
+    if (isEmpty) setText(this.words, job.deadline ? "The record has no PoCD." : "The job has no deadline, so it has no PoCD.");
     const key = JSON.stringify(this.points);
     if (key !== this.key) {
       this.key = key;
@@ -39,12 +41,7 @@ export class PocdChart {
 
   draw() {
     const width = this.picture.clientWidth;
-    if (!this.points || width === 0) return;
-    if (this.points.length === 0) {
-      this.picture.replaceChildren();
-      setText(this.words, this.job.deadline ? "There is no PoCD yet." : "The job has no deadline, so it has no PoCD.");
-      return;
-    }
+    if (!this.points?.length || width === 0) return;
     const last = this.points.at(-1);
     setText(this.words, this.sentence(last));
     this.picture.replaceChildren(this.drawn(width, last));
@@ -63,7 +60,7 @@ export class PocdChart {
     const from = this.points[0].time;
     const deadline = instant(this.job.deadline);
     const end = instant(this.job.completionTime);
-    let to = Math.max(last.time, end ?? this.now(), from + 1000);
+    let to = Math.max(last.time, end ?? this.now(), from + 60_000);
     // A distant deadline would leave no room for the line.
     if (deadline > from && deadline <= to + (to - from) * 2) to = Math.max(to, deadline);
     const x = (time) => LEFT + ((time - from) / (to - from)) * (width - LEFT - RIGHT);
