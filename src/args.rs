@@ -162,8 +162,8 @@ impl FromStr for AskAddress {
         let address: Option<SocketAddr> = text.parse().ok();
         let address = address.filter(|address| address.ip().is_loopback());
         address.map(Self::At).ok_or_else(|| {
-            "--ask-address must be a loopback address with a port, such as 127.0.0.1:9444, or off, because whoever \
-             reaches it reads the jobs of all namespaces"
+            "--ask-address must be a loopback address with a port, such as 127.0.0.1:9444, or off. It has no \
+             authentication, so every client that reaches it can read the jobs of all namespaces"
                 .to_owned()
         })
     }

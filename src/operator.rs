@@ -454,6 +454,8 @@ fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
+    let blocked = reconcile::blocked_jobs::run(Arc::clone(context));
+    tasks.spawn(blocked.map(|()| "count of jobs that cannot continue"));
 }
 
 /// A client for one term: a write of it must pass the term's gate, and there must be no doubt.

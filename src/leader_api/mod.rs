@@ -51,7 +51,7 @@ pub async fn run(address: AskAddress, standing: Arc<Standing>, term: Arc<Current
         Err(error) => Err(error),
     };
     if let Err(error) = ended {
-        tracing::warn!(%error, %address, "--ask-address: cannot listen on this address, so this replica answers no questions");
+        tracing::warn!(%error, %address, "--ask-address: cannot listen on this address, so kubectl shed cannot ask this replica");
     }
 }
 

@@ -8,7 +8,31 @@ macro_rules! files {
 }
 
 /// The files, by name. `index.html` is the page, and the others are under `/assets/`.
-const FILES: [(&str, &[u8]); 3] = files!["app.js", "index.html", "style.css"];
+const FILES: [(&str, &[u8]); 23] = files![
+    "app.js",
+    "attempts_table.js",
+    "decisions.js",
+    "dom.js",
+    "format.js",
+    "gantt.js",
+    "gantt_model.js",
+    "gantt_paint.js",
+    "icon.svg",
+    "index.html",
+    "job_view.js",
+    "jobs_view.js",
+    "legend.js",
+    "login_view.js",
+    "nodes_view.js",
+    "pocd_chart.js",
+    "reasons.js",
+    "routes.js",
+    "session.js",
+    "stream.js",
+    "style.css",
+    "task_panel.js",
+    "words.js",
+];
 
 /// Content type and content of a file.
 pub(super) fn file(name: &str) -> Option<(&'static str, &'static [u8])> {
