@@ -8,6 +8,9 @@ use std::time::Duration;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use k8s_openapi::api::authentication::v1::UserInfo;
 
+use shed_core::time::Span;
+
+use super::quota::Quota;
 use crate::answers::Scope;
 use crate::api::GROUP;
 use crate::server::{Keeping, Reviewer, Right, Unreviewed};
@@ -28,6 +31,21 @@ fn list_in(namespace: Option<&str>) -> Right<'_> {
         resource: "deadlinejobs",
         namespace,
     }
+}
+
+/// Reviews of namespaces that a user names: this number at once, then one per period. Without this bound a user could
+/// name namespaces at random, and so let the operator flood the apiserver.
+pub(super) fn quota() -> Quota<String> {
+    Quota::new(100, Span(100))
+}
+
+/// Whether it is known without a review whether the user may see the jobs of this namespace.
+pub(super) fn is_known(reviewer: &Reviewer, user: &UserInfo, namespace: &str) -> bool {
+    let all = reviewer.known_right(user, list_in(None));
+    all == Some(true)
+        || reviewer
+            .known_right(user, list_in(Some(namespace)))
+            .is_some()
 }
 
 /// Whether the user may see the jobs of this namespace.

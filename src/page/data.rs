@@ -82,6 +82,13 @@ impl Page {
         wanted: Arc<Wanted>,
     ) -> Result<Vec<u8>, Refusal> {
         let context = self.leading()?;
+        let name = visitor.user.username.clone().unwrap_or_default();
+        if !access::is_known(&self.reviewer, &visitor.user, wanted.namespace())
+            && !self.reviews.admit(name, self.clock.ticks())
+        {
+            let error = "your user asks for too many namespaces: try again in a few seconds";
+            return Err(Refusal::busy(error));
+        }
         let may = access::may_see(&self.reviewer, &visitor.user, wanted.namespace()).await;
         if !may.map_err(unreviewed)? {
             return Err(absent());

@@ -1,21 +1,19 @@
 //! Log in with a token, and log out.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use shed_core::time::{Instant, Span};
+use shed_core::time::Span;
 use tokio::time::timeout;
 
+use super::quota::Quota;
 use super::session::{self, Session, Unsealed};
 use super::{Page, unreviewed};
 use crate::answers::Refusal;
 use crate::answers::query::decoded;
-use crate::token_bucket::TokenBucket;
 
 /// Longest body of a login, in bytes.
 const BODY_MAX: usize = 32 * 1024;
@@ -24,27 +22,10 @@ const BODY_PATIENCE: Duration = Duration::from_secs(10);
 /// Attempts to log in from one address: this number at once, then one per period.
 const BURST: u32 = 10;
 const PERIOD: Span = Span::from_seconds(2);
-/// Addresses whose attempts are counted.
-const PEERS_MAX: usize = 1024;
 
 /// Attempts to log in, by address. They are bounded because each one may cost the apiserver a review.
-#[derive(Default)]
-pub(super) struct Logins(Mutex<HashMap<IpAddr, TokenBucket>>);
-
-impl Logins {
-    /// Whether one more attempt from there may be made. `now` is of the process's own clock.
-    pub(super) fn admit(&self, peer: IpAddr, now: Instant) -> bool {
-        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if peers.len() >= PEERS_MAX && !peers.contains_key(&peer) {
-            peers.retain(|_, bucket| !bucket.is_full(now));
-            if peers.len() >= PEERS_MAX {
-                return false;
-            }
-        }
-        let bucket = peers.entry(peer);
-        let bucket = bucket.or_insert_with(|| TokenBucket::new(BURST, PERIOD));
-        bucket.take(now)
-    }
+pub(super) fn quota() -> Quota<IpAddr> {
+    Quota::new(BURST, PERIOD)
 }
 
 impl Page {
@@ -143,13 +124,5 @@ async fn token(headers: &HeaderMap, body: Body) -> Result<String, Refusal> {
     match token.trim() {
         "" => Err(missing()),
         token => Ok(token.to_owned()),
-    }
-}
-
-#[cfg(test)]
-impl Logins {
-    /// As if no one had tried yet.
-    pub(super) fn forget(&self) {
-        self.0.lock().unwrap().clear();
     }
 }

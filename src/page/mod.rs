@@ -1,7 +1,7 @@
 //! The live page: jobs, attempts and nodes in a browser, read-only, over TLS (docs/how-to/live-page.md). A visitor logs
 //! in with a token of the cluster, and sees the namespaces where its user may list DeadlineJobs.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,10 +33,11 @@ mod data;
 mod events;
 mod leader_label;
 mod login;
+mod quota;
 mod session;
 
 pub use leader_label::LeaderLabel;
-use login::Logins;
+use quota::Quota;
 use session::{Seal, Session, cookie};
 
 /// People, who may all come through one proxy or port-forward.
@@ -142,7 +143,9 @@ struct Page {
     client: Client,
     reviewer: Reviewer,
     seal: Seal,
-    logins: Logins,
+    logins: Quota<IpAddr>,
+    /// Reviews of namespaces that a user names, by user name.
+    reviews: Quota<String>,
     streams: Arc<events::Streams>,
     copies: Arc<data::Copies>,
 }
@@ -172,7 +175,8 @@ impl Page {
             reviewer: Reviewer::new(source.client.clone(), access::KEEPING),
             client: source.client,
             seal,
-            logins: Logins::default(),
+            logins: login::quota(),
+            reviews: access::quota(),
             streams: Arc::default(),
             copies: Arc::default(),
         }))

@@ -199,6 +199,25 @@ async fn a_job_has_its_record_also_when_it_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn namespaces_at_random_cost_the_apiserver_little() {
+    let site = Site::leading().await;
+    site.page.clock.freeze_for_tests();
+    let (team, admin) = (site.cookie("team"), site.cookie("admin"));
+    let mut refused = 0;
+    for number in 0..150 {
+        let path = format!("/api/jobs/random-{number}/job");
+        let (status, _) = site.get(&path, &team).await;
+        refused += usize::from(status == 503);
+        assert!(status == 404 || status == 503);
+        assert_eq!(site.get(&path, &admin).await.0, 404);
+    }
+    assert_eq!(refused, 50);
+    let reviews = site.calls();
+    let named = reviews.iter().filter(|call| call.contains("random-"));
+    assert_eq!(named.count(), 100, "for admin, one review is enough");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_are_those_that_the_visible_jobs_show() {
     let site = Site::leading().await;
     let nodes = async |token: &str| {
