@@ -16,6 +16,7 @@ use super::ledger::Ledger;
 use super::pocd::{self, Pocd};
 use super::record::{self, JobRecord};
 use super::rule_schemas;
+use super::tasks::TASKS_MAX;
 use super::template_bounds;
 use super::unknown_fields::Unknown;
 
@@ -115,13 +116,13 @@ pub struct DeadlineJobSpec {
     pub deadline: Option<Deadline>,
     /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
     /// while the job runs: shed starts new tasks and stops tasks beyond the new number.
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = TASKS_MAX))]
     pub completions: i32,
     /// How many tasks may have a live attempt at a time, not counting clones. Default: completions. You may
     /// change it while the job runs: if it is lowered, shed stops the tasks that started last and starts
     /// them again later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = TASKS_MAX))]
     pub parallelism: Option<i32>,
     /// Whether two live copies of a task do harm: Safe (they do not), Fenced (both may run, but only the
     /// attempt with the commit grant may publish, see `$SHED_BIN agent commit -- CMD`) or None (two must

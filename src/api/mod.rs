@@ -13,6 +13,7 @@ mod names;
 mod pocd;
 mod record;
 mod rule_schemas;
+mod tasks;
 mod template_bounds;
 pub mod unknown_fields;
 
@@ -24,3 +25,4 @@ pub use ledger::*;
 pub use names::*;
 pub use pocd::Pocd;
 pub use record::*;
+pub use tasks::*;
