@@ -221,8 +221,8 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	e2e/image.sh
-.PHONY: release-dry-run release-version release-image release-chart release-sbom release-notes release-checksums advisories
-release-dry-run: release-version release-image release-chart release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 10 min)
+.PHONY: release-dry-run release-version release-image release-chart release-plugin release-sbom release-notes release-checksums advisories
+release-dry-run: release-version release-image release-chart release-plugin release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 15 min)
 	scripts/release table
 release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
 	scripts/release version $(TAG)
@@ -230,6 +230,8 @@ release-image: ## Build the image twice from HEAD, and compare the archives byte
 	scripts/release image
 release-chart: ## Package the chart twice from HEAD, and compare the packages
 	scripts/release chart
+release-plugin: ## Build kubectl-shed from HEAD for this platform, with its manifest for krew (BASE_URL=https://… is where the files are published)
+	scripts/release plugin
 release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
 	scripts/release sbom
 release-notes: ## Take the version's section of CHANGELOG.md

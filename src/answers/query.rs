@@ -1,8 +1,7 @@
 //! The parameters of a question.
 
-use std::str::FromStr;
-
 use super::Refusal;
+use crate::api;
 
 /// The parameters that nothing has read yet.
 #[derive(Debug)]
@@ -44,14 +43,9 @@ impl Query {
         let Some(text) = self.take(name) else {
             return Ok(None);
         };
-        let number = u32::from_str(&text).ok();
-        let number = number.filter(|number| (1..=most).contains(number));
-        let wrong = || {
-            Refusal::bad(format!(
-                "{name}={text}: use a whole number from 1 to {most}"
-            ))
-        };
-        number.map(Some).ok_or_else(wrong)
+        let number = api::parse_whole(&text, most);
+        let number = number.map_err(|why| Refusal::bad(format!("{name}={text}: {why}")))?;
+        Ok(Some(number))
     }
 
     /// Takes `true` or `false` out; absent means false.

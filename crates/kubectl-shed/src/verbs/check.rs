@@ -32,7 +32,7 @@ pub struct CheckArgs {
     #[arg(short, long, value_name = "FILE", required = true)]
     pub filename: Vec<String>,
     /// Slots that the job can use at a time. Absent: its parallelism.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = shed::api::parse_slots)]
     pub slots: Option<u32>,
     /// Fail as well if PoCD at the deadline is below the target.
     #[arg(long)]

@@ -40,7 +40,7 @@ pub struct WhatifArgs {
     )]
     deadline: Option<String>,
     /// How many attempts the job could run at a time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = shed::api::parse_slots)]
     slots: Option<u32>,
     /// Print this format instead of a table.
     #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]

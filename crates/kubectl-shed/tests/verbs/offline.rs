@@ -38,6 +38,19 @@ fn check_reads_standard_input_and_forecasts() {
 }
 
 #[test]
+fn slots_have_the_same_bound_in_each_verb() {
+    for verb in [&["check", "-f", "-"][..], &["whatif", "nightly"]] {
+        for slots in ["0", "100001", "many"] {
+            let ran = run_with(&[verb, &["--slots", slots]].concat(), GOOD);
+            let words = format!(
+                "invalid value '{slots}' for '--slots <N>': use a whole number from 1 to 100000"
+            );
+            assert!(ran.code == 2 && ran.err.contains(&words), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn check_of_several_documents_fails_if_one_is_invalid() {
     let two = format!(
         "{GOOD}---\n{}",
