@@ -85,6 +85,7 @@ SHED_ORDER: order
 SHED_CAPACITY_SHARE: capacityShare
 SHED_SURGE_MAX: surgeMax
 SHED_PROGRESS_POLLS_PER_SECOND: progressPollsPerSecond
+SHED_METRICS_JOBS: metrics.jobs
 SHED_METRICS_SECURE: metrics.secure.enabled
 SHED_METRICS_CERT_DIR: metrics.secure.certificateSecret
 SHED_ADOPT_JOBS: adoptJobs
