@@ -12,7 +12,6 @@ each line here names the value and the fix.
 {{- include "shed.checkVolumes" . }}
 {{- include "shed.checkNetworkPolicy" . }}
 {{- include "shed.checkMonitors" . }}
-{{- include "shed.checkUninstall" . }}
 {{- include "shed.checkOtherRelease" . }}
 {{- end }}
 
@@ -206,12 +205,6 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- if and (index $metrics $name).enabled (not $seen) }}
 {{- fail (printf "metrics.%s.enabled: the cluster does not serve monitoring.coreos.com/v1; install the Prometheus Operator first, or, where Helm has no cluster, set metrics.assumePrometheusOperator to true" $name) }}
 {{- end }}
-{{- end }}
-{{- end }}
-
-{{- define "shed.checkUninstall" -}}
-{{- if and .Values.uninstallCheck.enabled (not .Values.rbac.create) }}
-{{- fail "uninstallCheck.enabled: the check needs a role, but rbac.create is false; set rbac.create to true or uninstallCheck.enabled to false" }}
 {{- end }}
 {{- end }}
 
