@@ -44,6 +44,8 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
 	e2e/docs-commands-test.py
 	e2e/docs-site-test.py
+	e2e/docs-programs-test.py
+	e2e/runbooks-test.py
 	e2e/docs-commands.py offline
 alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it; the metrics follow Prometheus' rules (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
@@ -145,8 +147,8 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify otel scale clone-cost polls prometheus airflow clients
-verify: scale otel prometheus airflow clients ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, slow commands of the docs (an hour)
+.PHONY: verify otel scale clone-cost polls prometheus airflow clients page
+verify: scale otel prometheus airflow clients page ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, slow commands of the docs (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
@@ -161,6 +163,9 @@ airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, with a cluster 
 	e2e/airflow.sh
 clients: ## kubectl shed in pipes and terminals, and the clients of three languages, on real nodes (6 min; pip and Maven download packages)
 	SHED_E2E_THEN='e2e/kubectl-shed.sh && e2e/clients.sh' e2e/run.sh example_tasks
+PAGE ?=
+page: ## The live page in a real Chromium, on real nodes (8 min; the first time it installs Chromium; PAGE="--report docs" writes the pictures of the docs)
+	SHED_E2E_THEN='e2e/page.sh $(PAGE)' e2e/run.sh example_tasks
 MONITORING ?=
 prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs/develop" writes docs/develop/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
 	e2e/monitoring.sh $(MONITORING)

@@ -13,12 +13,7 @@ helm=$(find_tool helm)
 command -v kubectl >/dev/null || PATH=$(dirname -- "$(e2e/cluster/cluster tool helm | tail -n 1)"):$PATH
 
 # Those of tests that have just ended are on their way out.
-for _ in $(seq 30); do
-    jobs=$(kubectl get deadlinejobs.shed.dev --all-namespaces --output name)
-    [ -n "$jobs" ] || break
-    sleep 2
-done
-[ -z "$jobs" ] || {
+kubectl wait --for delete deadlinejobs.shed.dev --all --all-namespaces --timeout 60s >/dev/null || {
     kubectl get deadlinejobs.shed.dev --all-namespaces >&2
     echo 'chart-test: the cluster has DeadlineJobs; uninstalling would touch them, so delete them first' >&2
     exit 1

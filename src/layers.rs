@@ -59,7 +59,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
-    ("answers to people", &["leader_api"]),
+    ("answers to people", &["answers", "leader_api", "page"]),
     (
         "process",
         &[

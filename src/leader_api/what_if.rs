@@ -8,9 +8,9 @@ use shed_core::plan::JobReport;
 use shed_core::time::Instant;
 use shed_core::what_if::{Change, Unanswered, what_if};
 
-use super::Refusal;
-use super::jobs::{self, Wanted};
-use super::query::Query;
+use crate::answers::Refusal;
+use crate::answers::jobs::{self, Wanted};
+use crate::answers::query::Query;
 use crate::api::Pocd;
 use crate::clock;
 use crate::context::Context;

@@ -1,6 +1,9 @@
 //! Asks the leading operator, through a port-forward to its loopback listener. Whoever may forward ports in shed's
 //! namespace sees the jobs of all namespaces.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
@@ -200,32 +203,4 @@ where
     let body = body.map_err(|error| anyhow::anyhow!("{error}"))?.to_bytes();
     driver.abort();
     Ok((status, body))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn lease(holder: &str, renewed: &str) -> LeaseSpec {
-        let lease =
-            json!({"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": renewed});
-        serde_json::from_value(lease).unwrap()
-    }
-
-    #[test]
-    fn the_holder_is_a_pods_name_and_a_process() {
-        let now: Timestamp = "2030-01-31T08:00:00Z".parse().unwrap();
-        let fresh = "2030-01-31T07:59:58.000000Z";
-        let held = lease("shed-7d9f-x2_18ab-1", fresh);
-        assert_eq!(holder(Some(&held), now).unwrap(), "shed-7d9f-x2");
-        assert_eq!(holder(None, now).unwrap_err(), "does not exist");
-        assert_eq!(
-            holder(Some(&lease("", fresh)), now).unwrap_err(),
-            "has no holder"
-        );
-        let old = lease("shed-0_1-1", "2030-01-31T07:00:00.000000Z");
-        assert_eq!(holder(Some(&old), now).unwrap_err(), "expired 59m48s ago");
-    }
 }

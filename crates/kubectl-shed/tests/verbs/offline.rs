@@ -53,6 +53,23 @@ fn check_of_several_documents_fails_if_one_is_invalid() {
 }
 
 #[test]
+fn check_fails_on_a_warning_if_it_is_strict() {
+    let job = "
+apiVersion: batch/v1
+kind: Job
+metadata: {name: nightly, annotations: {shed.dev/deadline: 1h}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}
+";
+    let lenient = run_with(&["check", "-f", "-"], job);
+    assert_eq!(lenient.code, 0, "{lenient:?}");
+    assert!(lenient.out.contains("warning: spec.managedBy is absent"));
+    let strict = run_with(&["check", "-f", "-", "--strict"], job);
+    assert_eq!((strict.code, strict.out), (1, lenient.out));
+    let good = run_with(&["check", "-f", "-", "--strict"], GOOD);
+    assert_eq!(good.code, 0, "{good:?}");
+}
+
+#[test]
 fn check_says_what_it_cannot_read() {
     for (arguments, input, words) in [
         (
