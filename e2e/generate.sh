@@ -64,7 +64,7 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 HEAD
     # Labels that would say Helm manages these objects: here no release does.
-    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --skip-tests |
+    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --no-hooks |
         sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
 } >"$work/install.yaml"
 

@@ -62,7 +62,13 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ("answers to people", &["answers", "leader_api", "page"]),
     (
         "process",
-        &["restore_check", "operator", "span_export", "cli"],
+        &[
+            "restore_check",
+            "operator",
+            "uninstall_check",
+            "span_export",
+            "cli",
+        ],
     ),
 ];
 

@@ -45,6 +45,7 @@ pub mod size;
 #[cfg(feature = "otel")]
 pub mod span_export;
 pub mod token_bucket;
+pub mod uninstall_check;
 pub mod validate;
 pub mod watch_age;
 pub mod watchdog;

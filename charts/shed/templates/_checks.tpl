@@ -13,7 +13,6 @@ each line here names the value and the fix.
 {{- include "shed.checkNetworkPolicy" . }}
 {{- include "shed.checkMonitors" . }}
 {{- include "shed.checkPage" . }}
-{{- include "shed.checkUninstall" . }}
 {{- include "shed.checkOtherRelease" . }}
 {{- end }}
 
@@ -89,6 +88,7 @@ SHED_ORDER: order
 SHED_CAPACITY_SHARE: capacityShare
 SHED_SURGE_MAX: surgeMax
 SHED_PROGRESS_POLLS_PER_SECOND: progressPollsPerSecond
+SHED_METRICS_JOBS: metrics.jobs
 SHED_METRICS_SECURE: metrics.secure.enabled
 SHED_METRICS_CERT_DIR: metrics.secure.certificateSecret
 SHED_ADOPT_JOBS: adoptJobs
@@ -230,12 +230,6 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- end }}
 {{- if or (eq (int64 $page.port) 8080) (eq (int64 $page.port) 8081) }}
 {{- fail (printf "page.port: the operator serves metrics and probes on %d; use e.g. 8443" (int64 $page.port)) }}
-{{- end }}
-{{- end }}
-
-{{- define "shed.checkUninstall" -}}
-{{- if and .Values.uninstallCheck.enabled (not .Values.rbac.create) }}
-{{- fail "uninstallCheck.enabled: the check needs a role, but rbac.create is false; set rbac.create to true or uninstallCheck.enabled to false" }}
 {{- end }}
 {{- end }}
 
