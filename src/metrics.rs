@@ -15,6 +15,7 @@ mod attempts;
 mod deadlines;
 pub mod disowned_reasons;
 pub mod dropped_reasons;
+mod job_work;
 mod jobs;
 mod ledger;
 mod memory_limit;
@@ -28,6 +29,7 @@ mod slot_time;
 
 pub use attempts::{AttemptMetrics, WON};
 pub use deadlines::DeadlineMetrics;
+pub use job_work::JobWork;
 pub use jobs::{JobFigures, JobSeries, OWN_MAX};
 pub use ledger::LedgerMetrics;
 pub use observed::ObservedMetrics;
