@@ -132,7 +132,7 @@ def pocd(board):
     board.heat(
         "Calibrated PoCD",
         "percentunit",
-        now.format("calibrated PoCD") + " It is empty until 30 jobs with deadlines have ended under this leader.",
+        now.format("calibrated PoCD") + " It is empty until 30 jobs with deadlines have ended.",
         of_namespaces("shed_jobs_pocd_calibrated"),
     )
     board.heat("PoCD", "percentunit", now.format("PoCD"), of_namespaces("shed_jobs_pocd"))
@@ -250,8 +250,6 @@ def losers(board):
         f"{increase('shed_clone_wins_total', '$__range')} / {launched}",
         decimals=1,
     )
-    finished = increase("shed_attempts_finished_total", "$__range")
-    won = increase("shed_attempts_finished_total", "$__range", '{outcome="won"}')
     won = increase("shed_attempt_slot_seconds_total", "$__range", '{outcome="won"}')
     board.stat(
         "Slot time of losers",

@@ -16,6 +16,8 @@ DEADLINE = of_job("shed_job_deadline_timestamp_seconds")
 EXPECTED = of_job("shed_job_expected_completion_timestamp_seconds")
 SLACK = of_job("shed_job_slack_seconds")
 EARLIEST = of_job("shed_job_earliest_feasible_deadline_timestamp_seconds")
+TASKS, DONE = of_job("shed_job_tasks"), of_job("shed_job_tasks_done")
+ATTEMPTS, CLONES = of_job("shed_job_attempts_live"), of_job("shed_job_clones_live")
 SHARE_COLORS = steps(RED, (0.5, ORANGE), (0.9, GREEN))
 TIME_COLORS = steps(RED, (0, GREEN))
 
@@ -25,8 +27,7 @@ def now(board):
     board.stat(
         "Calibrated PoCD",
         "percentunit",
-        "Share of past jobs with a similar prediction that met their deadline. Empty until 30 jobs with deadlines have ended "
-        "under this leader.",
+        "Share of past jobs with a similar prediction that met their deadline. Empty until 30 jobs with deadlines have ended.",
         CALIBRATED,
         thresholds=SHARE_COLORS,
         decimals=1,
@@ -94,6 +95,31 @@ def history(board):
     )
 
 
+def work(board):
+    board.row("Tasks and attempts of the job")
+    board.lines(
+        "Tasks done",
+        "short",
+        "Tasks of the job that are done, and all its tasks. A divided task counts as its segments.",
+        (DONE, "done"),
+        (TASKS, "all"),
+        width=12,
+        min=0,
+        decimals=0,
+    )
+    board.lines(
+        "Live attempts",
+        "short",
+        "Attempts of the job that hold capacity and may still win: first attempts and retries, and clones.",
+        (f"{ATTEMPTS} - {CLONES}", "first attempts and retries"),
+        (CLONES, "clones"),
+        width=12,
+        stacked=True,
+        min=0,
+        decimals=0,
+    )
+
+
 def surroundings(board):
     board.row("Attempts and capacity, all jobs")
     board.lines(
@@ -106,8 +132,7 @@ def surroundings(board):
     board.lines(
         "Attempts launched and finished",
         "cps",
-        "Attempts of all jobs per second, by kind and outcome. No metric has the attempts of one job. The job's status has "
-        "their totals.",
+        "Attempts of all jobs per second, by kind and outcome. The job's status has the totals of its own.",
         ("sum by (kind) (rate(shed_attempts_launched_total[$__rate_interval])) > 0", "launched {{kind}}"),
         ("sum by (kind, outcome) (rate(shed_attempts_finished_total[$__rate_interval])) > 0", "{{kind}} {{outcome}}"),
         min=0,
@@ -137,5 +162,6 @@ def dashboard():
     )
     now(board)
     history(board)
+    work(board)
     surroundings(board)
     return board

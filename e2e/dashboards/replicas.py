@@ -138,7 +138,7 @@ def faults(board):
         (rate("shed_planning_panics_total"), "panics"),
         (rate("shed_job_snapshots_rejected_total"), "inconsistent snapshots"),
         (rate("shed_jobs_over_planning_budget_total"), "over the work budget"),
-        (rate("shed_plan_check_refusals_total", "reason") + " > 0", "refused by the check: {{reason}}"),
+        (rate("shed_plan_check_refusals_total"), "refused by the check"),
         min=0,
     )
     board.lines(
@@ -146,7 +146,7 @@ def faults(board):
         "cps",
         "Reconciles that failed and are tried again, by step, and those that quarantine their job, by reason.",
         (rate("shed_reconcile_errors_total", "reason") + " > 0", "{{reason}}"),
-        (rate("shed_reconcile_crashes_total", "reason") + " > 0", "quarantine: {{reason}}"),
+        (rate("shed_reconcile_crashes_total", "reason"), "quarantine: {{reason}}"),
         min=0,
     )
     board.lines(
@@ -208,7 +208,7 @@ def polls(board):
         "Reports refused",
         "cps",
         "Invalid progress reports per second, by reason. docs/reference/progress.md lists the rules.",
-        (rate("shed_progress_reports_refused_total", "reason") + " > 0", "{{reason}}"),
+        (rate("shed_progress_reports_refused_total", "reason"), "{{reason}}"),
         stacked=True,
         min=0,
     )
@@ -227,7 +227,7 @@ def pods(board):
         "Pods refused",
         "cps",
         "Attempt pods that the apiserver refused to create per second, by reason.",
-        (rate("shed_pods_refused_total", "reason") + " > 0", "{{reason}}"),
+        (rate("shed_pods_refused_total", "reason"), "{{reason}}"),
         stacked=True,
         min=0,
     )
@@ -236,7 +236,7 @@ def pods(board):
         "cps",
         "Pods that carry a job's label but are not its attempts, per second, by reason. They never decide a job. Many of them "
         "mean that a program copies shed's labels.",
-        (rate("shed_pods_disowned_total", "reason") + " > 0", "{{reason}}"),
+        (rate("shed_pods_disowned_total", "reason"), "{{reason}}"),
         stacked=True,
         min=0,
     )
@@ -307,7 +307,7 @@ def stored_state(board):
         (rate("shed_state_writes_total"), "writes"),
         (rate("shed_state_write_errors_total"), "failed"),
         (rate("shed_state_entries_dropped_total"), "entries left out"),
-        (rate("shed_state_unusable_total", "reason") + " > 0", "unusable: {{reason}}"),
+        (rate("shed_state_unusable_total", "reason"), "unusable: {{reason}}"),
         min=0,
     )
 

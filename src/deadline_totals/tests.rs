@@ -219,6 +219,18 @@ fn series_are_bounded_and_the_rest_is_other() {
     check(&next);
 }
 
+#[test]
+fn the_longest_names_are_stored_and_shown() {
+    let name = "x".repeat(63);
+    let totals = begun(StoredTotals::default(), &[]);
+    see(&totals, "a", &name, &name);
+    totals.gone("a");
+    let stored = totals.to_store();
+    assert!(stored.is_sound());
+    let expected = [((name.clone(), name), 1)];
+    assert_eq!(met(&begun(stored, &[])), expected.into());
+}
+
 /// What may happen to a job, to the leader, and to the stored state.
 #[derive(Clone, Copy, Debug)]
 enum Turn {

@@ -5,6 +5,7 @@ use shed_core::plan::{Outcome, RefusalReason};
 use shed_core::snapshot::{AttemptKind, KillKind};
 
 use super::disowned_reasons;
+use crate::api::reason;
 use crate::registrar::{Counters, Registrar};
 
 const KINDS: [AttemptKind; 3] = [
@@ -45,6 +46,12 @@ const REFUSALS: [RefusalReason; 13] = [
     RefusalReason::Target,
     RefusalReason::Stopped,
     RefusalReason::JobBudget,
+];
+const POD_REFUSALS: [&str; 4] = [
+    reason::QUOTA_EXCEEDED,
+    reason::POD_FORBIDDEN,
+    reason::POD_INVALID,
+    reason::POD_CREATION_FAILED,
 ];
 /// Outcome label of an attempt that won.
 pub const WON: &str = "won";
@@ -143,6 +150,9 @@ impl AttemptMetrics {
         }
         for reason in REFUSALS.map(RefusalReason::label) {
             let _ = self.clones_refused.with([reason]);
+        }
+        for reason in POD_REFUSALS {
+            let _ = self.pods_refused.with([reason]);
         }
         for reason in disowned_reasons::ALL {
             let _ = self.pods_disowned.with([reason]);

@@ -8,6 +8,7 @@ use prometheus::{IntGauge, Result};
 use shed_core::time::{Instant, Span};
 
 use super::JobLabels;
+use super::job_work::{JobWork, WorkSeries};
 use super::namespaces::NamespaceSeries;
 use super::observed::ObservedSeries;
 use crate::observed_clones::Figures;
@@ -31,6 +32,8 @@ pub struct JobFigures {
     pub expected: Option<Instant>,
     /// The clones that shed would have started, if it only observes.
     pub observed: Option<Figures>,
+    /// Its tasks and live attempts.
+    pub work: Option<JobWork>,
 }
 
 impl JobFigures {
@@ -48,6 +51,7 @@ impl JobFigures {
         self.earliest = now.earliest.or(self.earliest);
         self.expected = now.expected.or(self.expected);
         self.observed = now.observed.or(self.observed);
+        self.work = now.work.or(self.work);
     }
 
     /// Whether the job is more at risk than another: less likely to be in time, or else due earlier. A job past its
@@ -98,6 +102,7 @@ pub struct JobSeries {
     earliest: Gauges<2>,
     expected: Gauges<2>,
     observed: ObservedSeries,
+    work: WorkSeries,
     namespaces: NamespaceSeries,
 }
 
@@ -142,7 +147,8 @@ impl JobSeries {
                 "shed_job_expected_completion_timestamp_seconds",
                 "Expected finish of the job's last task",
             )?,
-            observed: ObservedSeries::register(gauges)?,
+            observed: ObservedSeries::register(&mut gauges)?,
+            work: WorkSeries::register(gauges)?,
         })
     }
 
@@ -201,6 +207,9 @@ impl JobSeries {
         if let Some(total) = &figures.observed {
             self.observed.show(job, total);
         }
+        if let Some(work) = figures.work {
+            self.work.show(job, work);
+        }
     }
 
     fn clear_own(&self) {
@@ -215,6 +224,7 @@ impl JobSeries {
             family.clear();
         }
         self.observed.clear();
+        self.work.clear();
     }
 
     // A panic while the lock was held leaves whole entries.
@@ -267,6 +277,12 @@ mod tests {
                 price: None,
                 gain: 0.25,
             }),
+            work: Some(JobWork {
+                tasks: 20,
+                done: 7,
+                attempts: 5,
+                clones: 1,
+            }),
         };
         metrics.jobs.set(&job, &known);
         // A later pass does not estimate everything again.
@@ -281,6 +297,10 @@ mod tests {
             r#"shed_job_expected_completion_timestamp_seconds{job_name="count",job_namespace="team"} 900"#,
             r#"shed_job_observed_clones{job_name="count",job_namespace="team"} 3"#,
             r#"shed_job_observed_gain{job_name="count",job_namespace="team"} 0.25"#,
+            r#"shed_job_tasks{job_name="count",job_namespace="team"} 20"#,
+            r#"shed_job_tasks_done{job_name="count",job_namespace="team"} 7"#,
+            r#"shed_job_attempts_live{job_name="count",job_namespace="team"} 5"#,
+            r#"shed_job_clones_live{job_name="count",job_namespace="team"} 1"#,
             "shed_jobs_unfinished 1",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
@@ -318,6 +338,45 @@ mod tests {
         metrics.jobs.forget(&name(1));
         assert_eq!(shown(&metrics).len(), 10);
         assert!(shown(&metrics).contains(&"job-09".to_owned()));
+    }
+
+    /// Each family of the page, with its number of samples.
+    fn families(page: &str) -> BTreeMap<&str, usize> {
+        let mut families = BTreeMap::new();
+        for line in page.lines().filter(|line| !line.starts_with('#')) {
+            let name = line.split(['{', ' ']).next().unwrap();
+            *families.entry(name).or_default() += 1;
+        }
+        families
+    }
+
+    #[test]
+    fn ten_thousand_jobs_of_a_namespace_have_bounded_series() {
+        let metrics = Metrics::new().unwrap();
+        for number in 0..10_000 {
+            let figures = JobFigures {
+                pocd: Some(f64::from(number) / 10_000.0),
+                calibrated: Some(0.5),
+                deadline: at(100),
+                earliest: at(90),
+                expected: at(80),
+                observed: Some(Figures::default()),
+                work: Some(JobWork::default()),
+            };
+            let job = labels("team", &format!("job-{number:059}"));
+            metrics.jobs.set(&job, &figures);
+        }
+        for _ in 0..2 {
+            let page = metrics.page_at(Instant(0)).unwrap();
+            let families = families(&page);
+            let most = families.iter().max_by_key(|(_, samples)| **samples);
+            assert_eq!(most.map(|(_, samples)| *samples), Some(500), "{most:?}");
+            assert!(families.contains_key("shed_job_observed_gain"));
+            let all = r#"shed_jobs_pocd_count{job_namespace="team"} 10000"#;
+            assert!(page.contains(all), "{page}");
+            assert!(page.contains("shed_jobs_unfinished 10000"));
+            assert!(page.len() < 2 << 20, "{} bytes", page.len());
+        }
     }
 
     #[test]

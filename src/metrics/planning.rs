@@ -1,8 +1,32 @@
 //! Metrics of planning passes.
 
 use prometheus::{Histogram, IntCounter, Result, exponential_buckets};
+use shed_core::plan_check::Rule;
 
 use crate::registrar::{Counters, Registrar};
+
+const RULES: [Rule; 20] = [
+    Rule::UnknownTarget,
+    Rule::WrongSource,
+    Rule::KillTarget,
+    Rule::KillRule,
+    Rule::Accounting,
+    Rule::JobEnd,
+    Rule::Order,
+    Rule::Capacity,
+    Rule::Placement,
+    Rule::Surge,
+    Rule::Parallelism,
+    Rule::LaunchKind,
+    Rule::CloneCount,
+    Rule::CloneStop,
+    Rule::CloneBudget,
+    Rule::LaunchTarget,
+    Rule::Speculation,
+    Rule::Preemption,
+    Rule::NeverTwo,
+    Rule::LastAttempt,
+];
 
 /// Metrics of planning passes.
 pub struct PlanningMetrics {
@@ -21,14 +45,14 @@ pub struct PlanningMetrics {
 }
 
 impl PlanningMetrics {
-    /// Registers everything.
+    /// Registers everything; the series of known rules start at 0.
     ///
     /// # Errors
     /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         // 10 µs to about 5 s.
         let buckets = exponential_buckets(1e-5, 3.0, 13)?;
-        Ok(Self {
+        let metrics = Self {
             pass_seconds: registrar.histogram(
                 "shed_planning_pass_duration_seconds",
                 "Duration of one planning pass: observe, decide, check and publish",
@@ -56,6 +80,10 @@ impl PlanningMetrics {
                 "shed_jobs_over_planning_budget_total",
                 "Jobs that a planning pass skipped because its work budget was used up",
             )?,
-        })
+        };
+        for rule in RULES {
+            let _ = metrics.refused.with([rule.label()]);
+        }
+        Ok(metrics)
     }
 }

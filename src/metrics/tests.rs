@@ -61,6 +61,20 @@ fn names_types_and_labels_follow_the_rules_of_prometheus() {
     }
 }
 
+/// Prometheus sees no increase in a series that begins at 1.
+#[test]
+fn series_of_rare_faults_begin_at_0() {
+    let page = Metrics::new().unwrap().page().unwrap();
+    for line in [
+        r#"shed_plan_check_refusals_total{reason="capacity"} 0"#,
+        r#"shed_reconcile_crashes_total{reason="panicked"} 0"#,
+        r#"shed_pods_refused_total{reason="QuotaExceeded"} 0"#,
+        r#"shed_pods_disowned_total{reason="owner"} 0"#,
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
 #[test]
 fn the_page_shows_nothing_that_is_not_listed() {
     let metrics = Metrics::new().unwrap();

@@ -33,7 +33,7 @@ use crate::api::DeadlineJob;
 use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::context::feasibility::Told;
-use crate::metrics::{JobFigures, JobLabels, Metrics};
+use crate::metrics::{JobFigures, JobLabels, JobWork, Metrics};
 use crate::observed_clones::Figures;
 use crate::plan_slices::{JobUid, PassFacts};
 use crate::planner_copies::PlannerCopy;
@@ -443,6 +443,7 @@ fn export_job(
         earliest: report.feasibility.and_then(|figures| figures.earliest),
         expected: report.estimated_completion,
         observed,
+        work: Some(JobWork::of(facts)),
     };
     context.metrics.jobs.set(labels, &figures);
 }

@@ -28,50 +28,12 @@ pub struct Empty {
 }
 
 /// All such queries.
-pub const EMPTY: [Empty; 7] = [
-    Empty {
-        board: "shed-operator",
-        panel: "Planning faults",
-        legend: "refused by the check: {{reason}}",
-        reason: "The check refuses a plan only if the planner has a fault.",
-    },
-    Empty {
-        board: "shed-operator",
-        panel: "Reconciles that failed",
-        legend: "{{reason}}",
-        reason: "The apiserver refuses no write of this run.",
-    },
-    Empty {
-        board: "shed-operator",
-        panel: "Reconciles that failed",
-        legend: "quarantine: {{reason}}",
-        reason: "A reconcile crashes only by a fault of shed. The test writes the record of one.",
-    },
-    Empty {
-        board: "shed-operator",
-        panel: "Reports refused",
-        legend: "{{reason}}",
-        reason: "No task of this run reports an invalid value.",
-    },
-    Empty {
-        board: "shed-operator",
-        panel: "Pods refused",
-        legend: "{{reason}}",
-        reason: "Nothing refuses pods of this run.",
-    },
-    Empty {
-        board: "shed-operator",
-        panel: "Pods disowned",
-        legend: "{{reason}}",
-        reason: "No client changes the labels of attempts in this run.",
-    },
-    Empty {
-        board: "shed-operator",
-        panel: "Stored state: writes",
-        legend: "unusable: {{reason}}",
-        reason: "The stored state of this run is valid.",
-    },
-];
+pub const EMPTY: [Empty; 1] = [Empty {
+    board: "shed-operator",
+    panel: "Reconciles that failed",
+    legend: "{{reason}}",
+    reason: "The apiserver refuses no write of this run.",
+}];
 
 /// A dashboard.
 #[derive(Debug)]
