@@ -161,8 +161,8 @@ verify: scale otel prometheus airflow clients page ## The operator at scale, slo
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
-airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, with a cluster of fake nodes (5 min; the first time it installs Airflow)
-	e2e/airflow.sh
+airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, on real nodes (6 min; the first time it installs Airflow)
+	SHED_E2E_THEN=e2e/airflow.sh e2e/run.sh example_tasks
 clients: ## kubectl shed in pipes and terminals, and the clients of three languages, on real nodes (6 min; pip and Maven download packages)
 	SHED_E2E_THEN='e2e/kubectl-shed.sh && e2e/clients.sh' e2e/run.sh example_tasks
 PAGE ?=

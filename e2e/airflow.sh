@@ -2,17 +2,17 @@
 # Runs the DAG of docs/how-to/airflow.md with a real Airflow: its KubernetesJobOperator creates a Job with a deadline,
 # and the task ends with the Job, which shed runs.
 #
-#   e2e/airflow.sh            on a cluster of its own with fake nodes, which it stops again
+#   e2e/airflow.sh            on a cluster with shed and real nodes, with the current kubeconfig: at the end of the task
+#                             Airflow reads the logs of its pods
 #   e2e/airflow.sh --parse    without a cluster: installs Airflow, parses the DAG and prints the Job that it creates
 #
 # The first run installs Airflow from PyPI (e2e/airflow/requirements.txt) into the user's cache, about 600 MB.
 #
 # Environment:
 #   SHED_PYTHON=python3      a Python from 3.11 to 3.13 with the module venv
-#   SHED_KUBECONFIG=FILE     a cluster of your own with shed, whose nodes have the DAG's image
+#   SHED_E2E_BUSYBOX=IMAGE   an image with a shell on the nodes, instead of the DAG's (default localhost/busybox:test)
 set -euo pipefail
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-cluster=$here/cluster/cluster
 cd "$here/.."
 
 case ${1-} in
@@ -36,17 +36,15 @@ if [ ! -e "$venv/.complete" ]; then
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/shed-airflow.XXXXXX")
-operator='' own=no
+made=no
 finish() {
     status=$?
     trap - EXIT INT TERM
     set +e
     if [ "$status" != 0 ]; then
         [ ! -e "$work/airflow.log" ] || tail -n 60 "$work/airflow.log" >&2
-        [ ! -e "$work/operator.log" ] || tail -n 20 "$work/operator.log" >&2
     fi
-    [ -z "$operator" ] || kill "$operator"
-    if [ "$own" = yes ]; then "$cluster" down >&2; fi
+    if [ "$made" = yes ]; then kubectl delete namespace reports --wait=false >&2; fi
     rm -rf -- "$work"
     exit "$status"
 }
@@ -57,7 +55,8 @@ trap 'exit 143' TERM
 # Its database, logs and settings end with this run, and it looks nothing up on the network.
 export AIRFLOW_HOME=$work/home AIRFLOW__CORE__DAGS_FOLDER=$work/dags AIRFLOW__CORE__LOAD_EXAMPLES=False \
     AIRFLOW__CORE__UNIT_TEST_MODE=False AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
-    AIRFLOW__LOGGING__LOGGING_LEVEL=WARNING SHED_PAGE=$PWD/docs/how-to/airflow.md
+    AIRFLOW__LOGGING__LOGGING_LEVEL=WARNING SHED_PAGE=$PWD/docs/how-to/airflow.md \
+    SHED_E2E_BUSYBOX=${SHED_E2E_BUSYBOX:-localhost/busybox:test}
 mkdir -p "$AIRFLOW_HOME" "$work/dags"
 cp e2e/airflow/deadline.py "$work/dags/"
 python() { "$venv/bin/python" "$@"; }
@@ -81,26 +80,8 @@ if [ "${1-}" = --parse ]; then
     exit 0
 fi
 
-if [ -n "${SHED_KUBECONFIG-}" ]; then
-    export KUBECONFIG=$SHED_KUBECONFIG
-else
-    cargo build --locked --quiet --bin shed
-    SHED_CLUSTER_STATE=$work/cluster
-    export SHED_CLUSTER_STATE
-    own=yes
-    "$cluster" up --nodes kwok --count 10 >&2
-    eval "$("$cluster" env)"
-    kubectl apply --server-side --force-conflicts -f crds/deadlinejobs.yaml >&2
-    # `kubectl wait` ends with an error while a definition has no condition at all yet.
-    for _ in {1..60}; do
-        if kubectl get deadlinejobs --all-namespaces >/dev/null 2>&1; then break; fi
-        sleep 1
-    done
-    "${CARGO_TARGET_DIR:-target}/debug/shed" operator --agent-image unused --leader-elect=false \
-        --http-address "127.0.0.1:$((18000 + RANDOM % 1000))" >"$work/operator.log" 2>&1 &
-    operator=$!
-fi
-kubectl get namespace reports >/dev/null 2>&1 || kubectl create namespace reports >&2
+kubectl create namespace reports >&2
+made=yes
 
 python -m airflow db migrate >"$work/airflow.log" 2>&1
 say 'running the DAG'
