@@ -107,12 +107,28 @@ fn running_pod(job: &DeadlineJob, task: u32) -> Pod {
     pod
 }
 
+/// A pod of a job that has ended, which ran for ten seconds of 2019.
+fn ended_pod(job: &DeadlineJob, id: (u32, u32)) -> Pod {
+    let name = job.metadata.name.as_deref().unwrap();
+    let mut pod = fixtures::attempt_pod(job, id, &format!("node-of-{name}"), "Succeeded");
+    pod.metadata.uid = Some(format!("{name}-{}-{}", id.0, id.1));
+    let status = json!({"phase": "Succeeded", "containerStatuses": [{
+        "name": "task", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"terminated": {"exitCode": 0, "startedAt": "2019-12-31T23:59:50Z", "finishedAt": "2020-01-01T00:00:00Z"}}}]});
+    pod.status = serde_json::from_value::<PodStatus>(status).ok();
+    pod
+}
+
 impl Leading {
-    /// Leads with these jobs, and with those that have ended.
+    /// Leads with these jobs, and with those that have ended. Of each of these, two pods are left.
     pub async fn of(jobs: Vec<DeadlineJob>, ended: Vec<DeadlineJob>) -> Self {
         let pods = jobs
             .iter()
             .flat_map(|job| (0..RUNNING).map(|task| running_pod(job, task)));
+        let ended_pods = ended
+            .iter()
+            .flat_map(|job| [(1, 0), (2, 1)].map(|id| ended_pod(job, id)));
+        let pods = pods.chain(ended_pods);
         let namespaces = jobs.iter().filter_map(|job| job.metadata.namespace.clone());
         let namespaces: BTreeSet<String> = namespaces.collect();
         let names = namespaces

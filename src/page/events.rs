@@ -24,11 +24,13 @@ const STREAMS_MAX: usize = 32;
 /// Open streams of one user.
 const PER_USER: usize = 4;
 /// Time between two looks at the jobs.
-const PERIOD: Duration = Duration::from_secs(2);
+pub(super) const PERIOD: Duration = Duration::from_secs(2);
 /// Time between two looks at what costs more: the nodes, jobs that have ended, and the session.
-const LONG_PERIOD: Duration = Duration::from_secs(10);
+pub(super) const LONG_PERIOD: Duration = Duration::from_secs(10);
 /// A proxy may close a connection that is silent for longer.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// A page waits this long for the lists of others.
+const LIST_PATIENCE: Duration = Duration::from_secs(10);
 /// Frames that wait for a reader.
 const WAITING_MAX: usize = 4;
 /// A reader that takes no frame for this long is dropped.
@@ -111,6 +113,7 @@ pub(super) fn stream(
         seen: HashMap::new(),
         sent: Instant::now(),
         long_look: None,
+        held: [None, None],
     };
     tokio::spawn(async move {
         stream.run().await;
@@ -135,6 +138,8 @@ struct Stream {
     seen: HashMap<&'static str, u64>,
     sent: Instant,
     long_look: Option<Instant>,
+    /// The last lists of jobs and nodes, for other pages to share.
+    held: [Option<Arc<Vec<u8>>>; 2],
 }
 
 /// Why a stream ends.
@@ -178,16 +183,21 @@ impl Stream {
         // The review is kept for as long as a session need not be looked at.
         let visitor = self.page.visitor(Some(&self.cookie)).await?;
         let scope = self.page.scope(&visitor).await?;
-        let list = self.page.list(jobs::Page::first(), scope.clone()).await?;
+        let page = Arc::clone(&self.page);
+        let list = page.list(jobs::Page::first(), scope.clone());
+        let list = page.lists.get(&scope, LIST_PATIENCE, list).await?;
         self.tell("jobs", &list).await?;
+        self.held[0] = Some(list);
         if let Some(job) = self.job.clone() {
             self.tell_job(&visitor, job, is_long).await?;
         }
         if is_long {
             self.long_look = Some(Instant::now());
             // The planner may be busy; the next look comes.
-            if let Ok(nodes) = self.page.list_nodes(scope).await {
+            let nodes = page.list_nodes(scope.clone());
+            if let Ok(nodes) = page.node_lists.get(&scope, PERIOD, nodes).await {
                 self.tell("nodes", &nodes).await?;
+                self.held[1] = Some(nodes);
             }
         }
         if self.sent.elapsed() >= SILENCE_MAX {
@@ -273,6 +283,7 @@ mod tests {
             seen: HashMap::new(),
             sent: Instant::now(),
             long_look: None,
+            held: [None, None],
         };
         assert!(stream.tell("jobs", b"{}").await.is_ok());
         assert!(stream.tell("jobs", b"{}").await.is_ok(), "no news");

@@ -35,10 +35,12 @@ mod leader_label;
 mod login;
 mod quota;
 mod session;
+mod shared;
 
 pub use leader_label::LeaderLabel;
 use quota::Quota;
 use session::{Seal, Session, cookie};
+use shared::Shared;
 
 /// People, who may all come through one proxy or port-forward.
 const LIMITS: Limits = Limits {
@@ -147,6 +149,9 @@ struct Page {
     /// Reviews of namespaces that a user names, by user name.
     reviews: Quota<String>,
     streams: Arc<events::Streams>,
+    /// The lists of open pages.
+    lists: Shared,
+    node_lists: Shared,
     copies: Arc<data::Copies>,
 }
 
@@ -178,6 +183,8 @@ impl Page {
             logins: login::quota(),
             reviews: access::quota(),
             streams: Arc::default(),
+            lists: Shared::new(events::PERIOD * 3 / 4),
+            node_lists: Shared::new(events::LONG_PERIOD / 2),
             copies: Arc::default(),
         }))
     }
