@@ -22,6 +22,9 @@ use crate::completion_history::{Completion, CompletionHistory};
 use crate::deadline_totals::{DeadlineOutcome, DeadlineTotals, JobWithDeadline};
 use crate::metrics::{Metrics, loose_counter};
 
+mod apiserver_faults;
+mod totals;
+
 #[derive(Default)]
 struct World {
     map: Option<Value>,
@@ -361,23 +364,6 @@ async fn a_broken_state_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_conflict_the_leaders_content_wins_unless_the_other_is_newer() {
-    let api = Apiserver::with(&text_of(experience(1)));
-    let term = Term::begin(&api).await;
-    term.learn(2);
-    api.world().rival = Some(text_of(experience(9)));
-    sleep(Duration::from_secs(30) + A_LITTLE).await;
-    assert_eq!(api.writes(), ["PATCH 409", "PATCH 200"]);
-    assert_eq!(api.text(), text_of(experience(2)));
-    term.learn(3);
-    api.world().rival = Some(r#"{"version":2}"#.to_owned());
-    sleep(Duration::from_secs(90)).await;
-    assert_eq!(api.writes(), ["PATCH 409"]);
-    assert_eq!(api.text(), r#"{"version":2}"#);
-    assert_eq!(term.metrics.writes.get(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_state_that_the_next_leader_would_refuse_replaces_no_sound_one() {
     let sound = text_of(experience(1));
     let api = Apiserver::with(&sound);
@@ -389,89 +375,6 @@ async fn a_state_that_the_next_leader_would_refuse_replaces_no_sound_one() {
     sleep(Duration::from_secs(30) + A_LITTLE).await;
     assert!(api.writes().is_empty());
     assert_eq!((api.text(), term.metrics.write_errors.get()), (sound, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deleted_configmap_is_created_again() {
-    let api = Apiserver::with(&text_of(experience(1)));
-    let term = Term::begin(&api).await;
-    api.world().map = None;
-    term.learn(2);
-    sleep(Duration::from_secs(30) + A_LITTLE).await;
-    assert_eq!(api.writes(), ["PATCH 404", "POST 201"]);
-    // Another client is faster.
-    api.world().map = None;
-    term.learn(3);
-    api.world().rival = Some(String::new());
-    sleep(Duration::from_secs(30)).await;
-    assert_eq!(api.writes(), ["PATCH 409", "PATCH 200"]);
-    assert_eq!(api.text(), text_of(experience(3)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn without_rights_a_term_begins_with_priors_and_counts_failed_writes() {
-    let api = Apiserver::with(&text_of(experience(1)));
-    api.world().refuses = Some((Method::GET, 403));
-    let begun = tokio::time::Instant::now();
-    let term = Term::begin(&api).await;
-    assert_eq!(begun.elapsed(), Duration::ZERO, "the answer is final");
-    assert_eq!(
-        (&term.begun_with, term.unusable(UNREADABLE)),
-        (&State::default(), 1)
-    );
-    term.learn(2);
-    sleep(Duration::from_secs(61)).await;
-    assert_eq!(term.metrics.write_errors.get(), 2);
-    // Once it may read, it may write.
-    api.world().refuses = None;
-    sleep(Duration::from_secs(30)).await;
-    assert_eq!(api.writes(), ["PATCH 200"]);
-    api.world().refuses = Some((Method::PATCH, 403));
-    term.learn(3);
-    sleep(Duration::from_secs(30)).await;
-    assert_eq!(term.metrics.write_errors.get(), 3);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unavailable_apiserver_is_waited_for_within_limits() {
-    let api = Apiserver::with(&text_of(experience(1)));
-    api.world().refuses = Some((Method::GET, 503));
-    let begun = tokio::time::Instant::now();
-    let (term, ()) = tokio::join!(Term::begin(&api), async {
-        sleep(Duration::from_secs(3)).await;
-        api.world().refuses = None;
-    });
-    assert_eq!(term.begun_with.planner, experience(1));
-    assert!(begun.elapsed() < Duration::from_secs(5));
-    api.world().refuses = Some((Method::GET, 503));
-    let term = Term::begin(&api).await;
-    assert_eq!(term.unusable(UNREADABLE), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_closed_write_gate_stops_the_state_too() {
-    use crate::lease::write_gate::{Fence, FenceLayer};
-    let api = Apiserver::new();
-    let gate = Fence::new(None, loose_counter());
-    let (service, mut requests) = tower_test::mock::pair::<Request<Body>, Response<Body>>();
-    let service = tower::Layer::layer(&FenceLayer(Arc::clone(&gate)), service);
-    let behind = Apiserver {
-        client: Client::new(service, "shed-system"),
-        world: Arc::clone(&api.world),
-    };
-    tokio::spawn(async move {
-        while let Some((request, respond)) = requests.next_request().await {
-            assert_eq!(request.method(), Method::GET, "a write passed the gate");
-            let (code, body) = failure(404, "NotFound");
-            let body = Body::from(body.to_string().into_bytes());
-            respond.send_response(Response::builder().status(code).body(body).unwrap());
-        }
-    });
-    let term = Term::begin(&behind).await;
-    gate.close();
-    term.learn(1);
-    term.hand_over.take_place().await;
-    assert_eq!(term.metrics.write_errors.get(), 1);
 }
 
 #[test]
@@ -512,146 +415,4 @@ fn sections_of_others_are_kept_unless_there_is_no_room() {
     let (written, dropped) = encode(State::default(), huge.into()).unwrap();
     assert!(written.len() < 200 && dropped == 0, "{written:.200}");
     assert_eq!(decode(r#"{"version":7}"#), Err(Fault::Newer(7)));
-}
-
-/// The watch shows an ended job.
-fn ended(totals: &DeadlineTotals, uid: &str) {
-    let outcome = Some(DeadlineOutcome::Met);
-    let job = JobWithDeadline {
-        namespace: "team",
-        class: "nightly",
-        outcome,
-    };
-    totals.see(&uid.into(), false, Some(job));
-}
-
-/// The number of met deadlines that a page shows; absent if it shows none.
-fn met(totals: &DeadlineTotals) -> Option<u64> {
-    let shown = totals.shown()?;
-    Some(
-        shown
-            .iter()
-            .map(|(.., counts)| counts.of(DeadlineOutcome::Met))
-            .sum(),
-    )
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_expires_once_a_write_has_its_outcome() {
-    let api = Apiserver::new();
-    let term = Term::begin(&api).await;
-    term.totals.listed();
-    ended(&term.totals, "a");
-    sleep(Duration::from_secs(100)).await;
-    assert!(api.writes().is_empty(), "its ledger has its outcome");
-    assert!(!term.totals.may_expire("a"));
-    sleep(A_LITTLE).await;
-    assert_eq!(api.writes(), ["POST 201"], "at once after a rest");
-    assert!(term.totals.may_expire("a"));
-    ended(&term.totals, "b");
-    ended(&term.totals, "c");
-    assert!(!term.totals.may_expire("b") && !term.totals.may_expire("c"));
-    sleep(Duration::from_secs(29)).await;
-    assert!(!term.totals.may_expire("b") && api.writes().is_empty());
-    sleep(Duration::from_secs(1) + A_LITTLE).await;
-    assert!(term.totals.may_expire("b") && term.totals.may_expire("c"));
-    assert_eq!(api.writes(), ["PATCH 200"], "one for both");
-    assert_eq!(met(&term.totals), Some(3));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_next_leader_shows_the_totals_of_the_one_before() {
-    let api = Apiserver::new();
-    let term = Term::begin(&api).await;
-    term.totals.listed();
-    for uid in ["a", "b", "c"] {
-        ended(&term.totals, uid);
-    }
-    term.totals.gone("a");
-    assert!(!term.totals.may_expire("b"));
-    term.hand_over.take_place().await;
-    let next = Term::begin(&api).await;
-    assert_eq!(met(&next.totals), None, "its list is not complete");
-    ended(&next.totals, "b");
-    ended(&next.totals, "c");
-    next.totals.listed();
-    assert_eq!(met(&next.totals), Some(3));
-}
-
-#[tokio::test(start_paused = true)]
-async fn totals_that_cannot_be_read_are_not_replaced_and_not_shown() {
-    let api = Apiserver::new();
-    let term = Term::begin(&api).await;
-    term.totals.listed();
-    ended(&term.totals, "a");
-    term.totals.gone("a");
-    term.hand_over.take_place().await;
-    api.writes();
-    api.world().refuses = Some((Method::GET, 403));
-    let next = Term::begin(&api).await;
-    ended(&next.totals, "b");
-    ended(&next.totals, "c");
-    next.totals.listed();
-    next.totals.gone("c");
-    sleep(Duration::from_secs(61)).await;
-    assert_eq!(met(&next.totals), None);
-    assert!(!next.totals.may_expire("b") && api.writes().is_empty());
-    // After five minutes jobs expire all the same.
-    sleep(Duration::from_secs(300)).await;
-    assert!(next.totals.may_expire("b"));
-    next.totals.gone("b");
-    api.world().refuses = None;
-    sleep(Duration::from_secs(31)).await;
-    assert_eq!(met(&next.totals), Some(3));
-    assert_eq!(api.writes(), ["PATCH 200"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_broken_state_begins_the_totals_again() {
-    for totals in [
-        r#"{"series":{"team":{"nightly":[1,2]}}}"#,
-        r#"{"series":{"team":{"nightly":[1,2,-3]}}}"#,
-        r#"{"series":{"team":{"nightly":[1,2,9007199254740993]}}}"#,
-        &format!(r#"{{"folded":["{}"]}}"#, "x".repeat(65)),
-    ] {
-        let text = format!(r#"{{"version":1,"totals":{totals}}}"#);
-        let api = Apiserver::with(&text);
-        let term = Term::begin(&api).await;
-        term.totals.listed();
-        assert_eq!(
-            (term.unusable(BROKEN), met(&term.totals)),
-            (1, Some(0)),
-            "{totals:.80}"
-        );
-    }
-}
-
-#[test]
-fn totals_have_their_place_whatever_was_learned() {
-    let totals = DeadlineTotals::default();
-    totals.restore(Default::default());
-    for number in 0..300 {
-        for index in 0..12 {
-            let (namespace, class) = (format!("{number:063}"), format!("{index:063}"));
-            let job = JobWithDeadline {
-                namespace: &namespace,
-                class: &class,
-                outcome: Some(DeadlineOutcome::Missed),
-            };
-            let uid = format!("{number:018}{index:018}");
-            totals.see(&uid.as_str().into(), false, Some(job));
-            let _ = totals.may_expire(&uid);
-        }
-    }
-    let totals = totals.to_store();
-    let size = serde_json::to_string(&totals).unwrap().len();
-    assert!((150_000..250_000).contains(&size), "{size}");
-    let state = State {
-        planner: experience_of(300, 8, 32),
-        totals: totals.clone(),
-        ..State::default()
-    };
-    let (text, dropped) = encode(state, Sections::new()).unwrap();
-    assert!(text.len() <= TEXT_MAX && dropped > 0);
-    assert_eq!(decode(&text).unwrap().0.totals, totals);
 }

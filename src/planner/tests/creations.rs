@@ -11,6 +11,13 @@ const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: ten";
 const DENIED: &str =
     "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request";
 
+/// A cluster on which time passes only between the seconds of a test, however long their passes take.
+fn timed_cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
+    let (api, process) = cluster(change);
+    process.context.shared.clock.freeze_for_tests();
+    (api, process)
+}
+
 /// Plans, and carries out the job's plan; then a second passes.
 async fn second(api: &Apiserver, process: &Process) -> Vec<String> {
     process.context.shared.stores.show(api.pods());
@@ -48,7 +55,7 @@ async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_room
             16,
         ),
     ] {
-        let (api, process) = cluster(|job| {
+        let (api, process) = timed_cluster(|job| {
             job.spec = fixtures::job(&format!("{{completions: 5000, {template}}}")).spec;
         });
         api.refuse("POST pod", code, reason, message);
@@ -82,7 +89,7 @@ async fn a_quota_is_kept_full_without_refusals_of_what_does_not_fit() {
     const TASKS: u32 = 60;
     const MOST: usize = 10;
     const RUNS: u32 = 5;
-    let (api, process) = cluster(|job| {
+    let (api, process) = timed_cluster(|job| {
         let template = "template: {spec: {containers: [{name: task, image: i}]}}";
         job.spec = fixtures::job(&format!("{{completions: {TASKS}, {template}}}")).spec;
     });

@@ -36,8 +36,8 @@ use crate::reconcile::{Error, driver};
 use crate::restore_guard::Doubt;
 use crate::watchdog::{Term, Watch};
 
-/// No conversation takes that long. One that does waits for an event that never comes.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// No conversation takes that long, on a busy machine either. One that does waits for an event that never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One life of the operator's process.
 pub struct Process {

@@ -1,0 +1,145 @@
+//! The totals of deadlines in the state.
+
+use super::*;
+
+/// The watch shows an ended job.
+fn ended(totals: &DeadlineTotals, uid: &str) {
+    let outcome = Some(DeadlineOutcome::Met);
+    let job = JobWithDeadline {
+        namespace: "team",
+        class: "nightly",
+        outcome,
+    };
+    totals.see(&uid.into(), false, Some(job));
+}
+
+/// The number of met deadlines that a page shows; absent if it shows none.
+fn met(totals: &DeadlineTotals) -> Option<u64> {
+    let shown = totals.shown()?;
+    Some(
+        shown
+            .iter()
+            .map(|(.., counts)| counts.of(DeadlineOutcome::Met))
+            .sum(),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_expires_once_a_write_has_its_outcome() {
+    let api = Apiserver::new();
+    let term = Term::begin(&api).await;
+    term.totals.listed();
+    ended(&term.totals, "a");
+    sleep(Duration::from_secs(100)).await;
+    assert!(api.writes().is_empty(), "its ledger has its outcome");
+    assert!(!term.totals.may_expire("a"));
+    sleep(A_LITTLE).await;
+    assert_eq!(api.writes(), ["POST 201"], "at once after a rest");
+    assert!(term.totals.may_expire("a"));
+    ended(&term.totals, "b");
+    ended(&term.totals, "c");
+    assert!(!term.totals.may_expire("b") && !term.totals.may_expire("c"));
+    sleep(Duration::from_secs(29)).await;
+    assert!(!term.totals.may_expire("b") && api.writes().is_empty());
+    sleep(Duration::from_secs(1) + A_LITTLE).await;
+    assert!(term.totals.may_expire("b") && term.totals.may_expire("c"));
+    assert_eq!(api.writes(), ["PATCH 200"], "one for both");
+    assert_eq!(met(&term.totals), Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leader_shows_the_totals_of_the_one_before() {
+    let api = Apiserver::new();
+    let term = Term::begin(&api).await;
+    term.totals.listed();
+    for uid in ["a", "b", "c"] {
+        ended(&term.totals, uid);
+    }
+    term.totals.gone("a");
+    assert!(!term.totals.may_expire("b"));
+    term.hand_over.take_place().await;
+    let next = Term::begin(&api).await;
+    assert_eq!(met(&next.totals), None, "its list is not complete");
+    ended(&next.totals, "b");
+    ended(&next.totals, "c");
+    next.totals.listed();
+    assert_eq!(met(&next.totals), Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn totals_that_cannot_be_read_are_not_replaced_and_not_shown() {
+    let api = Apiserver::new();
+    let term = Term::begin(&api).await;
+    term.totals.listed();
+    ended(&term.totals, "a");
+    term.totals.gone("a");
+    term.hand_over.take_place().await;
+    api.writes();
+    api.world().refuses = Some((Method::GET, 403));
+    let next = Term::begin(&api).await;
+    ended(&next.totals, "b");
+    ended(&next.totals, "c");
+    next.totals.listed();
+    next.totals.gone("c");
+    sleep(Duration::from_secs(61)).await;
+    assert_eq!(met(&next.totals), None);
+    assert!(!next.totals.may_expire("b") && api.writes().is_empty());
+    // After five minutes jobs expire all the same.
+    sleep(Duration::from_secs(300)).await;
+    assert!(next.totals.may_expire("b"));
+    next.totals.gone("b");
+    api.world().refuses = None;
+    sleep(Duration::from_secs(31)).await;
+    assert_eq!(met(&next.totals), Some(3));
+    assert_eq!(api.writes(), ["PATCH 200"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_state_begins_the_totals_again() {
+    for totals in [
+        r#"{"series":{"team":{"nightly":[1,2]}}}"#,
+        r#"{"series":{"team":{"nightly":[1,2,-3]}}}"#,
+        r#"{"series":{"team":{"nightly":[1,2,9007199254740993]}}}"#,
+        &format!(r#"{{"folded":["{}"]}}"#, "x".repeat(65)),
+    ] {
+        let text = format!(r#"{{"version":1,"totals":{totals}}}"#);
+        let api = Apiserver::with(&text);
+        let term = Term::begin(&api).await;
+        term.totals.listed();
+        assert_eq!(
+            (term.unusable(BROKEN), met(&term.totals)),
+            (1, Some(0)),
+            "{totals:.80}"
+        );
+    }
+}
+
+#[test]
+fn totals_have_their_place_whatever_was_learned() {
+    let totals = DeadlineTotals::default();
+    totals.restore(Default::default());
+    for number in 0..300 {
+        for index in 0..12 {
+            let (namespace, class) = (format!("{number:063}"), format!("{index:063}"));
+            let job = JobWithDeadline {
+                namespace: &namespace,
+                class: &class,
+                outcome: Some(DeadlineOutcome::Missed),
+            };
+            let uid = format!("{number:018}{index:018}");
+            totals.see(&uid.as_str().into(), false, Some(job));
+            let _ = totals.may_expire(&uid);
+        }
+    }
+    let totals = totals.to_store();
+    let size = serde_json::to_string(&totals).unwrap().len();
+    assert!((150_000..250_000).contains(&size), "{size}");
+    let state = State {
+        planner: experience_of(300, 8, 32),
+        totals: totals.clone(),
+        ..State::default()
+    };
+    let (text, dropped) = encode(state, Sections::new()).unwrap();
+    assert!(text.len() <= TEXT_MAX && dropped > 0);
+    assert_eq!(decode(&text).unwrap().0.totals, totals);
+}

@@ -1,0 +1,164 @@
+//! Conditions about a deadline that may be missed.
+
+use super::*;
+
+#[test]
+fn risk_is_said_before_the_miss_and_taken_back() {
+    let mut case = Case::new("");
+    case.report = Some(report(0.4));
+    assert_eq!(
+        case.condition("DeadlineAtRisk"),
+        is("True", "TasksStraggling")
+    );
+    case.report = Some(report(0.99));
+    case.now = Instant(60_000);
+    assert_eq!(case.condition("DeadlineAtRisk"), is("False", "OnTrack"));
+}
+
+#[test]
+fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
+    let figures = |pocd| shed_core::plan::Feasibility {
+        pocd: Some(pocd),
+        target: 0.9,
+        earliest: None,
+        is_known: true,
+        width: 4,
+    };
+    let mut case = Case::new("");
+    case.told = Some(Told::after(None, &figures(0.5), 1, case.now));
+    let feasible = api::DEADLINE_FEASIBLE;
+    assert_eq!(
+        case.condition(feasible),
+        is("False", reason::DEADLINE_INFEASIBLE)
+    );
+    // Another process has no memory of it, and leaves it unchanged.
+    case.told = None;
+    assert_eq!(
+        case.condition(feasible),
+        is("False", reason::DEADLINE_INFEASIBLE)
+    );
+    // A verdict about an older specification is dropped.
+    case.told = Some(Told::after(None, &figures(0.99), 0, case.now));
+    assert_eq!(
+        case.condition(feasible),
+        is("False", reason::DEADLINE_INFEASIBLE)
+    );
+    case.told = Some(Told::after(None, &figures(0.99), 1, case.now));
+    assert_eq!(
+        case.condition(feasible),
+        is("True", reason::TARGET_REACHABLE)
+    );
+}
+
+#[test]
+fn a_job_that_has_reached_its_target_is_not_at_risk() {
+    let mut case = Case::new("targetPoCD: 0.7");
+    case.report = Some(report(0.75));
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
+    case.report = Some(report(0.69));
+    let at_risk = is("True", reason::TASKS_STRAGGLING);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
+}
+
+#[test]
+fn a_job_at_risk_says_what_its_tasks_wait_for() {
+    let reason_of = |waiting, kept_back| {
+        let mut case = Case::new("");
+        case.report = Some(JobReport {
+            stragglers: vec![],
+            waiting,
+            kept_back,
+            risk: None,
+            ..report(0.1)
+        });
+        case.condition(api::DEADLINE_AT_RISK)
+    };
+    assert_eq!(reason_of(2, 0), is("True", reason::INSUFFICIENT_CAPACITY));
+    assert_eq!(reason_of(2, 1), is("True", reason::HEADROOM_RESERVED));
+    assert_eq!(reason_of(0, 0), is("True", reason::TASKS_SLOW));
+}
+
+#[test]
+fn a_deadline_that_nobody_can_judge_is_a_risk() {
+    let mut case = Case::new("");
+    case.held_back = true;
+    let uncertain = is("True", reason::CLOCK_UNCERTAIN);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), uncertain);
+    let words = |case: &Case| case.old.conditions[0].message.clone();
+    let first = words(&case);
+    assert!(
+        first.contains("2 s") && first.ends_with("(since 1970-01-01T00:00:10Z)"),
+        "{first}"
+    );
+    case.now = Instant(90_000);
+    case.render();
+    assert_eq!(words(&case), first, "no write of every pass");
+    case.held_back = false;
+    case.report = Some(report(0.99));
+    assert_eq!(
+        case.condition(api::DEADLINE_AT_RISK),
+        is("False", "OnTrack")
+    );
+}
+
+/// What the condition says about the risk.
+
+#[test]
+fn the_calibrated_pocd_decides_whether_a_job_is_at_risk() {
+    let mut case = Case::new("");
+    (case.report, case.calibrated) = (Some(report(0.4)), Some(0.95));
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
+    (case.report, case.calibrated) = (Some(report(0.95)), Some(0.4));
+    case.now = Instant(60_000);
+    let at_risk = is("True", reason::TASKS_STRAGGLING);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), at_risk);
+    let shown = case.old.calibrated_pocd.map(|pocd| pocd.to_string());
+    assert_eq!(shown.as_deref(), Some("0.400"));
+}
+
+#[test]
+fn a_risk_names_its_cause_and_what_shed_does() {
+    let words = |change: &str, risk: Risk| {
+        let mut case = Case::new(change);
+        case.report = Some(JobReport {
+            risk: Some(risk),
+            ..report(0.4)
+        });
+        let words = risk_words(&mut case);
+        words.rsplit_once(" (since").unwrap().0.to_owned()
+    };
+    let straggler = risk(RiskCause::Straggler, 3);
+    for (change, does) in [
+        ("", "shed clones it while a clone is worth its price"),
+        (
+            "speculation: {mode: Observe}",
+            "shed starts no clone of it, because spec.speculation.mode is Observe",
+        ),
+        (
+            "idempotency: None",
+            "shed starts no clone of it with spec.idempotency: None",
+        ),
+    ] {
+        assert_eq!(
+            words(change, straggler.clone()),
+            format!(
+                "a few tasks are far behind the others: task 3 on node node-3; {does}; PoCD is below 0.9; move the \
+                 deadline, or add capacity for clones"
+            )
+        );
+    }
+    let failed = Risk {
+        failures: 2,
+        ..risk(RiskCause::Restarts, 3)
+    };
+    let failed = words("", failed);
+    assert!(
+        failed.contains("again: task 3 failed 2 times; PoCD is below 0.9; read the log"),
+        "{failed}"
+    );
+    let silent = words("", risk(RiskCause::Silent, 3));
+    assert!(
+        silent.starts_with("tasks report no progress: task 3 on node node-3;"),
+        "{silent}"
+    );
+}
