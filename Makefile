@@ -49,7 +49,7 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	e2e/docs-commands.py offline
 	if node -e 'process.exit(process.features.require_module ? 0 : 1)' 2>/dev/null; then \
 	  node --test --test-reporter=dot e2e/page/units_test.mjs; else echo 'skipped: the units of the live page need Node.js 20.19'; fi
-alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it; the metrics follow Prometheus' rules (a second; the first time it builds promtool)
+alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it; the metrics follow Prometheus' rules (ten seconds; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
 	python3 -B e2e/metrics-page.py | "$$(e2e/cluster/cluster tool promtool | tail -n 1)" check metrics

@@ -23,7 +23,7 @@ fn add(api: &Apiserver, pod: Pod) {
     api.world().pods.insert(name, pod);
 }
 
-fn is_deleted(api: &Apiserver) {
+fn mark_deleted(api: &Apiserver) {
     let now = crate::clock::time(api.now());
     let mut world = api.world();
     world.job.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
@@ -95,7 +95,7 @@ async fn ended_jobs_do_not_matter() {
 #[tokio::test(start_paused = true)]
 async fn what_is_being_deleted_may_take_its_time() {
     let api = cluster(json!({"phase": "Running"}), 1);
-    is_deleted(&api);
+    mark_deleted(&api);
     let goes = async {
         sleep(PATIENCE / 2).await;
         api.world().job = None;
@@ -113,7 +113,7 @@ async fn what_is_being_deleted_may_take_its_time() {
 async fn what_does_not_go_in_time_is_named() {
     let api = cluster(json!({"phase": "Running"}), 12);
     api.world().page = 5;
-    is_deleted(&api);
+    mark_deleted(&api);
     if let Some(pod) = api.world().pods.values_mut().next() {
         pod.metadata.labels = None;
     }
