@@ -5,6 +5,8 @@ use super::*;
 use crate::fixtures;
 use crate::validate::validate;
 
+mod last_risk;
+
 fn report(pocd: f64) -> JobReport {
     JobReport {
         pocd_before: Some(pocd),
@@ -47,6 +49,7 @@ struct Case {
     placeable: bool,
     clone_stop: Option<CloneStop<'static>>,
     history: Option<Known>,
+    unreachable: (usize, usize),
 }
 
 impl Case {
@@ -72,6 +75,7 @@ impl Case {
             placeable: false,
             clone_stop: None,
             history: None,
+            unreachable: (0, 0),
         }
     }
 
@@ -90,7 +94,7 @@ impl Case {
             running: self.running,
             placed: self.placed,
             ready: self.ready,
-            unreachable: (0, 0),
+            unreachable: self.unreachable,
             awaited: None,
             unshared: None,
             undurable: Some(0),
