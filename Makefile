@@ -44,10 +44,15 @@ unit: ## All unit tests, property tests and golden vectors, without a cluster (8
 	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
 	e2e/docs-commands-test.py
 	e2e/docs-site-test.py
+	e2e/docs-programs-test.py
+	e2e/runbooks-test.py
 	e2e/docs-commands.py offline
-alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it (a second; the first time it builds promtool)
+	if node -e 'process.exit(process.features.require_module ? 0 : 1)' 2>/dev/null; then \
+	  node --test --test-reporter=dot e2e/page/units_test.mjs; else echo 'skipped: the units of the live page need Node.js 20.19'; fi
+alerts: ## Each alert fires on its symptom, is silent without it, and resolves after it; the metrics follow Prometheus' rules (a second; the first time it builds promtool)
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" check rules --lint=all --lint-fatal charts/shed/files/alerts.yaml
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
+	python3 -B e2e/metrics-page.py | "$$(e2e/cluster/cluster tool promtool | tail -n 1)" check metrics
 lint: ## Format, clippy, words, links, purity of the core, licenses and sources of dependencies, generated files
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples clients | tee /dev/stderr)"
@@ -144,8 +149,8 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify otel scale clone-cost polls prometheus airflow clients
-verify: scale otel prometheus airflow clients ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, slow commands of the docs (an hour)
+.PHONY: verify otel scale clone-cost polls prometheus airflow clients page
+verify: scale otel prometheus airflow clients page ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, slow commands of the docs (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
@@ -160,6 +165,9 @@ airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, with a cluster 
 	e2e/airflow.sh
 clients: ## kubectl shed in pipes and terminals, and the clients of three languages, on real nodes (6 min; pip and Maven download packages)
 	SHED_E2E_THEN='e2e/kubectl-shed.sh && e2e/clients.sh' e2e/run.sh example_tasks
+PAGE ?=
+page: ## The live page in a real Chromium, on real nodes (8 min; the first time it installs Chromium; PAGE="--report docs" writes the pictures of the docs)
+	SHED_E2E_THEN='e2e/page.sh $(PAGE)' e2e/run.sh example_tasks
 MONITORING ?=
 prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs/develop" writes docs/develop/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
 	e2e/monitoring.sh $(MONITORING)
@@ -213,8 +221,8 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	e2e/image.sh
-.PHONY: release-dry-run release-version release-image release-chart release-sbom release-notes release-checksums advisories
-release-dry-run: release-version release-image release-chart release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 10 min)
+.PHONY: release-dry-run release-version release-image release-chart release-plugin release-sbom release-notes release-checksums advisories
+release-dry-run: release-version release-image release-chart release-plugin release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 15 min)
 	scripts/release table
 release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
 	scripts/release version $(TAG)
@@ -222,6 +230,8 @@ release-image: ## Build the image twice from HEAD, and compare the archives byte
 	scripts/release image
 release-chart: ## Package the chart twice from HEAD, and compare the packages
 	scripts/release chart
+release-plugin: ## Build kubectl-shed from HEAD for this platform, with its manifest for krew (BASE_URL=https://… is where the files are published)
+	scripts/release plugin
 release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
 	scripts/release sbom
 release-notes: ## Take the version's section of CHANGELOG.md

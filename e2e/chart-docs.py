@@ -5,9 +5,12 @@
   e2e/chart-docs.py refusals CHART FILE...     wrong values, and the line that refuses each
   e2e/chart-docs.py unused CHART VALUES.json OTHER.json...
                                                the values that no OTHER changes, one per line
+  e2e/chart-docs.py rights CONDITION=ROLES.jsonl...
+                                               the rights of the operator, as a page of the documentation
 
 VALUES.json has the chart's default values. FILE is of charts/shed/ci/bad, and on standard input is one line
-FILE<tab>LINE for each, with what Helm wrote. e2e/generate.sh and e2e/chart-test.sh call this.
+FILE<tab>LINE for each, with what Helm wrote. ROLES.jsonl has the rendered roles, first those of the default values, with
+an empty condition. e2e/generate.sh and e2e/chart-test.sh call this.
 """
 
 import json
@@ -129,6 +132,81 @@ def unused(schema, default, others):
     return "".join(f"{path}\n" for path in remaining)
 
 
+# What the operator needs each resource for.
+PURPOSES = {
+    "deadlinejobs": "jobs and their ledgers; deletes them at the end of `ttlSecondsAfterFinished`; creates and changes the companions of batch/v1 Jobs",
+    "deadlinejobs/status": "the ledger and the conditions of a job",
+    "deadlinejobs/finalizers": "pods that block the deletion of their job",
+    "jobs": "the batch/v1 Jobs that name shed; of others it keeps only the metadata",
+    "jobs/status": "the status of the batch/v1 Jobs that it runs",
+    "jobs/finalizers": "pods that block the deletion of their Job",
+    "pods": "attempts",
+    "nodes": "capacity",
+    "namespaces": "the annotation `shed.dev/clones`; only metadata is read",
+    "persistentvolumeclaims": "whether clones can mount a volume on another node",
+    "priorityclasses": "whether the priority of clones is below that of the template",
+    "events": "events of jobs",
+    "tokenreviews": "who reads `/metrics` or opens the live page",
+    "subjectaccessreviews": "whether that client may read `/metrics`, and which jobs a visitor of the live page may see",
+    "secrets": "the key that signs orders to agents",
+    "leases": "the election of the leader",
+    "configmaps": "the [stored state](stored-state.md)",
+}
+
+
+def rights_of(file):
+    """(scope, group, resource, names) and the verbs, of the roles that are bound to the operator."""
+    objects = [json.loads(line) for line in pathlib.Path(file).read_text().splitlines()]
+    bound = {(one["roleRef"]["kind"], one["roleRef"]["name"]) for one in objects if "roleRef" in one}
+    found = {}
+    for role in objects:
+        if (role["kind"], role["metadata"]["name"]) not in bound:
+            continue
+        scope = "cluster" if role["kind"] == "ClusterRole" else "shed's namespace"
+        for rule in role["rules"]:
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    where = scope, group, resource, tuple(rule.get("resourceNames", []))
+                    found.setdefault(where, set()).update(rule["verbs"])
+    return found
+
+
+def rights(variants):
+    variants = dict(variant.rsplit("=", 1) for variant in variants)
+    default = rights_of(variants.pop(""))
+    rows = [(where, verbs, "") for where, verbs in default.items()]
+    for condition, file in variants.items():
+        other = rights_of(file)
+        added = ((where, verbs - default.get(where, set())) for where, verbs in other.items())
+        rows += [(where, verbs, f"only with `{condition}`") for where, verbs in added if verbs]
+        split = []
+        for where, verbs, note in rows:
+            lost = verbs - other.get(where, set()) if not note else set()
+            split += [(where, verbs - lost, note)] * bool(verbs - lost) + [(where, lost, f"not with `{condition}`")] * bool(lost)
+        rows = split
+    lines = [
+        "# Rights of the operator",
+        "",
+        "<!-- Generated from charts/shed/templates/rbac.yaml by e2e/generate.sh. Don't edit. -->",
+        "",
+        "The chart binds these rights to the operator's service account.",
+        "Rights in the cluster hold in all namespaces. There is no value that confines shed to some namespaces.",
+        "[SECURITY.md](../../SECURITY.md#a-stolen-token-of-the-operator) explains what a stolen token reaches.",
+        "",
+        "| scope | API group | resource | names | verbs | for | condition |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (scope, group, resource, names), verbs, note in sorted(rows, key=lambda row: (row[0], row[2])):
+        shown = ", ".join(f"`{name}`" for name in names) or "all"
+        lines.append(f"| {scope} | {group or 'core'} | `{resource}` | {shown} | {', '.join(sorted(verbs))} | {PURPOSES[resource]} | {note} |")
+    return "\n".join(lines + [
+        "",
+        "An end-to-end test compares each rule with the apiserver's audit log, and lists the rules that it did not see in use",
+        "(`e2e/tests/e2e/rights.rs`).",
+        "",
+    ])
+
+
 def load(path):
     return json.loads(pathlib.Path(path).read_text())
 
@@ -142,5 +220,7 @@ if __name__ == "__main__":
         case ["unused", chart, default, *others]:
             schema = load(pathlib.Path(chart) / "values.schema.json")
             sys.stdout.write(unused(schema, load(default), map(load, others)))
+        case ["rights", *variants]:
+            sys.stdout.write(rights(variants))
         case _:
             sys.exit(__doc__)

@@ -1,5 +1,6 @@
-# The life of a release while a job runs: upgraded, uninstalled, installed again. Nothing of the job is restarted, and
-# nothing is left at the end. Read by chart-test.sh, whose functions it uses. At the end the chart is installed as before.
+# The life of a release while a job runs: upgraded, rolled back, uninstalled, installed again. Nothing of the job is
+# restarted, and nothing is left at the end. On the way: `helm test`, an operator with a user of OpenShift's range,
+# /metrics over TLS, and an uninstallation that is refused. Read by chart-test.sh, whose functions it uses. At the end the chart is installed as before.
 #
 # The cluster must have an image with a shell: SHED_E2E_BUSYBOX, by default localhost/busybox:test.
 # shellcheck shell=bash
@@ -12,18 +13,21 @@ helm=$(find_tool helm)
 command -v kubectl >/dev/null || PATH=$(dirname -- "$(e2e/cluster/cluster tool helm | tail -n 1)"):$PATH
 
 # Those of tests that have just ended are on their way out.
-for _ in $(seq 30); do
-    jobs=$(kubectl get deadlinejobs.shed.dev --all-namespaces --output name)
-    [ -n "$jobs" ] || break
-    sleep 2
-done
-[ -z "$jobs" ] || {
+kubectl wait --for delete deadlinejobs.shed.dev --all --all-namespaces --timeout 60s >/dev/null || {
     kubectl get deadlinejobs.shed.dev --all-namespaces >&2
     echo 'chart-test: the cluster has DeadlineJobs; uninstalling would touch them, so delete them first' >&2
     exit 1
 }
 work=$(mktemp -d "${TMPDIR:-/tmp}/shed-life-cycle.XXXXXX")
-trap 'kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null; rm -rf -- "$work"' EXIT
+forward=
+reader=$release-life-cycle-reader
+finish_life_cycle() {
+    [ -z "$forward" ] || kill "$forward" 2>/dev/null || true
+    kubectl delete clusterrolebinding "$reader" --ignore-not-found >/dev/null
+    kubectl delete namespace "$ns" --ignore-not-found --wait=false >/dev/null
+    rm -rf -- "$work"
+}
+trap finish_life_cycle EXIT
 "$helm" get values "$release" --namespace "$system" --output yaml >"$work/values.yaml"
 
 # `eventually NAME COMMAND…`: the command succeeds within two minutes.
@@ -44,9 +48,14 @@ install() {
     if out=$("$helm" upgrade --install "$release" "$chart" --namespace "$system" --values "$work/values.yaml" \
         --wait --timeout 3m "$@" 2>&1); then ok; else bad "install $*" "$out"; fi
 }
+# `roll_back [REVISION]`, by default to the revision before.
+roll_back() {
+    local out
+    if out=$("$helm" rollback "$release" "$@" --namespace "$system" --wait --timeout 3m 2>&1); then ok; else bad "rollback $*" "$out"; fi
+}
 uninstall() {
     local out
-    if out=$("$helm" uninstall "$release" --namespace "$system" --wait --timeout 3m 2>&1); then ok; else bad "uninstall" "$out"; fi
+    if out=$("$helm" uninstall "$release" --namespace "$system" --wait --timeout 3m "$@" 2>&1); then ok; else bad "uninstall $*" "$out"; fi
     if out=$(kubectl wait --for delete pod --namespace "$system" --selector "app.kubernetes.io/instance=$release" --timeout 60s 2>&1); then
         ok
     else
@@ -63,8 +72,18 @@ run_on() {
     if [ "$now" = "$before" ]; then ok; else bad "attempts $1" "$(diff <(echo "$before") <(echo "$now"))"; fi
 }
 key() { kubectl get secret "$release-signing-key" --namespace "$system" --output jsonpath='{.data.ed25519\.pk8}'; }
+run_as() {
+    local users
+    users=$(kubectl get pods --namespace "$system" --selector "$operators" --output jsonpath='{range .items[*]}{.spec.containers[0].securityContext.runAsUser} {.status.phase}{"\n"}{end}' | sort -u)
+    if [ "$users" = "$1 Running" ]; then ok; else bad "the operator's user is not $1 alone" "$users"; fi
+}
 same_key() { if [ "$(key)" = "$first_key" ]; then ok; else bad "the signing key $1 is another one"; fi; }
 leads() { [ -n "$(kubectl get lease "$release" --namespace "$system" --output jsonpath='{.spec.holderIdentity}')" ]; }
+# Labels of the Deployment's pods, which no other pod of the release has.
+operators=app.kubernetes.io/instance=$release,pod-template-hash
+none_is_replaced() { ! kubectl get pods --namespace "$system" --selector "$operators" --output jsonpath='{.items[*].metadata.deletionTimestamp}' | grep -q .; }
+revision() { "$helm" history "$release" --namespace "$system" --output json | python3 -c 'import json, sys; print(json.load(sys.stdin)[-1]["revision"])'; }
+status() { "$helm" status "$release" --namespace "$system" --output json | python3 -c 'import json, sys; print(json.load(sys.stdin)["info"]["status"])'; }
 # Names of what the release has in the cluster.
 left() {
     local kinds=clusterroles,clusterrolebindings,priorityclasses,flowschemas,validatingadmissionpolicies
@@ -112,13 +131,77 @@ before=$(attempts)
 first_key=$(key)
 if [ -n "$first_key" ]; then ok; else bad "there is no signing key"; fi
 
-install --set-string 'podAnnotations.shed\.dev/life-cycle=upgraded'
+install --set-string 'podAnnotations.shed\.dev/life-cycle=upgraded' --set securityContext.runAsUser=1000740000
 run_on "after an upgrade"
 same_key "after an upgrade"
 eventually "a replica leads after an upgrade" leads
+eventually "the old pods go after an upgrade" none_is_replaced
+run_as 1000740000
+
+if out=$("$helm" test "$release" --namespace "$system" --timeout 5m 2>&1) && grep -Eq '^Phase: +Succeeded' <<<"$out"; then
+    ok
+else
+    bad "helm test" "$out"
+fi
+
+roll_back
+run_on "after a rollback"
+same_key "after a rollback"
+eventually "a replica leads after a rollback" leads
+eventually "the old pods go after a rollback" none_is_replaced
+run_as ''
+
+# /metrics over TLS: the apiserver tells whose token it is, and whether that account may read them.
+install --set metrics.secure.enabled=true
+run_on "with secure metrics"
+for account in reader stranger; do kubectl create serviceaccount "$account" --namespace "$ns" >/dev/null; done
+kubectl create clusterrolebinding "$reader" --clusterrole "$release-metrics-reader" --serviceaccount "$ns:reader" >/dev/null
+eventually "the old pods go with secure metrics" none_is_replaced
+pod=$(kubectl get pods --namespace "$system" --selector "$operators" --output name | head -n 1)
+kubectl port-forward --namespace "$system" "$pod" :8080 >"$work/forward" 2>&1 &
+forward=$!
+address() { sed -nE 's/^Forwarding from (127\.0\.0\.1:[0-9]+) .*/\1/p' "$work/forward" | grep .; }
+eventually "the port of the metrics is forwarded" address
+# `answers CODE [TOKEN]`
+answers() {
+    local code
+    code=$(curl --silent --show-error --noproxy '*' --insecure --max-time 10 --output "$work/page" --write-out '%{http_code}' \
+        ${2:+--header "Authorization: Bearer $2"} "https://$(address)/metrics" 2>&1) || true
+    echo "$code"
+    [ "$code" = "$1" ]
+}
+token=$(kubectl create token reader --namespace "$ns")
+eventually "metrics for the reader" answers 200 "$token"
+if grep -q '^shed_build_info{' "$work/page"; then ok; else bad "the page of metrics" "$(head -n 5 "$work/page")"; fi
+if out=$("$(find_tool promtool)" check metrics <"$work/page" 2>&1) && [ -z "$out" ]; then ok; else bad "promtool check metrics" "$out"; fi
+eventually "no metrics without a token" answers 401
+eventually "no metrics for a token that no one issued" answers 401 forged
+token=$(kubectl create token stranger --namespace "$ns")
+eventually "no metrics for another account" answers 403 "$token"
+kill "$forward"
+wait "$forward" 2>/dev/null || true
+forward=
+
+# As long as a job runs, the release stays, and nothing changes.
+revision=$(revision)
+if out=$("$helm" uninstall "$release" --namespace "$system" --wait --timeout 3m 2>&1); then
+    bad "an uninstallation while a job runs was not refused" "$out"
+elif grep -Fq "unfinished jobs (DeadlineJob $ns/steady)" <<<"$out" && grep -Fq 'helm uninstall --no-hooks' <<<"$out"; then
+    ok
+else
+    bad "the refusal names the job and the way out" "$out"
+fi
+run_on "after a refused uninstallation"
+has_replicas() { kubectl rollout status deployment "$release" --namespace "$system" --timeout 60s; }
+eventually "the operator runs after a refused uninstallation" has_replicas
+# As the README says.
+roll_back "$revision"
+if [ "$(status)" = deployed ]; then ok; else bad "the release is $(status) after a refused uninstallation and a rollback"; fi
+kubectl delete pod "$release-uninstall" --namespace "$system" >/dev/null
+run_on "after the release was kept"
 
 # Only what running jobs need stays.
-uninstall
+uninstall --no-hooks
 run_on "after the uninstallation"
 only_left "after the uninstallation" customresourcedefinition.apiextensions.k8s.io/deadlinejobs.shed.dev \
     "secret/$release-signing-key"
@@ -128,10 +211,23 @@ eventually "a replica leads after a new installation" leads
 run_on "after a new installation"
 same_key "after a new installation"
 
-# As the README says.
-if out=$(kubectl delete deadlinejobs --all --all-namespaces --cascade=foreground --timeout 2m 2>&1); then ok; else bad "jobs are deleted" "$out"; fi
-if out=$(kubectl delete namespace "$ns" --timeout 2m 2>&1); then ok; else bad "the jobs' namespace goes" "$out"; fi
+# A job that has ended does not hold up the uninstallation, and one that is being deleted is waited for. No namespace
+# hangs afterwards.
+kubectl create --filename - >/dev/null <<JOB
+apiVersion: shed.dev/v1alpha1
+kind: DeadlineJob
+metadata: {name: ended, namespace: $ns}
+spec:
+  deadline: {within: 10m}
+  completions: 1
+  idempotency: Safe
+  template: {spec: {containers: [{name: task, image: $busybox, command: ["true"]}]}}
+JOB
+has_ended() { [ "$(kubectl get deadlinejob ended --namespace "$ns" --output jsonpath='{.status.phase}')" = Complete ]; }
+eventually "a job ends" has_ended
+kubectl delete deadlinejob steady --namespace "$ns" --cascade=foreground --wait=false >/dev/null
 uninstall
+if out=$(kubectl delete namespace "$ns" --timeout 2m 2>&1); then ok; else bad "the jobs' namespace goes without an operator" "$out"; fi
 kubectl delete secret --namespace "$system" "$release-signing-key" >/dev/null
 kubectl delete crd deadlinejobs.shed.dev >/dev/null
 only_left "at the end" ''

@@ -61,18 +61,8 @@ dashboards() {
     fi
 }
 
-# Each object that the chart renders (in $work/objects/rendered) is valid in each supported minor of Kubernetes. The
-# schemas are in the Go modules that e2e/cluster builds Kubernetes from.
-schemas() {
-    local helm=$1 out folder version cache present=()
-    cache=$(go env GOMODCACHE 2>/dev/null) || cache=
-    for version in e2e/cluster/kube/*/; do
-        version=$(basename "$version")
-        folder=$cache/k8s.io/kubernetes@v$version/api/openapi-spec/v3
-        if [ -d "$folder" ]; then present+=("$folder"); else echo "skipped: the schemas of Kubernetes $version (go mod download k8s.io/kubernetes@v$version)"; fi
-    done
-    [ "${#present[@]}" != 0 ] || return 0
-
+# Each object that the chart renders (in $work/objects/rendered) as a line of JSON in $work/objects.jsonl.
+as_json() {
     # Helm turns YAML into JSON.
     mkdir -p "$work/objects/templates"
     printf 'apiVersion: v2\nname: objects\nversion: 0.0.0\n' >"$work/objects/Chart.yaml"
@@ -86,7 +76,35 @@ schemas() {
 {{- end }}
 {{- end }}
 TEMPLATE
-    "$helm" template objects "$work/objects" | sed -n '/^{/p' >"$work/objects.jsonl"
+    "$1" template objects "$work/objects" | sed -n '/^{/p' >"$work/objects.jsonl"
+}
+
+# Prometheus can load the rules of each PrometheusRule, a kind whose schema is not here.
+rules() {
+    local out promtool
+    promtool=$(find_tool promtool)
+    python3 - "$work" "$work/objects.jsonl" <<'PYTHON'
+import json, sys
+
+for line in open(sys.argv[2]):
+    found = json.loads(line)
+    if found["object"]["kind"] == "PrometheusRule":
+        json.dump(found["object"]["spec"], open(f"{sys.argv[1]}/rules-of-{found['file']}", "w"))
+PYTHON
+    if out=$("$promtool" check rules --lint=all --lint-fatal "$work"/rules-of-*.yaml 2>&1); then ok; else bad "rules of a PrometheusRule" "$out"; fi
+}
+
+# Each of these objects is valid in each supported minor of Kubernetes. The
+# schemas are in the Go modules that e2e/cluster builds Kubernetes from.
+schemas() {
+    local out expected folder version cache present=()
+    cache=$(go env GOMODCACHE 2>/dev/null) || cache=
+    for version in e2e/cluster/kube/*/; do
+        version=$(basename "$version")
+        folder=$cache/k8s.io/kubernetes@v$version/api/openapi-spec/v3
+        if [ -d "$folder" ]; then present+=("$folder"); else echo "skipped: the schemas of Kubernetes $version (go mod download k8s.io/kubernetes@v$version)"; fi
+    done
+    [ "${#present[@]}" != 0 ] || return 0
     if out=$(e2e/chart-schemas.py "${present[@]}" <"$work/objects.jsonl") && [ -z "$out" ]; then
         ok
     else
@@ -170,6 +188,13 @@ offline() {
         bad "values that no file of $chart/ci changes" "$out"
     fi
 
+    # A variable that the chart sets cannot be set once more, whichever it is.
+    while IFS= read -r expected; do
+        out=$("$helm" template shed "$chart" --kube-version 1.34.0 --show-only templates/deployment.yaml \
+            --set "extraEnv[0].name=$expected,extraEnv[0].value=x" 2>&1) || true
+        if grep -Eq "extraEnv: (the chart sets )?$expected( must fit|; use the value)" <<<"$out"; then ok; else bad "extraEnv: $expected was not refused" "$(tail -n 3 <<<"$out")"; fi
+    done < <(grep -ohE '\bSHED_[A-Z0-9_]+' "$chart"/templates/deployment.yaml "$chart"/templates/_helpers.tpl | sort -u)
+
     # Older clusters lack what the chart rests on: refuse them, don't half work.
     if out=$("$helm" template shed "$chart" --kube-version 1.32.13 2>&1); then
         bad "Kubernetes 1.32 was not refused"
@@ -200,7 +225,9 @@ offline() {
         "$helm" template "$out" "$chart" --namespace shed-system --kube-version 1.34.0 --values "$file" \
             >"$work/objects/rendered/long-release-of-${file##*/}"
     done
-    schemas "$helm"
+    as_json "$helm"
+    schemas
+    rules
 
     # It is the same in each supported minor.
     for version in e2e/cluster/kube/*/; do

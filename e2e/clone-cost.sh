@@ -7,6 +7,7 @@
 # difference, divided by the number of clones, is printed for each round: CPU of the apiserver in ms, writes of all
 # clients to pods, jobs and events, writes of etcd, and bytes written to etcd.
 set -euo pipefail
+shopt -s inherit_errexit
 
 rounds=${1:-3}
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -18,11 +19,9 @@ address=127.0.0.1:18190
 
 SHED_CLUSTER_STATE=$(mktemp -d "${TMPDIR:-/tmp}/shed-clone-cost.XXXXXX")
 export SHED_CLUSTER_STATE
-operator=
 finish() {
     status=$?
     trap - EXIT INT TERM
-    [ -z "$operator" ] || kill -KILL "$operator" 2>/dev/null || true
     "$cluster" down >&2 || true
     rm -rf -- "$SHED_CLUSTER_STATE"
     exit "$status"
@@ -38,13 +37,42 @@ kubectl wait --for condition=Established --timeout 60s crd/deadlinejobs.shed.dev
 apiserver=$(pgrep -f "kube-apiserver .*$SHED_CLUSTER_STATE/" | head -n 1)
 etcd=$(tr '\0' '\n' <"/proc/$apiserver/cmdline" | sed -n 's/^--etcd-servers=//p')
 
+# `within SECONDS WHAT COMMAND…`: the command succeeds in this time, or the script ends with a message.
+within() {
+    local end=$((SECONDS + $1)) what=$2
+    shift 2
+    until "$@"; do
+        if [ "$SECONDS" -ge "$end" ]; then
+            echo "clone-cost: $what: not in time" >&2
+            exit 1
+        fi
+        sleep 0.5
+    done
+}
+client_writes() {
+    kubectl get --raw /metrics | awk '/^apiserver_request_total/ && /verb="(POST|PUT|PATCH|DELETE)"/ &&
+        /resource="(pods|deadlinejobs|events)"/ {n += $NF} END {print n + 0}'
+}
+leads() { curl --silent --fail --noproxy '*' "$address/readyz" | grep -q leading; }
+# Whether nothing was written since the last call.
+is_quiet() {
+    local last=$seen
+    seen=$(client_writes)
+    [ "$seen" = "$last" ]
+}
+# Whether each pod is counted, so that it has no finalizer, and no pod is still being deleted.
+all_counted() {
+    local open
+    open=$(kubectl get pods --output jsonpath='{.items[*].metadata.finalizers}{.items[*].metadata.deletionTimestamp}') &&
+        [ -z "$open" ]
+}
+
 # CPU in ms, writes of clients, writes of etcd, bytes of etcd.
 sample() {
     local hertz cpu writes stored
     hertz=$(getconf CLK_TCK)
     cpu=$(awk -v hertz="$hertz" '{print ($14 + $15) * 1000 / hertz}' "/proc/$apiserver/stat")
-    writes=$(kubectl get --raw /metrics | awk '/^apiserver_request_total/ && /verb="(POST|PUT|PATCH|DELETE)"/ &&
-        /resource="(pods|deadlinejobs|events)"/ {n += $NF} END {print n + 0}')
+    writes=$(client_writes)
     stored=$(curl --silent --noproxy '*' "$etcd/metrics" | awk '/^etcd_mvcc_put_total/ {puts = $2}
         /^etcd_debugging_mvcc_total_put_size_in_bytes/ {bytes = $2} END {printf "%d %d", puts, bytes}')
     echo "$cpu $writes $stored"
@@ -68,26 +96,25 @@ spec:
 YAML
 }
 
-# The growth of each figure while the job runs under a policy, and the number of clones.
+# The growth of each figure while the job runs under a policy, and the number of clones. Runs in a subshell.
 run() {
-    local before after clones
+    local before after clones seen=
     HOSTNAME=measure "$shed" operator --agent-image none --leader-elect=false --http-address "$address" \
         --policy "$1" >/dev/null 2>&1 &
     operator=$!
-    until curl --silent --fail --noproxy '*' "$address/readyz" | grep -q leading; do sleep 0.5; done
-    sleep 3
+    trap 'kill -KILL "$operator" 2>/dev/null || true' EXIT
+    within 60 "the operator leads" leads
+    within 60 "writes of its start end" is_quiet
     before=$(sample)
     job | kubectl apply --server-side -f - >/dev/null
     kubectl wait --for condition=Complete --timeout 120s deadlinejob/measured >/dev/null
-    # Until every pod is counted.
-    sleep 6
+    within 60 "every pod is counted" all_counted
     after=$(sample)
     clones=$(kubectl get deadlinejob measured -o jsonpath='{.status.attempts.clones}')
     kubectl delete deadlinejob measured >/dev/null
-    sleep 3
+    kubectl wait --for delete pod --all --timeout 60s >/dev/null
     kill -KILL "$operator"
     wait "$operator" 2>/dev/null || true
-    operator=
     paste -d ' ' <(tr ' ' '\n' <<<"$before") <(tr ' ' '\n' <<<"$after") | awk '{printf "%d ", $2 - $1}'
     echo "$clones"
 }

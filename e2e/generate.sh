@@ -8,6 +8,7 @@
 #   charts/shed/README.md                    from its values and README.md.in
 #   charts/shed/files/dashboards/            from e2e/dashboards
 #   docs/reference/metrics.md                from the metrics that the operator registers
+#   docs/reference/rights.md                 from the chart's roles
 #   docs/reference/deadlinejob.schema.json   from the CRD; clients/generate.sh writes the models in clients/
 #
 #   e2e/generate.sh             writes them
@@ -63,13 +64,38 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 HEAD
     # Labels that would say Helm manages these objects: here no release does.
-    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --skip-tests |
+    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --no-hooks |
         sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
 } >"$work/install.yaml"
 
 e2e/chart-values.sh "$helm" "$work/values"
 e2e/chart-docs.py readme charts/shed "$work/values/0.json" >"$work/README.md"
 python3 -B e2e/dashboards write "$work/dashboards"
+
+# The roles as JSON, one object per line: Helm turns YAML into it.
+mkdir -p "$work/roles/templates"
+printf 'apiVersion: v2\nname: roles\nversion: 0.0.0\n' >"$work/roles/Chart.yaml"
+cat >"$work/roles/templates/roles.yaml" <<'TEMPLATE'
+{{- range regexSplit "(?m)^---$" (.Files.Get "rbac.yaml") -1 }}
+{{- with fromYaml . }}
+---
+{{ toJson . }}
+{{- end }}
+{{- end }}
+TEMPLATE
+roles() {
+    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --show-only templates/rbac.yaml "$@" \
+        >"$work/roles/rbac.yaml"
+    "$helm" template roles "$work/roles" | sed -n '/^{/p'
+}
+roles >"$work/roles/default.jsonl"
+roles --set adoptJobs=none >"$work/roles/none.jsonl"
+roles --set metrics.secure.enabled=true >"$work/roles/secure.jsonl"
+roles --set page.enabled=true >"$work/roles/page.jsonl"
+roles --set lease.create=false >"$work/roles/lease.jsonl"
+e2e/chart-docs.py rights "=$work/roles/default.jsonl" "adoptJobs: none=$work/roles/none.jsonl" \
+    "metrics.secure.enabled: true=$work/roles/secure.jsonl" "page.enabled: true=$work/roles/page.jsonl" \
+    "lease.create: false=$work/roles/lease.jsonl" >"$work/rights.md"
 
 drift=0
 put() {
@@ -96,6 +122,7 @@ for file in "$work"/dashboards/*; do
     put "$file" "charts/shed/files/dashboards/${file##*/}"
 done
 put "$work/metrics.md" docs/reference/metrics.md
+put "$work/rights.md" docs/reference/rights.md
 e2e/json-schema.py "$work/crd.yaml" >"$work/schema.json"
 put "$work/schema.json" docs/reference/deadlinejob.schema.json
 clients/generate.sh --check "$work/crd.yaml" || drift=1

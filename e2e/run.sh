@@ -75,7 +75,7 @@ show_operator() {
 
 # The CRD stays, as the chart says: deleting it would delete the jobs of others.
 remove_operator() {
-    "$("$cluster" tool helm)" uninstall shed --namespace shed-system --wait >/dev/null 2>&1 || true
+    "$("$cluster" tool helm)" uninstall shed --namespace shed-system --no-hooks --wait >/dev/null 2>&1 || true
     kubectl delete namespace shed-system --ignore-not-found --wait=false >/dev/null 2>&1 || true
 }
 

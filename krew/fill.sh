@@ -3,8 +3,7 @@
 #
 #   krew/fill.sh VERSION BASE_URL FOLDER
 #
-# FOLDER has kubectl-shed-OS-ARCH.tar.gz for each platform of krew/shed.yaml, and BASE_URL is where they are published.
-# A platform without an archive is an error, because krew would offer a plugin that cannot be downloaded.
+# FOLDER has kubectl-shed-OS-ARCH.tar.gz for each platform of the release, and BASE_URL is where they are published.
 set -euo pipefail
 if [ "$#" != 3 ]; then
   sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
@@ -20,17 +19,31 @@ if ! [[ $base =~ ^https://[^[:space:]|\&]+$ ]]; then
   exit 1
 fi
 text=$(<"$(dirname "$0")/shed.yaml")
-for platform in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
-  archive=$folder/kubectl-shed-$platform.tar.gz
-  if ! [ -f "$archive" ]; then
-    echo "krew/fill.sh: $archive is missing" >&2
+shopt -s nullglob
+archives=("$folder"/kubectl-shed-*-*.tar.gz)
+if [ "${#archives[@]}" = 0 ]; then
+  echo "krew/fill.sh: $folder has no kubectl-shed-OS-ARCH.tar.gz: build the plugin first" >&2
+  exit 1
+fi
+for archive in "${archives[@]}"; do
+  file=${archive##*/}
+  if ! [[ $file =~ ^kubectl-shed-(linux|darwin|windows)-(amd64|arm64)\.tar\.gz$ ]]; then
+    echo "krew/fill.sh: $archive names no platform of Go such as linux-amd64" >&2
     exit 1
   fi
   sum=$(sha256sum <"$archive")
-  name=${platform^^}
-  text=${text//@SHA256_${name//-/_}@/${sum%% *}}
+  text+="
+    - selector:
+        matchLabels:
+          os: ${BASH_REMATCH[1]}
+          arch: ${BASH_REMATCH[2]}
+      uri: \"@BASE_URL@/$file\"
+      sha256: \"${sum%% *}\"
+      bin: kubectl-shed"
 done
 text=${text//@VERSION@/$version}
 text=${text//@BASE_URL@/$base}
+# The files of a release on GitHub are below the page of the project.
+text=${text//@HOMEPAGE@/${base%%/releases/download/*}}
 # The comment is about the template.
 sed '/^#/d' <<<"$text"

@@ -99,6 +99,23 @@ pub struct OperatorArgs {
         value_name = "ADDRESS"
     )]
     pub ask_address: AskAddress,
+    /// Address of the live page, which shows jobs, attempts and nodes in a browser, over TLS and after a login with a
+    /// token of the cluster. Absent: there is no page.
+    #[arg(long, env = "SHED_PAGE_ADDRESS", value_name = "ADDRESS")]
+    pub page_address: Option<SocketAddr>,
+    /// Folder with the certificate of the live page, tls.crt, and its key, tls.key, read again when they change. Absent:
+    /// a self-signed certificate.
+    #[arg(
+        long,
+        env = "SHED_PAGE_CERT_DIR",
+        value_name = "FOLDER",
+        requires = "page_address"
+    )]
+    pub page_cert_dir: Option<std::path::PathBuf>,
+    /// Name of the operator's own pod, which gets the label shed.dev/leader while it leads, for the Service of the live
+    /// page. Absent: no pod is labelled.
+    #[arg(long, env = "SHED_POD_NAME", value_name = "NAME")]
+    pub pod_name: Option<String>,
     /// Serve --http-address over TLS, and /metrics only to clients with a bearer token whose user may get the non-resource
     /// URL /metrics. The probes of --probe-address stay plain.
     #[arg(long, env = "SHED_METRICS_SECURE")]
@@ -145,8 +162,8 @@ impl FromStr for AskAddress {
         let address: Option<SocketAddr> = text.parse().ok();
         let address = address.filter(|address| address.ip().is_loopback());
         address.map(Self::At).ok_or_else(|| {
-            "--ask-address must be a loopback address with a port, such as 127.0.0.1:9444, or off, because whoever \
-             reaches it reads the jobs of all namespaces"
+            "--ask-address must be a loopback address with a port, such as 127.0.0.1:9444, or off. It has no \
+             authentication, so every client that reaches it can read the jobs of all namespaces"
                 .to_owned()
         })
     }

@@ -1,4 +1,5 @@
-//! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`, `shed metrics`.
+//! The command line: `shed operator`, `shed agent`, `shed agent commit`, `shed crds`, `shed metrics`,
+//! `shed uninstall-check`.
 
 use std::num::NonZero;
 
@@ -12,6 +13,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::metrics::{self, Metrics};
+use crate::uninstall_check::{self, UninstallCheckArgs};
 
 /// Deadlines for Kubernetes batch jobs.
 #[derive(Debug, Parser)]
@@ -31,6 +33,9 @@ enum Command {
     Crds,
     /// Print the reference of the operator's metrics, in Markdown.
     Metrics,
+    /// Fail, with their names, while jobs or pods in the cluster need the operator. The chart runs this before it is
+    /// uninstalled.
+    UninstallCheck(UninstallCheckArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +79,10 @@ impl Args {
             Command::Metrics => {
                 print!("{}", metrics::reference(Metrics::new()?.listed()));
                 Ok(())
+            }
+            Command::UninstallCheck(args) => {
+                start_logging(false, vec![]);
+                runtime(1)?.block_on(uninstall_check::run(args))
             }
             Command::Crds => {
                 print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);

@@ -59,10 +59,16 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
-    ("answers to people", &["leader_api"]),
+    ("answers to people", &["answers", "leader_api", "page"]),
     (
         "process",
-        &["restore_check", "operator", "span_export", "cli"],
+        &[
+            "restore_check",
+            "operator",
+            "uninstall_check",
+            "span_export",
+            "cli",
+        ],
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! The operator: the only code of shed that talks to Kubernetes.
 
 pub mod adopt;
+pub mod answers;
 pub mod api;
 pub mod args;
 pub mod attempt_pod;
@@ -26,6 +27,7 @@ pub mod lease;
 pub mod metrics;
 pub mod observed_clones;
 pub mod operator;
+pub mod page;
 pub mod plan_slices;
 pub mod planner;
 pub mod planner_copies;
@@ -43,6 +45,7 @@ pub mod size;
 #[cfg(feature = "otel")]
 pub mod span_export;
 pub mod token_bucket;
+pub mod uninstall_check;
 pub mod validate;
 pub mod watch_age;
 pub mod watchdog;

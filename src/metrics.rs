@@ -12,6 +12,7 @@ use crate::registrar::{Counters, Gauges, Listed, Registrar};
 use crate::watch_age::WatchAges;
 
 mod attempts;
+mod blocked;
 mod deadlines;
 pub mod disowned_reasons;
 pub mod dropped_reasons;
@@ -28,6 +29,7 @@ mod reference;
 mod slot_time;
 
 pub use attempts::{AttemptMetrics, WON};
+pub use blocked::{BlockedJobs, BlockedSeries};
 pub use deadlines::DeadlineMetrics;
 pub use job_work::JobWork;
 pub use jobs::{JobFigures, JobSeries, OWN_MAX};
@@ -56,6 +58,8 @@ pub struct Metrics {
     page: Mutex<()>,
     /// Series of unfinished jobs.
     pub jobs: JobSeries,
+    /// Jobs that cannot start or continue.
+    pub blocked: BlockedSeries,
     /// Outcomes of jobs with a deadline, and predictions.
     pub deadlines: DeadlineMetrics,
     /// Clones that were not started, because their jobs only observe.
@@ -117,6 +121,7 @@ impl Metrics {
         let metrics = Self {
             page: Mutex::default(),
             jobs: JobSeries::register(&mut registrar, jobs_max)?,
+            blocked: BlockedSeries::register(&mut registrar)?,
             deadlines: DeadlineMetrics::register(&mut registrar)?,
             observed: ObservedMetrics::register(&mut registrar)?,
             attempts: AttemptMetrics::register(&mut registrar)?,
@@ -210,6 +215,7 @@ impl Metrics {
     pub fn page_at(&self, now: Instant) -> Result<String> {
         let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         self.jobs.show(now);
+        self.blocked.show();
         self.memory_limit.set(memory_limit::own());
         self.deadlines.show();
         self.watch_age.clear();
@@ -236,6 +242,7 @@ impl Metrics {
     /// Drops the series of all jobs: another replica shows them now.
     pub fn forget_jobs(&self) {
         self.jobs.clear();
+        self.blocked.set(BlockedJobs::new());
         self.deadlines.show_totals(None);
         self.capacity_used.clear();
         self.capacity_usable.clear();

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::answers::CurrentTerm;
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, ClonePriority, agent_context};
@@ -30,7 +31,6 @@ use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
-use crate::leader_api::CurrentTerm;
 use crate::lease::elector::{Elector, Timing};
 use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
@@ -47,13 +47,14 @@ use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{self, companions};
 use crate::restore_check::RestoreCheck;
 use crate::restore_guard::{Doubt, DoubtLayer};
-use crate::server::{Certificates, Protection, Reviewer, Served};
+use crate::server::{Protection, Served};
 use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{
     durable_state, fence, leader_api, planner, progress, recording, restore_check, server,
 };
 
+mod live_page;
 mod policy;
 mod stuck_poll;
 
@@ -117,6 +118,7 @@ pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
     let (leads, term) = (Arc::clone(&standing), Arc::clone(&setup.term));
     let answers = leader_api::run(setup.args.ask_address, leads, term);
     setup.work.spawn(answers);
+    live_page::start(&setup)?;
     let served = Served {
         metrics,
         standing,
@@ -141,10 +143,8 @@ fn protection(args: &OperatorArgs, config: &Config) -> anyhow::Result<Option<Pro
         );
         return Ok(None);
     }
-    Ok(Some(Protection {
-        certificates: Certificates::open(args.metrics_cert_dir.as_deref())?,
-        reviewer: Reviewer::new(Client::try_from(config.clone())?),
-    }))
+    let client = Client::try_from(config.clone())?;
+    Protection::open(args.metrics_cert_dir.as_deref(), client).map(Some)
 }
 
 /// The election of a leader, if it is enabled.
@@ -204,12 +204,20 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
         let (hand_over, requests) = durable_state::hand_over();
         let acting = act(Arc::clone(setup), Arc::clone(&fence), requests);
         term.spawn_on(acting, &setup.work);
+        let label = live_page::label(setup, &fence)?;
+        if let Some(label) = label.clone() {
+            let keeping = label.keep().map(|()| Ok("label of the leader"));
+            term.spawn_on(keeping, &setup.work);
+        }
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),
             () = keep(&mut election, &fence) => None,
             () = &mut stop => {
                 hand_over.take_place().await;
+                if let Some(label) = &label {
+                    label.take_off().await;
+                }
                 Some(Ok(()))
             }
         };
@@ -446,6 +454,8 @@ fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
+    let blocked = reconcile::blocked_jobs::run(Arc::clone(context));
+    tasks.spawn(blocked.map(|()| "count of jobs that cannot continue"));
 }
 
 /// A client for one term: a write of it must pass the term's gate, and there must be no doubt.

@@ -21,8 +21,8 @@ const STRIDE: u64 = 8_867_453;
 /// Inverse of the stride.
 const STRIDE_INVERSE: u64 = 227_540;
 const _: () = assert!(STRIDE * STRIDE_INVERSE % SUFFIXES == 1);
-/// Tasks of one job at most.
-const TASKS_MAX: u64 = 100_000;
+/// Distance between the numbers of two attempts of a task: no job has more tasks.
+const DISTANCE: u64 = api::TASKS_MAX as u64;
 
 /// Name of an attempt's pod: `<job>-<hash of the job's uid>-<task>-<attempt>`. The job's name
 /// is cut so that the whole fits; the hash keeps jobs of the same beginning apart.
@@ -83,7 +83,7 @@ fn pod_name(job: &str, uid: &str, indexed: bool, task: u32, attempt: u32) -> Str
     let start = u64::from(fnv1a(uid.as_bytes()));
     let tail = match indexed {
         true => format!("-{task}-{}", suffix(start + task, attempt)),
-        false => format!("-{}", suffix(start, attempt * TASKS_MAX + task)),
+        false => format!("-{}", suffix(start, attempt * DISTANCE + task)),
     };
     let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
     format!("{}{tail}", head.trim_end_matches(['-', '.']))
@@ -100,8 +100,8 @@ pub fn attempt_of(job: &str, uid: &str, pod: &str, indexed: bool) -> Option<(u32
         (task, number(start + u64::from(task), suffix)?)
     } else {
         let number = number(start, suffix)?;
-        let task = u32::try_from(number % TASKS_MAX).ok()?;
-        (task, number / TASKS_MAX)
+        let task = u32::try_from(number % DISTANCE).ok()?;
+        (task, number / DISTANCE)
     };
     let attempt = u32::try_from(attempt).ok()?;
     (pod_name(job, uid, indexed, task, attempt) == pod).then_some((task, attempt))

@@ -4,6 +4,7 @@
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +14,18 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use kube::Client;
 use shed_agent::connection::{BoundedListener, Limits};
 use shed_core::time::Span;
 use tokio::net::TcpListener;
 
 mod access;
+mod reviews;
 mod self_signed;
 mod tls;
 
-pub use access::Reviewer;
-pub use tls::Certificates;
-
-use tls::TlsListener;
+pub use reviews::{Keeping, Reviewer, Right, Unreviewed};
+pub use tls::{Certificates, Purpose, TlsListener};
 
 use crate::clock::Clock;
 use crate::lease::role::Standing;
@@ -59,9 +60,27 @@ pub struct Served {
 /// How the pages are protected.
 pub struct Protection {
     /// The certificate of the server.
-    pub certificates: Certificates,
+    certificates: Certificates,
     /// Who may read the metrics.
-    pub reviewer: Reviewer,
+    reviewer: Reviewer,
+}
+
+impl Protection {
+    /// The certificate of this folder, or a self-signed one, and reviews by this client.
+    ///
+    /// # Errors
+    /// If the files cannot be read or do not fit together.
+    pub fn open(folder: Option<&Path>, client: Client) -> anyhow::Result<Self> {
+        let purpose = Purpose {
+            what: "the metrics",
+            flag: "--metrics-cert-dir",
+            name: "shed-metrics",
+        };
+        Ok(Self {
+            certificates: Certificates::open(folder, purpose)?,
+            reviewer: Reviewer::new(client, access::KEEPING),
+        })
+    }
 }
 
 /// Where the pages and the probes are served.

@@ -14,6 +14,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{
     self, DeadlineJob, DeadlineJobSpec, Ledger, PodFailureRule, PodReplacementPolicy, RetryRule,
+    TASKS_MAX,
 };
 use crate::clock;
 use crate::size;
@@ -209,9 +210,14 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         true => (0, i32::MAX),
         false => (1, 1000),
     };
-    let completions = within("completions", spec.completions, least, 100_000)?;
+    let completions = within(
+        "completions",
+        spec.completions,
+        least,
+        TASKS_MAX.cast_signed(),
+    )?;
     let parallelism = match spec.parallelism {
-        Some(parallelism) => within("parallelism", parallelism, least, 100_000)?,
+        Some(parallelism) => within("parallelism", parallelism, least, TASKS_MAX.cast_signed())?,
         None => completions,
     };
     Ok(JobRules {

@@ -191,6 +191,24 @@ fn reports_and_resumes(name: &str, program: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Runs the task without shed's variables, as the built-in Job controller does.
+fn works_without_shed(name: &str, program: &[String], folder: &Folder) -> Result<()> {
+    let mut task = Command::new(&program[0]);
+    task.args(&program[1..])
+        .current_dir(&folder.0)
+        .env_remove(PROGRESS_FILE_VAR)
+        .env_remove(RESUME_FILE_VAR)
+        .env("STEP", QUICK);
+    let files = || fs::read_dir(&folder.0).map(Iterator::count);
+    let before = files()?;
+    let ended = task.output()?;
+    assert!(ended.status.success(), "{name} needs shed: {ended:?}");
+    let printed = String::from_utf8(ended.stdout)?;
+    assert_eq!(printed.trim(), "begins at unit 0", "{name}");
+    assert_eq!(files()?, before, "{name} left files behind");
+    Ok(())
+}
+
 /// Runs one example, or prints that it is skipped and why.
 fn run(
     name: &str,
@@ -213,7 +231,9 @@ fn run(
         return Ok(());
     }
     let folder = Folder::new(name)?;
-    reports_and_resumes(name, &program(&folder)?)
+    let program = program(&folder)?;
+    works_without_shed(name, &program, &folder)?;
+    reports_and_resumes(name, &program)
 }
 
 #[test]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures in docs/research/pictures and tables of docs/research/results.md, from docs/research/data.
+"""Figures in docs/research/pictures and tables of pages of docs/research, from docs/research/data.
 
   docs/research/figures.py           writes them
   docs/research/figures.py --check   fails if one of them differs, and changes nothing
@@ -14,9 +14,10 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).parent
-PAGES = [HERE / "results.md"]
+PAGES = [HERE / "results.md", HERE / "shed-prime-ideas.md"]
 # Colors that readers with color blindness can tell apart.
 COLORS = {"shed-prime": "#0072B2", "shed-plus": "#D55E00", "s-resume-event": "#009E73"}
+NO_CLONES = ("hadoop-ns", "#8250DF")
 FACTOR = "1.5"
 # One line per preset of docs/reference/simulator.md#presets; the order is that of the figures.
 PRESETS = {
@@ -97,11 +98,12 @@ def legend(svg, x, y, entries):
 def small_multiples():
     """Deadlines met over the load, one panel per preset."""
     cells = collections.defaultdict(list)
-    for row in rows("league-presets"):
+    for row in rows("league-presets") + rows("no-clones"):
         if row["k"] == FACTOR:
             cells[row["preset"]].append(row)
-    svg = Svg(960, 640, "Deadlines met in percent over the load, for 15 presets and three policies")
-    legend(svg, 40, 24, [*((name, color, "none") for name, color in COLORS.items()), ("bound", "#57606a", "4 3")])
+    svg = Svg(960, 640, "Deadlines met in percent over the load, for 15 presets and four policies")
+    lines = [*COLORS.items(), ("no clones", NO_CLONES[1])]
+    legend(svg, 40, 24, [*((name, color, "none") for name, color in lines), ("bound", "#57606a", "4 3")])
     for position, preset in enumerate(name for name in PRESETS if name in cells):
         left, top = 40 + position % 5 * 184, 66 + position // 5 * 192
         panel(svg, left, top, preset, cells[preset])
@@ -124,6 +126,7 @@ def panel(svg, left, top, preset, cell):
         if row["policy"] == "shed-plus":
             series["bound"].append(at(row["load"], row["bound_percent"]))
     svg.line(series["bound"], "#57606a", stroke_dasharray="4 3")
+    svg.line(series[NO_CLONES[0]], NO_CLONES[1], stroke_width=2)
     for name in reversed(COLORS):
         svg.line(series[name], COLORS[name], stroke_width=2)
 
@@ -267,7 +270,103 @@ def table_loads():
     return lines
 
 
-TABLES = {"policies": table_policies, "cells": table_cells, "loads": table_loads}
+KINDS = {
+    "made-up jobs: A, Ar, aL, aS, an, C": ["A", "Ar", "aL", "aS", "an", "C"],
+    "Google 2011: G, Gn, Gr, G1, GJ": ["G", "Gn", "Gr", "G1", "GJ"],
+    "Google 2011, second: P": ["P"],
+    "Yahoo and Facebook: Y, F": ["Y", "F"],
+    "TPC-H on Spark: T": ["T"],
+}
+
+
+def table_kinds():
+    """Means over the loads, by the kind of the workload, at one deadline factor."""
+    cells = collections.defaultdict(list)
+    for row in rows("league-presets") + rows("no-clones"):
+        if row["k"] == FACTOR:
+            cells[row["preset"], row["policy"]].append(row["met_percent"])
+    policies = [*COLORS, NO_CLONES[0]]
+    lines = ["| workloads | " + " | ".join(f"`{name}`" for name in policies) + " |", "|---" * (len(policies) + 1) + "|"]
+    everything = [preset for presets in KINDS.values() for preset in presets]
+    without = [preset for preset in everything if preset not in ("P", "T")]
+    for kind, presets in {**KINDS, "all": everything, "all without P and T": without}.items():
+        means = (mean(met for preset in presets for met in cells[preset, policy]) for policy in policies)
+        lines.append(f"| {kind} | " + " | ".join(f"{value:.1f}" for value in means) + " |")
+    return lines
+
+
+def table_ahead():
+    """The policies of the papers against no clones, at two loads."""
+    best, base = {}, {}
+    for row in rows("league-all"):
+        cell, met = (row["preset"], row["load"]), float(row["met_percent"])
+        if row["policy"] == NO_CLONES[0]:
+            base[cell] = met
+        elif bare(row["policy"]) != "shed-prime" and met > best.get(cell, ("", -1))[1]:
+            best[cell] = bare(row["policy"]), met
+    lines = ["| preset | load 0.6: no clones | best other policy | load 0.95: no clones | best other policy |", "|---|---|---|---|---|"]
+    for preset in KINDS["Google 2011: G, Gn, Gr, G1, GJ"]:
+        parts = [preset]
+        for load in ("0.6", "0.95"):
+            name, met = best[preset, load]
+            parts += [f"{base[preset, load]:.1f}", f"`{name}` {met:.1f}"]
+        lines.append("| " + " | ".join(parts) + " |")
+    return lines
+
+
+ABSENT = {
+    "max_clones=0": "clones (`max_clones=0`)",
+    "weigh=off": "value density (`weigh=off`)",
+    "reserve=off,timely=off": "headroom and the feasible set (`reserve=off,timely=off`)",
+    "order=fifo": "its order of first attempts (`order=fifo`)",
+    "pool=off": "judging unknown jobs by others (`pool=off`)",
+    "hedge=never": "clones of silent attempts (`hedge=never`)",
+    "clone_price=0": "the price of a clone (`clone_price=0`)",
+}
+
+
+def table_ablation():
+    """shed-prime without one idea each, on the published seeds."""
+    changed = rows("ablation")
+    cells = list(dict.fromkeys((row["preset"], row["load"]) for row in changed if row["policy"] == "shed-prime{weigh=off}"))
+    met = {(row["preset"], row["load"], row["policy"]): row for row in changed}
+    for row in rows("league-presets") + rows("no-clones"):
+        if row["k"] == FACTOR:
+            met[row["preset"], row["load"], row["policy"]] = row
+    names = {"shed-prime": "`shed-prime`"}
+    names |= {f"shed-prime{{{change}}}": f"without {words}" for change, words in ABSENT.items()}
+    names |= {name: f"`{name}` instead" for name in ("s-resume-event", "shed-plus", NO_CLONES[0])}
+    lines = ["| deadlines met % | " + " | ".join(" ".join(cell) for cell in cells) + " |", "|---" * (len(cells) + 1) + "|"]
+    for policy, words in names.items():
+        found = (met[(*cell, policy)] for cell in cells)
+        lines.append(f"| {words} | " + " | ".join(f"{row['met_percent']} ± {row['met_half95']}" for row in found) + " |")
+    return lines
+
+
+def table_steps():
+    """From no clones to shed-prime in G at load 0.95, one step after another."""
+    met = {(row["preset"], row["policy"]): row for row in rows("ablation") if row["load"] == "0.95"}
+    for row in rows("league-presets") + rows("no-clones"):
+        if row["k"] == FACTOR and row["load"] == "0.95":
+            met[row["preset"], row["policy"]] = row
+    steps = [
+        ("`hadoop-ns`: least slack, one attempt per task", ("G", NO_CLONES[0])),
+        ("restarts of lone attempts that will miss (`max_clones=0,weigh=off` without preemption, Gn)", ("Gn", "shed-prime{max_clones=0,weigh=off}")),
+        ("preemption (`max_clones=0,weigh=off`)", ("G", "shed-prime{max_clones=0,weigh=off}")),
+        ("value density, feasible set and headroom (`max_clones=0`)", ("G", "shed-prime{max_clones=0}")),
+        ("clones: `shed-prime`", ("G", "shed-prime")),
+    ]
+    lines = ["| added | deadlines met % | gain in points |", "|---|---|---|"]
+    before = None
+    for words, key in steps:
+        value = float(met[key]["met_percent"])
+        gain = "" if before is None else f"{value - before:.1f}"
+        lines.append(f"| {words} | {value:.1f} ± {met[key]['met_half95']} | {gain} |")
+        before = value
+    return lines
+
+
+TABLES = {"steps": table_steps, "ablation": table_ablation, "policies": table_policies, "cells": table_cells, "loads": table_loads, "kinds": table_kinds, "ahead": table_ahead}
 FIGURES = {"deadlines-met": small_multiples, "policies": heat_map, "price": price, "reliability": reliability}
 
 

@@ -167,10 +167,12 @@ def faults(board):
     board.lines(
         "Jobs that shed does not run",
         "short",
-        "Jobs in quarantine, jobs that this version cannot decode, and started batch/v1 Jobs that it no longer adopts.",
+        "Jobs in quarantine, jobs that this version cannot decode, started batch/v1 Jobs that it no longer adopts, and jobs "
+        "that cannot start or continue.",
         (f"max(shed_jobs_quarantined{CHOSEN})", "quarantine"),
         (f"max(shed_jobs_undecodable{CHOSEN})", "undecodable"),
         (f"max(shed_jobs_not_adopted{CHOSEN})", "not adopted"),
+        (f"sum(max by (job_namespace, reason) (shed_jobs_blocked{CHOSEN})) or vector(0)", "blocked"),
         min=0,
         decimals=0,
     )

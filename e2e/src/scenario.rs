@@ -210,6 +210,7 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
             let values = [
                 ("resources.requests.cpu", r#""20m""#),
                 ("record.enabled", "true"),
+                ("page.enabled", "true"),
             ];
             let done = cluster.install_operator(&values).await;
             done.map_err(|error| format!("{error:#}"))

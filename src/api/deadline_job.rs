@@ -1,9 +1,6 @@
 //! `DeadlineJob`: N tasks, a pod template, a deadline.
 
-use std::fmt;
-
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +8,12 @@ use serde::{Deserialize, Serialize};
 pub use shed_core::snapshot::{Idempotency, OnMiss, Preemption, SpeculationMode};
 
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
-use super::decimal::Decimal;
-use super::ledger::Ledger;
-use super::pocd::{self, Pocd};
-use super::record::{self, JobRecord};
+use super::deadline::Deadline;
+use super::job_status::DeadlineJobStatus;
+use super::progress_source::ProgressSource;
 use super::rule_schemas;
+use super::tasks::TASKS_MAX;
 use super::template_bounds;
-use super::unknown_fields::Unknown;
 
 /// Runs one pod attempt per task, estimates the probability that all tasks complete before the deadline
 /// (PoCD), clones stragglers where clones pay, and keeps the fastest attempt of each task.
@@ -115,13 +111,13 @@ pub struct DeadlineJobSpec {
     pub deadline: Option<Deadline>,
     /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
     /// while the job runs: shed starts new tasks and stops tasks beyond the new number.
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = TASKS_MAX))]
     pub completions: i32,
     /// How many tasks may have a live attempt at a time, not counting clones. Default: completions. You may
     /// change it while the job runs: if it is lowered, shed stops the tasks that started last and starts
     /// them again later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = TASKS_MAX))]
     pub parallelism: Option<i32>,
     /// Whether two live copies of a task do harm: Safe (they do not), Fenced (both may run, but only the
     /// attempt with the commit grant may publish, see `$SHED_BIN agent commit -- CMD`) or None (two must
@@ -235,104 +231,6 @@ impl DeadlineJobSpec {
     }
 }
 
-/// When the job must be complete, in exactly one form.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(
-    validation = Rule::new("[has(self.within), has(self.at), has(self.clock), has(self.history)].filter(given, given).size() == 1")
-        .message("spec.deadline needs exactly one of within (e.g. 10m), at (e.g. 2030-01-31T08:00:00Z), clock (e.g. {time: '06:00', timeZone: Europe/Zurich}) and history (e.g. {quantile: p95, factor: '1.5'})"),
-    validation = Rule::new("!has(self.within) || duration(self.within) > duration('0s')")
-        .message("spec.deadline.within must be longer than 0s, e.g. 10m"),
-    validation = Rule::new("(!has(self.clock) && !has(self.history)) || self.clockStart == 'Creation'")
-        .message("spec.deadline.clockStart: Start needs spec.deadline.within, because clock and history define their own start: remove it")
-)]
-pub struct Deadline {
-    /// Time from clockStart, e.g. 90s, 10m, 1h30m.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
-    pub within: Option<String>,
-    /// Absolute instant, RFC 3339.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Time>,
-    /// The next time of day in a time zone after the job's creation. For a Job of a CronJob: after its scheduled
-    /// time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<ClockDeadline>,
-    /// A quantile of the completion times of earlier jobs with the same label shed.dev/class in the namespace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<HistoryDeadline>,
-    /// Start of `within`: Creation (for a Job of a CronJob its scheduled time), or Start (the first planning pass
-    /// in which the job is not suspended).
-    #[serde(default)]
-    pub clock_start: ClockStart,
-}
-
-/// A time of day in a time zone. If the clocks skip it on that day, the first instant after the gap counts; if they
-/// show it twice, the first one.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(
-    validation = Rule::new("self.time.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')")
-        .message("spec.deadline.clock.time must be HH:MM from 00:00 to 23:59, e.g. 06:00")
-)]
-pub struct ClockDeadline {
-    /// Hour and minute, 00:00 to 23:59.
-    #[schemars(length(max = 16))]
-    pub time: String,
-    /// Name from the IANA time zone database, e.g. Europe/Zurich or Etc/UTC.
-    #[schemars(length(min = 1, max = 64))]
-    pub time_zone: String,
-}
-
-/// A quantile of earlier completion times, times a factor. Until 5 completion times are known, the job runs
-/// without a deadline.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(
-    validation = Rule::new("self.factor.matches('^[0-9]{1,3}([.][0-9]{1,3})?$') && double(self.factor) > 0.0 && double(self.factor) <= 100.0")
-        .message("spec.deadline.history.factor must be a decimal number above 0 and at most 100, e.g. '1.5'")
-)]
-pub struct HistoryDeadline {
-    /// p50, p90, p95, p99 or max of the last 50 completion times of the class.
-    pub quantile: Quantile,
-    /// The quantile is multiplied by this decimal number above 0 and at most 100.
-    #[serde(default = "default_factor")]
-    #[schemars(length(max = 7))]
-    pub factor: String,
-}
-
-fn default_factor() -> String {
-    "1".to_owned()
-}
-
-/// A quantile of completion times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Quantile {
-    P50,
-    P90,
-    P95,
-    P99,
-    Max,
-}
-
-impl Quantile {
-    /// All quantiles, in ascending order.
-    pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::Max];
-}
-
-impl fmt::Display for Quantile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::Max => "max",
-        })
-    }
-}
-
 /// How long a task takes from zero, without its start-up: two quantiles of one distribution.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -350,14 +248,6 @@ pub struct ExpectedTaskDuration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     pub p90: Option<String>,
-}
-
-/// Start of `within`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ClockStart {
-    #[default]
-    Creation,
-    Start,
 }
 
 /// Where clones and retries begin.
@@ -378,84 +268,6 @@ impl From<Resume> for shed_core::snapshot::Resume {
             Resume::Range => Self::Range,
         }
     }
-}
-
-/// How attempts report progress. shed polls them like a probe.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("[has(self.file), has(self.httpGet), has(self.metric)].filter(given, given).size() == 1")
-    .message("spec.progress needs exactly one of file: {}, httpGet: {port, path} and metric: {port, path, name}; omit spec.progress if tasks do not report"))]
-pub struct ProgressSource {
-    /// The task writes `0.42`, `17/40` or `{\"progress\":0.42,\"checkpoint\":\"…\"}` to the file
-    /// that SHED_PROGRESS_FILE names; a sidecar serves it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<FileProgress>,
-    /// The task serves the same content itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http_get: Option<HttpProgress>,
-    /// The task serves a page of Prometheus metrics, and one metric has its progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metric: Option<MetricProgress>,
-    /// Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often
-    /// if a newer value would change little.
-    #[serde(default = "default_period_seconds")]
-    #[schemars(range(min = 1, max = 3600))]
-    pub period_seconds: i32,
-}
-
-fn default_period_seconds() -> i32 {
-    5
-}
-
-/// Progress by file; it has no options yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileProgress {}
-
-/// Progress by the task's own endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HttpProgress {
-    /// Port of the pod.
-    #[schemars(range(min = 1, max = 65535))]
-    pub port: i32,
-    /// Path of the endpoint.
-    #[serde(default = "default_path")]
-    #[schemars(length(min = 1, max = 256), regex(pattern = r"^/[^\s]*$"))]
-    pub path: String,
-}
-
-fn default_path() -> String {
-    "/progress".to_owned()
-}
-
-/// Progress by a metric.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MetricProgress {
-    /// Port of the pod.
-    #[schemars(range(min = 1, max = 65535))]
-    pub port: i32,
-    /// Path of the page, in Prometheus' text format, at most 64 KiB.
-    #[serde(default = "default_metrics_path")]
-    #[schemars(length(min = 1, max = 256), regex(pattern = r"^/[^\s]*$"))]
-    pub path: String,
-    /// Name of the metric, which must have exactly one series: a fraction from 0 to 1, or the amount of
-    /// finished work if there is a total.
-    #[schemars(
-        length(min = 1, max = 256),
-        regex(pattern = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
-    )]
-    pub name: String,
-    /// Name of the metric with the task's total work. Absent: the first metric is a fraction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        length(min = 1, max = 256),
-        regex(pattern = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
-    )]
-    pub total: Option<String>,
-}
-
-fn default_metrics_path() -> String {
-    "/metrics".to_owned()
 }
 
 /// Clones of stragglers.
@@ -498,173 +310,4 @@ impl Default for Speculation {
             budget: None,
         }
     }
-}
-
-/// The observed state of the job.
-// `remote`: `unknown_fields` reads and writes it as a whole, with unknown fields.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", remote = "Self")]
-pub struct DeadlineJobStatus {
-    /// Generation of the specification that this status describes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// Pending, Running, Suspended, Completing, Failing, Complete or Failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
-    /// The deadline as an instant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Time>,
-    /// When the first attempt was launched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_time: Option<Time>,
-    /// When the last winner finished; only if the job is complete.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completion_time: Option<Time>,
-    /// Probability of completion before the deadline, 0.000 to 1.000.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "pocd::deserialize"
-    )]
-    #[schemars(with = "Option<String>")]
-    pub pocd: Option<Pocd>,
-    /// Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs
-    /// with a deadline have ended.
-    #[serde(
-        rename = "calibratedPoCD",
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "pocd::deserialize"
-    )]
-    #[schemars(with = "Option<String>")]
-    pub calibrated_pocd: Option<Pocd>,
-    /// Expected finish of the last task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimated_completion_time: Option<Time>,
-    /// Attempts that may still win.
-    #[serde(default)]
-    pub active: i32,
-    /// Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number
-    /// alone after ten seconds.
-    #[serde(default)]
-    pub ready: i32,
-    /// Clones among them.
-    #[serde(default)]
-    pub clones: i32,
-    /// Attempts that shed stopped and that are still terminating.
-    #[serde(default)]
-    pub terminating: i32,
-    /// Tasks with a winner.
-    #[serde(default)]
-    pub succeeded: i32,
-    /// Tasks that have failed for good.
-    #[serde(default)]
-    pub failed: i32,
-    /// Indexes of tasks with a winner, e.g. `0-17,19`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub completed_indexes: String,
-    /// Indexes of tasks that have failed for good.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub failed_indexes: String,
-    /// Totals of the job's attempts.
-    #[serde(default)]
-    pub attempts: AttemptCounts,
-    /// With speculation.mode Observe: what Enabled would have done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed: Option<ObservedClones>,
-    /// Conditions, by type.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "conditions_schema")]
-    pub conditions: Vec<Condition>,
-    /// What happened to the job: PoCD over time, attempts, and the last decisions about clones. shed renews it
-    /// with writes that it makes for other reasons, and decides nothing on it.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "record::deserialize"
-    )]
-    #[schemars(with = "Option<JobRecord>")]
-    pub record: Option<JobRecord>,
-    /// The operator's ledger: the state that must survive a crash. Users must not edit it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<Ledger>,
-    /// Fields that a newer operator wrote and this version does not know. Every write keeps them.
-    #[serde(skip)]
-    pub unknown: Unknown,
-}
-
-/// Totals over the job's life. Every attempt counts for exactly one outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AttemptCounts {
-    /// First attempts launched.
-    #[serde(default)]
-    pub originals: i64,
-    /// Clones launched.
-    #[serde(default)]
-    pub clones: i64,
-    /// Retries launched.
-    #[serde(default)]
-    pub retries: i64,
-    /// Attempts that won their task.
-    #[serde(default)]
-    pub won: i64,
-    /// Clones among them.
-    #[serde(default)]
-    pub clone_wins: i64,
-    /// Attempts that shed stopped, or that finished after a sibling had won.
-    #[serde(default)]
-    pub superseded: i64,
-    /// Attempts that failed and count against their task's back-off limit.
-    #[serde(default)]
-    pub failed: i64,
-    /// Clones that failed while a sibling lived.
-    #[serde(default)]
-    pub clone_failed: i64,
-    /// Attempts lost to eviction, preemption, node loss or deletion by other clients.
-    #[serde(default)]
-    pub disrupted: i64,
-    /// Attempts that finished after the deadline of a job with onMiss: Fail.
-    #[serde(default)]
-    pub late: i64,
-    /// Attempts that the apiserver refused to create.
-    #[serde(default)]
-    pub refused: i64,
-}
-
-/// The clones that shed would have started for the job, as its model estimates. Each clone counts once, with the
-/// figures of the first planning pass that decides on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ObservedClones {
-    /// Clones that shed would start now.
-    #[serde(default)]
-    pub clones: i32,
-    /// Clones that shed would have started so far.
-    #[serde(default)]
-    pub total_clones: i32,
-    /// Expected work of all these clones in slot-seconds, e.g. 84.000.
-    #[serde(default)]
-    #[schemars(with = "String")]
-    pub slot_seconds: Decimal,
-    /// Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub price: Option<Decimal>,
-    /// Expected deadlines gained: by how much these clones would have raised PoCD, 0.000 to 1.000.
-    #[serde(default)]
-    #[schemars(with = "String")]
-    pub gain: Decimal,
-}
-
-/// A list map by type, so that server-side apply by others merges and does not replace.
-fn conditions_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let item = generator.subschema_for::<Condition>();
-    schemars::json_schema!({
-        "description": "Conditions, by type.",
-        "type": "array",
-        "items": item,
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-    })
 }

@@ -24,7 +24,7 @@ pub use record::NewerForm;
 pub use retry::RetryRule;
 pub use segments::{SEGMENTS_MAX, Segments};
 
-use super::deadline_job::AttemptCounts;
+use super::job_status::AttemptCounts;
 
 /// The version of the ledger's format that this operator writes. It is raised when an older
 /// operator would misread the new format. A field that older operators may ignore needs no new

@@ -11,12 +11,13 @@ use shed_core::time::{Instant, Span};
 use crate::api::decoding::{Read, read};
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
+use crate::clock;
 use crate::completion_history::Completion;
 use crate::conditions;
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
 use crate::quarantine;
 use crate::validate::{self, InvalidSpec, ValidatedJob};
-use shed_core::snapshot::OnMiss;
+use shed_core::snapshot::{Conclusion, OnMiss};
 
 /// A DeadlineJob as the operator keeps it.
 #[derive(Clone, Debug)]
@@ -74,6 +75,14 @@ pub struct Finished {
     pub runs: Vec<Span>,
     /// When it was complete, if it did not fail.
     pub completion: Option<Completion>,
+    /// Whether it did not fail.
+    pub is_complete: bool,
+    /// Its deadline.
+    pub deadline: Option<Instant>,
+    /// Its tasks.
+    pub tasks: i32,
+    /// Those that succeeded.
+    pub succeeded: i32,
 }
 
 impl WatchedJob {
@@ -162,7 +171,8 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         return Some(Rest::Foreign);
     }
     let is_quarantined = quarantine::entry(job).is_some();
-    let Ok(ledger) = Ledger::from_status(job.status.as_ref()) else {
+    let status = job.status.as_ref();
+    let Ok(ledger) = Ledger::from_status(status) else {
         return None;
     };
     let finished = |validated: Option<&ValidatedJob>| Finished {
@@ -172,6 +182,10 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         outcome: DeadlineOutcome::of(job),
         runs: ledger.ended_runs.clone(),
         completion: Completion::of(&ledger),
+        is_complete: ledger.ending.is_some_and(Conclusion::is_success),
+        deadline: status.and_then(|status| status.deadline.as_ref().map(clock::instant)),
+        tasks: job.spec.completions,
+        succeeded: status.map_or(0, |status| status.succeeded),
     };
     let has_ended = ledger.finished && ledger.tasks.is_empty() && is_observed(job);
     if job.spec.is_companion() {

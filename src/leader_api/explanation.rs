@@ -3,8 +3,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
-use super::Refusal;
-use super::jobs::{self, Wanted};
+use crate::answers::Refusal;
+use crate::answers::jobs::{self, Wanted};
 use crate::clock;
 use crate::context::Context;
 

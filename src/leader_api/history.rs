@@ -3,8 +3,8 @@
 use serde::Serialize;
 use shed_core::time::Span;
 
-use super::Refusal;
-use super::query::{Query, decoded};
+use crate::answers::Refusal;
+use crate::answers::query::{Query, decoded};
 use crate::completion_history::ClassFigures;
 use crate::context::Context;
 

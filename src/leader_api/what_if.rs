@@ -8,16 +8,13 @@ use shed_core::plan::JobReport;
 use shed_core::time::Instant;
 use shed_core::what_if::{Change, Unanswered, what_if};
 
-use super::Refusal;
-use super::jobs::{self, Wanted};
-use super::query::Query;
-use crate::api::Pocd;
+use crate::answers::Refusal;
+use crate::answers::jobs::{self, Wanted};
+use crate::answers::query::Query;
+use crate::api::{Pocd, TASKS_MAX};
 use crate::clock;
 use crate::context::Context;
 use crate::planner_copies::PlannerCopy;
-
-/// The most slots of a question: no job has more tasks.
-const SLOTS_MAX: u32 = 100_000;
 
 /// What is asked, about which job.
 #[derive(Debug)]
@@ -65,7 +62,7 @@ impl Question {
     ) -> Result<Self, Refusal> {
         let wanted = Wanted::take(namespace, name, &mut query)?;
         let deadline = query.take("deadline");
-        let slots = query.take_number("slots", SLOTS_MAX)?;
+        let slots = query.take_number("slots", TASKS_MAX)?;
         query.none_left(&["deadline", "slots", "kind"])?;
         let change = match (deadline, slots) {
             (Some(text), None) => Change::Deadline(future(&text, context.clock.now())?),

@@ -106,7 +106,11 @@ fn is_label(name: &str) -> bool {
         && bytes.last().is_some_and(|&byte| is_plain(byte))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// Reads a duration such as `12s`.
+///
+/// # Errors
+/// A duration that is zero, negative or without a unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed: Result<jiff::SignedDuration, _> = text.parse();
     parsed
         .ok()

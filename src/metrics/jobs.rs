@@ -54,9 +54,14 @@ impl JobFigures {
         self.work = now.work.or(self.work);
     }
 
-    /// Whether the job is more at risk than another: less likely to be in time, or else due earlier.
-    fn compare_risk(&self, other: &Self) -> std::cmp::Ordering {
-        let chance = |job: &Self| job.calibrated.or(job.pocd).unwrap_or(1.0);
+    /// Whether the job is more at risk than another: less likely to be in time, or else due earlier. A job past its
+    /// deadline has no chance, also without a PoCD.
+    fn compare_risk(&self, other: &Self, now: Instant) -> std::cmp::Ordering {
+        let is_late = |job: &Self| job.deadline.is_some_and(|deadline| deadline < now);
+        let chance = |job: &Self| match is_late(job) {
+            true => 0.0,
+            false => job.calibrated.or(job.pocd).unwrap_or(1.0),
+        };
         let due = |job: &Self| job.deadline.map_or(i64::MAX, |deadline| deadline.0);
         let by_chance = chance(self).total_cmp(&chance(other));
         by_chance.then_with(|| due(self).cmp(&due(other)))
@@ -73,9 +78,9 @@ struct Table {
 impl Table {
     /// The jobs with series of their own: the `max` most at risk. A job that had series before keeps them up to a tenth
     /// beyond that, so that few series come and go.
-    fn choose(&self, max: usize) -> BTreeSet<JobLabels> {
+    fn choose(&self, max: usize, now: Instant) -> BTreeSet<JobLabels> {
         let mut ranked: Vec<_> = self.jobs.iter().collect();
-        ranked.sort_by(|(_, a), (_, b)| a.compare_risk(b));
+        ranked.sort_by(|(_, a), (_, b)| a.compare_risk(b, now));
         let kept = ranked.iter().take(max.saturating_add(max / 10));
         let is_chosen = |(rank, (job, _)): &(usize, &(&JobLabels, &JobFigures))| {
             *rank < max || self.shown.contains(*job)
@@ -169,7 +174,7 @@ impl JobSeries {
     /// Writes the series as they are now.
     pub fn show(&self, now: Instant) {
         let mut table = self.lock();
-        table.shown = table.choose(self.own_max);
+        table.shown = table.choose(self.own_max, now);
         self.unfinished
             .set(i64::try_from(table.jobs.len()).unwrap_or(i64::MAX));
         self.clear_own();
@@ -382,5 +387,20 @@ mod tests {
             .set(&labels("a", "unknown"), &JobFigures::default());
         metrics.jobs.set(&labels("b", "likely"), &chance(1.0));
         assert_eq!(shown(&metrics), ["likely"]);
+    }
+
+    #[test]
+    fn a_late_job_is_shown_although_its_chance_is_unknown() {
+        let metrics = Metrics::with_jobs(1).unwrap();
+        let due = |deadline| JobFigures {
+            deadline: at(deadline),
+            ..JobFigures::default()
+        };
+        metrics.jobs.set(&labels("a", "soon"), &chance(0.1));
+        metrics.jobs.set(&labels("b", "overdue"), &due(90));
+        let page = metrics.page_at(Instant(91_000)).unwrap();
+        let line =
+            r#"shed_job_deadline_timestamp_seconds{job_name="overdue",job_namespace="b"} 90"#;
+        assert!(page.contains(line), "{page}");
     }
 }

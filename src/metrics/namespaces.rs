@@ -96,7 +96,7 @@ impl NamespaceSeries {
 }
 
 /// The namespaces with the most jobs.
-fn with_own<'a>(namespaces: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+pub(super) fn with_own<'a>(namespaces: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for namespace in namespaces {
         *counts.entry(namespace).or_default() += 1;

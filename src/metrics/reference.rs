@@ -14,7 +14,8 @@ Metrics of jobs and attempts come from the leader alone. Other replicas have no 
 Counters begin at 0 when a process starts, so use `rate` and `increase`. The [totals of deadlines](#totals-of-deadlines) do not.
 [Secure metrics](../how-to/secure-metrics.md) shows how to serve them over TLS.
 
-- `job_namespace` and `job_name` name the job. `namespace` and `job` are set by the scrape.
+- `job_namespace` and `job_name` name the DeadlineJob. For a batch/v1 Job it is the companion, whose name begins with that of the Job.
+  `namespace` and `job` are set by the scrape.
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
   A job that was shown stays until it is a tenth beyond that number. The histograms `shed_jobs_*` count all jobs.
 - The histograms `shed_jobs_*` are the state at the moment of the scrape. Use their buckets without `rate`, for example
@@ -34,7 +35,7 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 | has no deadline, was refused (`InvalidSpec`), or was deleted before it ended | not counted |
 
 - `job_class` is the job's label `shed.dev/class`, and is absent without it.
-- A job counts when it ends. A late job that continues counts when it is complete.
+- A job counts when it ends. A late job that continues counts when it is complete. Until then the alert `ShedJobAtRisk` fires.
 - The totals survive a crash and a failover. Only the leader shows them, once it has read the [stored state](stored-state.md) and the
   list of jobs. To count across failovers, remove the label of the replica before `increase`, as the rule `shed:deadlines_met:total` of the
   [alerts](alerts.md) does.

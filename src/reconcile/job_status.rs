@@ -111,6 +111,16 @@ pub fn is_true(job: &Job, type_: &str) -> bool {
     conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
+/// The reason why shed does not run a Job, if it has told one.
+#[must_use]
+pub fn refusal(job: &Job) -> Option<&str> {
+    let conditions = job.status.as_ref()?.conditions.as_ref()?;
+    let mut conditions = conditions.iter();
+    let refused =
+        conditions.find(|one| one.type_ == api::ADOPTION_REFUSED && one.status == "True")?;
+    refused.reason.as_deref()
+}
+
 /// The status that the Job should have.
 #[must_use]
 pub fn render(input: Input<'_>) -> JobStatus {

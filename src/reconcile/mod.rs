@@ -2,6 +2,7 @@
 //! driver reads as its steps; only those marked (client) talk to the apiserver.
 
 mod backoff;
+pub mod blocked_jobs;
 mod claims;
 pub mod clone_stops;
 pub mod companion_failures;

@@ -38,6 +38,9 @@ use crate::reconcile::step::Step;
 use crate::reconcile::{Error, companions, condition_events, events, job_status, status};
 use crate::validate::DeadlineRule;
 
+/// Reason of the event of a job whose ledger has a newer format.
+pub(super) const LEDGER_TOO_NEW: &str = "LedgerTooNew";
+
 pub(super) fn any_runs(pods: &JobPods) -> bool {
     pods.values()
         .filter_map(|pod| pod.attempt.as_ref())
@@ -432,7 +435,7 @@ pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form:
         );
         let (namespace, name) = (&owner.metadata.namespace, &owner.metadata.name);
         tracing::warn!(?namespace, job = ?name, "{note}");
-        events::publish(context, owner, EventType::Warning, "LedgerTooNew", note);
+        events::publish(context, owner, EventType::Warning, LEDGER_TOO_NEW, note);
     }
     Wake::await_change()
 }

@@ -32,17 +32,17 @@ const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 /// 2.5.29.17
 const SUBJECT_ALT_NAME: [u8; 3] = [0x55, 0x1d, 0x11];
 
-/// The name in the certificate.
-pub const NAME: &str = "shed-metrics";
 const NOT_BEFORE: &str = "200101000000Z";
 /// It does not expire (RFC 5280, 4.1.2.5): its key is lost with the process.
 const NOT_AFTER: &str = "99991231235959Z";
 
-/// A new certificate and its key.
+/// A new certificate for this name, and its key.
 ///
 /// # Errors
 /// If the system has no random numbers.
-pub fn certificate() -> anyhow::Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
+pub fn certificate(
+    name: &str,
+) -> anyhow::Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
     let failed = |error| anyhow::anyhow!("self-signed certificate: {error}");
     let random = SystemRandom::new();
     let unspecified = |_| failed("no random numbers".to_owned());
@@ -52,7 +52,7 @@ pub fn certificate() -> anyhow::Result<(CertificateDer<'static>, PrivateKeyDer<'
     let key = key.map_err(|error| failed(error.to_string()))?;
     let mut serial = [0; 16];
     random.fill(&mut serial).map_err(unspecified)?;
-    let to_sign = to_be_signed(serial, key.public_key().as_ref());
+    let to_sign = to_be_signed(name, serial, key.public_key().as_ref());
     let signature = key.sign(&random, &to_sign).map_err(unspecified)?;
     let certificate = sequence(&[
         &to_sign,
@@ -63,15 +63,18 @@ pub fn certificate() -> anyhow::Result<(CertificateDer<'static>, PrivateKeyDer<'
     Ok((certificate.into(), key.into()))
 }
 
-fn to_be_signed(mut serial: [u8; 16], public_key: &[u8]) -> Vec<u8> {
+fn to_be_signed(dns_name: &str, mut serial: [u8; 16], public_key: &[u8]) -> Vec<u8> {
     // Positive, and without leading zeros.
     serial[0] = serial[0] & 0x7f | 0x40;
-    let common_name = sequence(&[&der(OID, &COMMON_NAME), &der(UTF8_STRING, NAME.as_bytes())]);
+    let common_name = sequence(&[
+        &der(OID, &COMMON_NAME),
+        &der(UTF8_STRING, dns_name.as_bytes()),
+    ]);
     let name = sequence(&[&der(SET, &common_name)]);
     let from = der(UTC_TIME, NOT_BEFORE.as_bytes());
     let until = der(GENERALIZED_TIME, NOT_AFTER.as_bytes());
     let key_type = sequence(&[&der(OID, &EC_PUBLIC_KEY), &der(OID, &P256)]);
-    let alt_names = sequence(&[&der(DNS_NAME, NAME.as_bytes())]);
+    let alt_names = sequence(&[&der(DNS_NAME, dns_name.as_bytes())]);
     let alt_names = sequence(&[&der(OID, &SUBJECT_ALT_NAME), &der(OCTET_STRING, &alt_names)]);
     sequence(&[
         &der(VERSION, &der(INTEGER, &[2])),

@@ -1,4 +1,4 @@
-//! HTTPS for the metrics: the certificate from files, read again when they change, or a self-signed one.
+//! HTTPS for the metrics and the live page: the certificate from files, read again when they change, or a self-signed one.
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,8 +30,20 @@ const FILES_PERIOD: Duration = Duration::from_secs(10);
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 
+/// What a certificate is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Purpose {
+    /// What is served.
+    pub what: &'static str,
+    /// The flag with the folder.
+    pub flag: &'static str,
+    /// The name in a self-signed certificate.
+    pub name: &'static str,
+}
+
 /// The certificate that the server shows now.
 pub struct Certificates {
+    purpose: Purpose,
     config: RwLock<Arc<ServerConfig>>,
     /// Absent: it is self-signed and does not change.
     folder: Option<PathBuf>,
@@ -49,15 +61,16 @@ impl Certificates {
     ///
     /// # Errors
     /// If the files cannot be read or do not fit together.
-    pub fn open(folder: Option<&Path>) -> anyhow::Result<Self> {
+    pub fn open(folder: Option<&Path>, purpose: Purpose) -> anyhow::Result<Self> {
         let config = match folder {
-            Some(folder) => Files::read(folder)?.config()?,
+            Some(folder) => Files::read(folder, purpose)?.config()?,
             None => {
-                let (certificate, key) = self_signed::certificate()?;
+                let (certificate, key) = self_signed::certificate(purpose.name)?;
                 configuration(vec![certificate], key)?
             }
         };
         Ok(Self {
+            purpose,
             config: RwLock::new(config),
             folder: folder.map(Path::to_owned),
         })
@@ -68,16 +81,16 @@ impl Certificates {
         let Some(folder) = &self.folder else {
             return std::future::pending().await;
         };
-        let mut read = Files::read(folder).ok();
+        let mut read = Files::read(folder, self.purpose).ok();
         loop {
             sleep(FILES_PERIOD).await;
-            match Files::read(folder) {
+            match Files::read(folder, self.purpose) {
                 Ok(files) if read.as_ref() == Some(&files) => {}
                 Ok(files) => {
                     self.take(&files);
                     read = Some(files);
                 }
-                Err(error) => tracing::warn!("certificate of the metrics: {error:#}"),
+                Err(error) => tracing::warn!("certificate of {}: {error:#}", self.purpose.what),
             }
         }
     }
@@ -87,10 +100,11 @@ impl Certificates {
             Ok(config) => {
                 let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
                 *current = config;
-                tracing::info!("the certificate of the metrics was renewed");
+                tracing::info!("the certificate of {} was renewed", self.purpose.what);
             }
             Err(error) => {
-                tracing::warn!("certificate of the metrics, the one before stays: {error:#}");
+                let what = self.purpose.what;
+                tracing::warn!("certificate of {what}, the one before stays: {error:#}");
             }
         }
     }
@@ -102,10 +116,11 @@ impl Certificates {
 }
 
 impl Files {
-    fn read(folder: &Path) -> anyhow::Result<Self> {
+    fn read(folder: &Path, purpose: Purpose) -> anyhow::Result<Self> {
         let read = |name| {
             let path = folder.join(name);
-            std::fs::read(&path).with_context(|| format!("--metrics-cert-dir: {}", path.display()))
+            let flag = purpose.flag;
+            std::fs::read(&path).with_context(|| format!("{flag}: {}", path.display()))
         };
         Ok(Self {
             certificate: read(CERTIFICATE)?,

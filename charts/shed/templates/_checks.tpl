@@ -12,15 +12,18 @@ each line here names the value and the fix.
 {{- include "shed.checkVolumes" . }}
 {{- include "shed.checkNetworkPolicy" . }}
 {{- include "shed.checkMonitors" . }}
-{{- include "shed.checkUninstall" . }}
+{{- include "shed.checkPage" . }}
 {{- include "shed.checkOtherRelease" . }}
 {{- end }}
 
 {{/* Selectors and Helm rest on the chart's own labels. */}}
 {{- define "shed.checkLabels" -}}
-{{- $given := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "metrics.service.labels" .Values.metrics.service.labels }}
+{{- $given := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "metrics.service.labels" .Values.metrics.service.labels "page.service.labels" .Values.page.service.labels }}
 {{- range $name, $labels := $given }}
 {{- range $key, $_ := $labels }}
+{{- if eq $key "shed.dev/leader" }}
+{{- fail (printf "%s: shed.dev/leader is the label that the leader gives its pod; remove it" $name) }}
+{{- end }}
 {{- if or (hasPrefix "app.kubernetes.io/" $key) (hasPrefix "helm.sh/" $key) }}
 {{- fail (printf "%s: the chart sets labels such as %s itself; use a key of your own, e.g. example.com/%s" $name $key (last (splitList "/" $key))) }}
 {{- end }}
@@ -85,10 +88,14 @@ SHED_ORDER: order
 SHED_CAPACITY_SHARE: capacityShare
 SHED_SURGE_MAX: surgeMax
 SHED_PROGRESS_POLLS_PER_SECOND: progressPollsPerSecond
+SHED_METRICS_JOBS: metrics.jobs
 SHED_METRICS_SECURE: metrics.secure.enabled
 SHED_METRICS_CERT_DIR: metrics.secure.certificateSecret
 SHED_ADOPT_JOBS: adoptJobs
 SHED_ASK_ADDRESS: askAddress
+SHED_PAGE_ADDRESS: page.port
+SHED_PAGE_CERT_DIR: page.certificateSecret
+SHED_POD_NAME: page.enabled
 SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
 SHED_AGENT_PULL_SECRET: agent.pullSecret
@@ -108,6 +115,7 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 - CLONE_PRIORITY_CLASS
 - HTTP_ADDRESS
 - PROBE_ADDRESS
+- PAGE_ADDRESS
 - LEASE_NAME
 - LEASE_NAMESPACE
 - SIGNING_SECRET
@@ -161,6 +169,10 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- $names = append $names "metrics-certificate" }}
 {{- $paths = append $paths "/metrics-certificate" }}
 {{- end }}
+{{- if .Values.page.certificateSecret }}
+{{- $names = append $names "page-certificate" }}
+{{- $paths = append $paths "/page-certificate" }}
+{{- end }}
 {{- range .Values.extraVolumes }}
 {{- if has .name $names }}
 {{- fail (printf "extraVolumes: there are two volumes %q; rename one of them" .name) }}
@@ -208,9 +220,16 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- end }}
 {{- end }}
 
-{{- define "shed.checkUninstall" -}}
-{{- if and .Values.uninstallCheck.enabled (not .Values.rbac.create) }}
-{{- fail "uninstallCheck.enabled: the check needs a role, but rbac.create is false; set rbac.create to true or uninstallCheck.enabled to false" }}
+{{- define "shed.checkPage" -}}
+{{- $page := .Values.page }}
+{{- if and $page.certificateSecret (not $page.enabled) }}
+{{- fail "page.certificateSecret: has no effect while page.enabled is false; set page.enabled to true" }}
+{{- end }}
+{{- if and $page.from (not (and $page.enabled .Values.networkPolicy.enabled)) }}
+{{- fail "page.from: has no effect without page.enabled and networkPolicy.enabled; set both to true" }}
+{{- end }}
+{{- if or (eq (int64 $page.port) 8080) (eq (int64 $page.port) 8081) }}
+{{- fail (printf "page.port: the operator serves metrics and probes on %d; use e.g. 8443" (int64 $page.port)) }}
 {{- end }}
 {{- end }}
 

@@ -120,6 +120,50 @@ pub fn big(live: usize) -> (JobView, JobRecord) {
     (job(400, status), serde_json::from_value(record).unwrap())
 }
 
+/// A job of 10 000 tasks with its whole record: of 180 live tasks some have not started or not reported, and a few are
+/// stragglers, two of them with a clone.
+pub fn huge() -> (JobView, JobRecord) {
+    let attempt = |task: usize| {
+        let mut attempt = json!({"task": task, "attempt": 0, "kind": "Original", "state": "Running",
+            "node": format!("worker-{:03}", task * 7 % 180), "startTime": "2030-01-31T07:10:00Z"});
+        match task % 180 {
+            0..15 => attempt["state"] = json!("Pending"),
+            15..25 => {}
+            // Tasks that began with the others and have done a part of their work.
+            place @ 25..34 => {
+                attempt["progress"] = json!(format!("0.{}50", 1 + place % 3));
+                let minute = 20 + place;
+                attempt["estimatedEndTime"] = json!(format!("2030-01-31T08:{minute}:00Z"));
+            }
+            place => attempt["progress"] = json!(format!("{:.3}", 0.52 + 0.0026 * place as f64)),
+        }
+        attempt
+    };
+    let mut attempts: Vec<Value> = (6200..6380).map(attempt).collect();
+    let straggles = |one: &&mut Value| one.get("estimatedEndTime").is_some();
+    let stragglers = attempts.iter_mut().filter(straggles).take(2);
+    let clones: Vec<Value> = stragglers
+        .map(|one| {
+            let mut clone = one.clone();
+            clone["attempt"] = json!(1);
+            clone["kind"] = json!("Clone");
+            clone["startTime"] = json!("2030-01-31T07:37:00Z");
+            clone["progress"] = json!("0.300");
+            clone["resumedFrom"] = json!("0.250");
+            clone["estimatedEndTime"] = json!("2030-01-31T08:02:00Z");
+            clone
+        })
+        .collect();
+    attempts.extend(clones);
+    let waiting = json!({"reason": "InsufficientCapacity", "tasks": 3617});
+    let record = json!({"time": "2030-01-31T07:39:30Z", "attempts": attempts, "omittedAttempts": 0, "waiting": waiting});
+    let status = json!({
+        "phase": "Running", "deadline": "2030-01-31T09:30:00Z", "pocd": "0.912", "succeeded": 6200, "failed": 3,
+        "estimatedCompletionTime": "2030-01-31T09:12:00Z", "active": 182, "clones": 2,
+    });
+    (job(10_000, status), serde_json::from_value(record).unwrap())
+}
+
 fn golden_path(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     folder.join(name)

@@ -1,13 +1,14 @@
 //! Asks the leading operator, through a port-forward to its loopback listener. Whoever may forward ports in shed's
 //! namespace sees the jobs of all namespaces.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Pod;
 use kube::client::UpgradeConnectionError;
 use kube::{Api, Client};
@@ -16,14 +17,12 @@ use serde_json::Value;
 
 use crate::access::Access;
 use crate::connection::Connection;
-use crate::words;
+use crate::lease;
 
 /// Port of the listener.
 const PORT: u16 = 9444;
 /// The leader answers within this time.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Clocks of two machines may differ by this.
-const CLOCK_SKEW: i64 = 30;
 /// Bytes of an answer.
 const ANSWER_MAX: usize = 256 << 20;
 
@@ -87,20 +86,16 @@ pub async fn get<T: DeserializeOwned>(
 /// [`LeaderError`]; its text names the fix.
 pub async fn leading_pod(client: &Client, connection: &Connection) -> Result<String, LeaderError> {
     let (namespace, name) = (&connection.shed_namespace, &connection.lease_name);
-    let access = Access {
-        verb: "get",
-        resource: "leases.coordination.k8s.io",
-        namespace: Some(namespace),
-    };
-    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let lease = match leases.get_opt(name).await {
-        Ok(lease) => lease.and_then(|lease| lease.spec),
+    let access = lease::access(connection);
+    let lease = match lease::read(client, connection).await {
+        Ok(lease) => lease,
         Err(kube::Error::Api(status)) if status.code == 403 => {
             return Err(LeaderError::Forbidden(access.forbidden()));
         }
         Err(error) => return Err(LeaderError::Other(access.explain(error))),
     };
-    holder(lease.as_ref(), Timestamp::now()).map_err(|why| {
+    let pod = lease.holder().map(|holder| pod_of(holder).to_owned());
+    pod.map_err(|why| {
         LeaderError::NoOperator(format!(
             "no operator leads: the Lease {namespace}/{name} {why}. Check that shed runs, or set --shed-namespace \
              and --lease-name"
@@ -108,22 +103,9 @@ pub async fn leading_pod(client: &Client, connection: &Connection) -> Result<Str
     })
 }
 
-/// The name of the pod that holds the Lease, or what is wrong with the Lease.
-fn holder(lease: Option<&LeaseSpec>, now: Timestamp) -> Result<String, String> {
-    let lease = lease.ok_or("does not exist")?;
-    // The identity is the pod's name, an underscore, and the process.
-    let identity = lease.holder_identity.as_deref().unwrap_or_default();
-    let (pod, _) = identity.split_once('_').unwrap_or((identity, ""));
-    if pod.is_empty() {
-        return Err("has no holder".to_owned());
-    }
-    if let (Some(renewed), Some(seconds)) = (&lease.renew_time, lease.lease_duration_seconds) {
-        let over = now.as_second() - renewed.0.as_second() - i64::from(seconds);
-        if over > CLOCK_SKEW {
-            return Err(format!("expired {} ago", words::span(over)));
-        }
-    }
-    Ok(pod.to_owned())
+/// The pod in a holder's identity, which is the pod's name, an underscore, and the process.
+fn pod_of(holder: &str) -> &str {
+    holder.split_once('_').map_or(holder, |(pod, _)| pod)
 }
 
 async fn ask(
@@ -200,32 +182,4 @@ where
     let body = body.map_err(|error| anyhow::anyhow!("{error}"))?.to_bytes();
     driver.abort();
     Ok((status, body))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn lease(holder: &str, renewed: &str) -> LeaseSpec {
-        let lease =
-            json!({"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": renewed});
-        serde_json::from_value(lease).unwrap()
-    }
-
-    #[test]
-    fn the_holder_is_a_pods_name_and_a_process() {
-        let now: Timestamp = "2030-01-31T08:00:00Z".parse().unwrap();
-        let fresh = "2030-01-31T07:59:58.000000Z";
-        let held = lease("shed-7d9f-x2_18ab-1", fresh);
-        assert_eq!(holder(Some(&held), now).unwrap(), "shed-7d9f-x2");
-        assert_eq!(holder(None, now).unwrap_err(), "does not exist");
-        assert_eq!(
-            holder(Some(&lease("", fresh)), now).unwrap_err(),
-            "has no holder"
-        );
-        let old = lease("shed-0_1-1", "2030-01-31T07:00:00.000000Z");
-        assert_eq!(holder(Some(&old), now).unwrap_err(), "expired 59m48s ago");
-    }
 }

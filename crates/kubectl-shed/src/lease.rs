@@ -1,15 +1,25 @@
-//! The Lease of the leading operator: who holds it, and whether the holder lives.
+//! The Lease of the leading operator. Its times are those of the leader's machine, so no verb compares them with the
+//! clock of this machine:
+//!
+//! - [`read`] is one request. It judges the Lease by the apiserver's clock alone, which dates both its answer and the
+//!   Lease's last renewal. A verb that then asks the holder learns from the answer whether it leads.
+//! - [`watch`] takes the duration of a Lease, and is certain. A verb that writes needs it.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
-use k8s_openapi::api::coordination::v1::Lease;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::client::Body;
+use kube::core::{Request, Status};
+use kube::{Api, Client, Resource as _};
 use tokio::time::Instant;
 
 use crate::access::Access;
 use crate::connection::Connection;
+use crate::words;
 
 /// Time between two reads of a Lease.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -17,6 +27,92 @@ const PERIOD: Duration = Duration::from_millis(500);
 const DURATION: Duration = Duration::from_secs(12);
 /// No Lease is watched for longer.
 const DURATION_MAX: Duration = Duration::from_secs(120);
+/// Clocks of two apiservers may differ by this many seconds.
+const SKEW: i64 = 5;
+
+/// A Lease as one answer of the apiserver shows it.
+#[derive(Debug, Clone, Default)]
+pub struct LeaseReading {
+    lease: Option<Lease>,
+    /// When the apiserver answered, by its clock.
+    answered: Option<Timestamp>,
+}
+
+/// The right that [`read`] takes.
+#[must_use]
+pub fn access(connection: &Connection) -> Access<'_> {
+    Access {
+        verb: "get",
+        resource: "leases.coordination.k8s.io",
+        namespace: Some(&connection.shed_namespace),
+    }
+}
+
+/// Reads the Lease.
+///
+/// # Errors
+/// The request fails. A Lease that does not exist is no failure.
+pub async fn read(client: &Client, connection: &Connection) -> Result<LeaseReading, kube::Error> {
+    let path = Lease::url_path(&(), Some(&connection.shed_namespace));
+    let request = Request::new(path).get(&connection.lease_name, &Default::default());
+    let request = request.map_err(kube::Error::BuildRequest)?.map(Body::from);
+    let response = client.send(request).await?;
+    let (status, answered) = (response.status(), date(response.headers()));
+    let body = response.into_body().collect_bytes().await?;
+    let lease = match status {
+        http::StatusCode::NOT_FOUND => None,
+        status if status.is_success() => {
+            Some(serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?)
+        }
+        status => {
+            let unknown = || Status::failure(status.as_str(), "").with_code(status.as_u16());
+            let status: Status = serde_json::from_slice(&body).unwrap_or_else(|_| unknown());
+            return Err(kube::Error::Api(status.boxed()));
+        }
+    };
+    Ok(LeaseReading { lease, answered })
+}
+
+fn date(headers: &http::HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(http::header::DATE)?.to_str().ok()?;
+    rfc2822::DateTimeParser::new().parse_timestamp(date).ok()
+}
+
+impl LeaseReading {
+    /// Identity of the holder.
+    ///
+    /// # Errors
+    /// What is wrong with the Lease, as a predicate.
+    pub fn holder(&self) -> Result<&str, String> {
+        let lease = self.lease.as_ref().ok_or("does not exist")?;
+        match (holder(lease), self.expired_for(lease)) {
+            ("", _) => Err("has no holder".to_owned()),
+            (_, Some(over @ 1..)) => Err(format!("expired {} ago", words::span(over))),
+            (holder, _) => Ok(holder),
+        }
+    }
+
+    /// Whether the Lease exists.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// An annotation of the Lease.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        let annotations = self.lease.as_ref()?.metadata.annotations.as_ref()?;
+        annotations.get(name).map(String::as_str)
+    }
+
+    /// Seconds since the Lease expired. Absent if the apiserver dates no answer or no change.
+    fn expired_for(&self, lease: &Lease) -> Option<i64> {
+        let changes = lease.metadata.managed_fields.iter().flatten();
+        let renewed = changes.filter_map(|change| change.time.as_ref()).max()?;
+        let age = self.answered?.as_second() - renewed.0.as_second();
+        Some(age - i64::try_from(duration(lease).as_secs()).ok()? - SKEW)
+    }
+}
 
 /// Whether an operator leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +128,11 @@ pub enum Leadership {
     Free,
 }
 
-/// Whether an operator leads. It watches the Lease for its duration, because clocks of two machines cannot be
-/// compared.
+/// Whether an operator renews a Lease within its duration.
 ///
 /// # Errors
 /// The Leases cannot be read.
-pub async fn leadership(client: &Client, connection: &Connection) -> anyhow::Result<Leadership> {
+pub async fn watch(client: &Client, connection: &Connection) -> anyhow::Result<Leadership> {
     let first = held(client, connection).await?;
     let longest = first.iter().map(duration).max();
     let Some(longest) = longest else {
@@ -83,9 +178,7 @@ fn is_renewed(lease: &Lease, before: &[Lease]) -> bool {
         .iter()
         .find(same)
         .and_then(|other| other.spec.as_ref());
-    let renewal = |spec: &k8s_openapi::api::coordination::v1::LeaseSpec| {
-        (spec.holder_identity.clone(), spec.renew_time.clone())
-    };
+    let renewal = |spec: &LeaseSpec| (spec.holder_identity.clone(), spec.renew_time.clone());
     before.map(renewal) != lease.spec.as_ref().map(renewal)
 }
 
@@ -104,4 +197,60 @@ fn duration(lease: &Lease) -> Duration {
     stated
         .map_or(DURATION, Duration::from_secs)
         .min(DURATION_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A Lease that its holder changed last at that time of the apiserver, and that the apiserver answers with at
+    /// 08:00:00.
+    fn reading(holder: &str, changed: Value) -> LeaseReading {
+        // The leader's machine is a year behind.
+        let lease = json!({
+            "metadata": {"managedFields": [
+                {"manager": "helm", "time": "2029-12-01T00:00:00Z"}, {"manager": "shed", "time": changed}]},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": "2029-01-31T07:59:58.000000Z"},
+        });
+        LeaseReading {
+            lease: serde_json::from_value(lease).unwrap(),
+            answered: Some("2030-01-31T08:00:00Z".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn the_apiservers_clock_judges_a_lease() {
+        let fresh = json!("2030-01-31T07:59:58Z");
+        assert_eq!(
+            reading("shed-0_1-1", fresh.clone()).holder(),
+            Ok("shed-0_1-1")
+        );
+        let wrong = |reading: LeaseReading| reading.holder().unwrap_err();
+        assert_eq!(wrong(reading("", fresh)), "has no holder");
+        assert_eq!(wrong(LeaseReading::default()), "does not exist");
+        let old = reading("shed-0_1-1", json!("2030-01-31T07:00:00Z"));
+        assert_eq!(wrong(old.clone()), "expired 59m43s ago");
+        let undated = LeaseReading {
+            answered: None,
+            ..old
+        };
+        assert_eq!(
+            undated.holder(),
+            Ok("shed-0_1-1"),
+            "nothing says that it expired"
+        );
+    }
+
+    #[test]
+    fn the_date_of_an_answer_is_read() {
+        let value = http::HeaderValue::from_static("Thu, 31 Jan 2030 08:00:00 GMT");
+        let headers = http::HeaderMap::from_iter([(http::header::DATE, value)]);
+        assert_eq!(
+            date(&headers),
+            Some("2030-01-31T08:00:00Z".parse().unwrap())
+        );
+        assert_eq!(date(&http::HeaderMap::new()), None);
+    }
 }

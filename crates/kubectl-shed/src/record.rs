@@ -21,8 +21,8 @@ pub struct FoundRecord {
 
 /// The leader's answer about one job.
 #[derive(Debug, Deserialize)]
-struct JobAnswer {
-    record: Option<JobRecord>,
+pub struct JobAnswer {
+    pub record: Option<JobRecord>,
 }
 
 /// The most complete record that the user may read.

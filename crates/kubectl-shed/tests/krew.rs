@@ -76,6 +76,11 @@ fn a_release_has_every_field_that_krew_requires_and_no_other() {
     assert_eq!(spec["version"], "v1.2.3");
     let short = spec["shortDescription"].as_str().unwrap();
     assert!(!short.is_empty() && !short.contains('\n') && !short.ends_with('.'));
+    assert_eq!(platforms(spec), PLATFORMS.map(str::to_owned).into());
+}
+
+/// The platforms of a manifest, each with the sum of its own archive.
+fn platforms(spec: &Value) -> BTreeSet<String> {
     let platforms = spec["platforms"].as_array().unwrap();
     let mut seen = BTreeSet::new();
     let mut sums = BTreeSet::new();
@@ -99,8 +104,29 @@ fn a_release_has_every_field_that_krew_requires_and_no_other() {
         sums.insert(sum.to_owned());
         seen.insert(name);
     }
-    assert_eq!(seen, PLATFORMS.map(str::to_owned).into());
-    assert_eq!(sums.len(), PLATFORMS.len(), "each archive has its own sum");
+    assert_eq!(sums.len(), seen.len(), "each archive has its own sum");
+    seen
+}
+
+#[test]
+fn a_release_offers_only_the_platforms_that_were_built() {
+    let archives = folder("krew-one");
+    let archive = archives.join("kubectl-shed-linux-amd64.tar.gz");
+    fs::write(archive, "linux").unwrap();
+    let base = "https://example.com/shed";
+    let text = String::from_utf8(fill("1.2.3", base, &archives).stdout).unwrap();
+    let plugin: Value = serde_yaml_ng::from_str(&text).unwrap();
+    assert_eq!(
+        platforms(&plugin["spec"]),
+        ["linux-amd64".to_owned()].into()
+    );
+    fs::write(archives.join("kubectl-shed-x86-linux.tar.gz"), "x").unwrap();
+    let refused = fill("1.2.3", base, &archives);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.stdout.is_empty() && said.contains("names no platform of Go"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -110,7 +136,7 @@ fn a_release_without_an_archive_or_with_a_wrong_version_is_refused() {
         (
             "1.2.3",
             "https://example.com",
-            "kubectl-shed-linux-amd64.tar.gz is missing",
+            "has no kubectl-shed-OS-ARCH.tar.gz: build the plugin first",
         ),
         ("one", "https://example.com", "VERSION one is not a version"),
         (

@@ -36,11 +36,16 @@ fn record(omitted: i32) -> Value {
          "progress": "0.420", "state": "Running"}]})
 }
 
-fn lease(holder: &str) -> Answer {
-    let renewed = jiff::Timestamp::now();
-    let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": format!("{renewed:.6}")});
-    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "shed"}, "spec": spec});
+/// A Lease that was renewed at this time of the apiserver's clock. The leader's own clock is an hour behind.
+fn lease_at(holder: &str, time: &str) -> Answer {
+    let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 12, "renewTime": "2030-01-31T06:40:00.000000Z"});
+    let metadata = json!({"name": "shed", "managedFields": [{"manager": "shed", "time": time}]});
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
     Answer::Json(200, lease)
+}
+
+fn lease(holder: &str) -> Answer {
+    lease_at(holder, "2030-01-31T07:39:58Z")
 }
 
 fn list(items: Vec<Value>, next: Option<String>) -> Answer {
@@ -237,6 +242,14 @@ fn an_older_operator_and_no_operator_are_named() {
     says(
         &server.fails(&["nodes"]),
         &["no operator leads", "--shed-namespace"],
+    );
+    let server = Apiserver::start("expired-lease", |asked| match asked.path.as_str() {
+        LEASE => lease_at("shed-abc_1-1", "2030-01-31T07:00:00Z"),
+        _ => not_found(),
+    });
+    says(
+        &server.fails(&["nodes"]),
+        &["no operator leads: the Lease shed-system/shed expired 39m43s ago"],
     );
 }
 

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::apiserver_line::ApiserverLine;
 use super::operator::{Operator, signal};
 use super::symptom::Symptom;
-use super::workload::{Workload, hopeless, missed, reporting, suspended};
+use super::workload::{Workload, hopeless, missed, overdue, reporting, suspended, unplaceable};
 use crate::campaign::tasks::Tasks;
 use crate::host_operator::free_address;
 use crate::jobs::status;
@@ -97,6 +97,7 @@ impl Stage {
         match symptom {
             Symptom::MissedDeadlines => actor = Some(tokio::spawn(miss(self.workload.clone()))),
             Symptom::HopelessJob => self.workload.submit(JOB, &hopeless()).await?,
+            Symptom::OverdueJob => self.workload.submit(JOB, &overdue()).await?,
             Symptom::NoOperator => self.operator.stop().await?,
             Symptom::TakenLease => {
                 self.operator.restart_with_shipped_lease().await?;
@@ -108,6 +109,7 @@ impl Stage {
                 self.workload.runs(JOB, 2).await?;
                 self.operator.restart(&["--adopt-jobs", "none"]).await?;
             }
+            Symptom::BlockedJob => self.workload.submit(JOB, &unplaceable()).await?,
             Symptom::RefusedPolls => {
                 let port = free_address()?.port();
                 let job = reporting(REFUSED_TASKS, Ipv4Addr::LOCALHOST, port);
@@ -147,9 +149,11 @@ impl Stage {
         }
         match lasting.symptom {
             Symptom::MissedDeadlines => Ok(()),
-            Symptom::HopelessJob | Symptom::QuarantinedJob | Symptom::RefusedPolls => {
-                self.workload.delete(JOB).await
-            }
+            Symptom::HopelessJob
+            | Symptom::OverdueJob
+            | Symptom::QuarantinedJob
+            | Symptom::BlockedJob
+            | Symptom::RefusedPolls => self.workload.delete(JOB).await,
             Symptom::NoOperator | Symptom::LowMemoryLimit => self.operator.restart(&[]).await,
             Symptom::TakenLease => {
                 self.operator.leads().await?;

@@ -11,6 +11,8 @@ pub enum Symptom {
     MissedDeadlines,
     /// A job whose tasks take longer than it has.
     HopelessJob,
+    /// A job goes on after its deadline.
+    OverdueJob,
     /// No operator runs.
     NoOperator,
     /// Another client takes the Lease again and again.
@@ -19,6 +21,8 @@ pub enum Symptom {
     QuarantinedJob,
     /// The operator is restarted with another `--adopt-jobs` while an adopted Job runs.
     UnadoptedJob,
+    /// A job that no node could hold.
+    BlockedJob,
     /// Nothing listens where tasks are polled.
     RefusedPolls,
     /// The operator may poll once a second, and many tasks report.
@@ -42,13 +46,15 @@ pub const NOT_CAUSED: [(&str, &str); 1] = [(
 
 impl Symptom {
     /// In the order in which they are caused: the alert with the longest windows first, so that it resolves meanwhile.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::MissedDeadlines,
         Self::HopelessJob,
+        Self::OverdueJob,
         Self::NoOperator,
         Self::TakenLease,
         Self::QuarantinedJob,
         Self::UnadoptedJob,
+        Self::BlockedJob,
         Self::RefusedPolls,
         Self::SmallPollBudget,
         Self::ThrottledOperator,
@@ -63,10 +69,12 @@ impl Symptom {
         match self {
             Self::MissedDeadlines => "shed:deadlines_missed:",
             Self::HopelessJob => "shed_job_pocd",
+            Self::OverdueJob => "shed_job_deadline_timestamp_seconds - time()",
             Self::NoOperator => "absent(shed_leader",
             Self::TakenLease => "shed_lease_lost_total",
             Self::QuarantinedJob => "shed_jobs_quarantined",
             Self::UnadoptedJob => "shed_jobs_not_adopted",
+            Self::BlockedJob => "shed_jobs_blocked",
             Self::RefusedPolls => "shed_progress_poll_failures_total",
             Self::SmallPollBudget => "shed_progress_poll_delay_seconds",
             Self::ThrottledOperator => "shed_planning_decision_duration_seconds",
@@ -91,6 +99,9 @@ impl Symptom {
                 "one job per second is stopped at its deadline, until all alerts of this symptom fire"
             }
             Self::HopelessJob => "a job has 15 min, and its tasks take 30 min",
+            Self::OverdueJob => {
+                "a job whose tasks take 30 min has a deadline of 10 s, and continues"
+            }
             Self::NoOperator => "the operator is stopped",
             Self::TakenLease => {
                 "another client takes the Lease each time that the operator holds it"
@@ -99,6 +110,7 @@ impl Symptom {
             Self::UnadoptedJob => {
                 "the operator is restarted with `--adopt-jobs none` while an adopted Job runs"
             }
+            Self::BlockedJob => "a job selects nodes by a label that no node has",
             Self::RefusedPolls => "20 tasks report progress at a port where nothing listens",
             Self::SmallPollBudget => {
                 "100 tasks report progress, and the operator has `--progress-polls-per-second 1`"

@@ -246,6 +246,23 @@ pub fn hopeless() -> Value {
     })
 }
 
+/// A job that goes on after its deadline.
+#[must_use]
+pub fn overdue() -> Value {
+    json!({
+        "completions": 1, "deadline": {"within": "10s"}, "onMiss": "Continue",
+        "template": shell_or_fake("sleep 1800", LONG_MS, 0),
+    })
+}
+
+/// A job that no node could hold.
+#[must_use]
+pub fn unplaceable() -> Value {
+    let mut template = shell_or_fake("sleep 1", 1000, 0);
+    template["spec"]["nodeSelector"] = json!({"example.com/none": "none"});
+    json!({"completions": 1, "deadline": {"within": "2h"}, "template": template})
+}
+
 /// A suspended job.
 #[must_use]
 pub fn suspended() -> Value {
@@ -281,6 +298,8 @@ mod tests {
             late(),
             missed(),
             hopeless(),
+            overdue(),
+            unplaceable(),
             suspended(),
             reporting(3, address, 80),
         ];

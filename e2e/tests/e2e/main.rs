@@ -21,6 +21,7 @@ mod fence_faults;
 mod fields;
 mod foreign;
 mod lifecycle;
+mod live_page;
 mod nodes;
 mod operator;
 mod placement;

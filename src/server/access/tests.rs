@@ -4,10 +4,16 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use http::Response as HttpResponse;
+use kube::Client;
 use kube::client::Body as KubeBody;
 use serde_json::{Value, json};
 use tower::Service;
 
+use std::sync::Mutex;
+
+use tokio::time::Instant;
+
+use super::super::reviews::TOKEN_MAX;
 use super::*;
 
 /// Calls that the apiserver got.
@@ -58,7 +64,7 @@ fn apiserver(code: u16) -> (Client, Calls) {
 
 fn reviewer(code: u16) -> (Arc<Reviewer>, Calls) {
     let (client, calls) = apiserver(code);
-    (Arc::new(Reviewer::new(client)), calls)
+    (Arc::new(Reviewer::new(client, KEEPING)), calls)
 }
 
 /// Status of the answer to a request with this header.
@@ -113,7 +119,7 @@ async fn without_an_apiserver_no_scrape_is_answered() {
 async fn an_apiserver_that_does_not_answer_is_not_waited_for_long() {
     let (service, _handle) =
         tower_test::mock::pair::<http::Request<KubeBody>, HttpResponse<KubeBody>>();
-    let reviewer = Arc::new(Reviewer::new(Client::new(service, "default")));
+    let reviewer = Arc::new(Reviewer::new(Client::new(service, "default"), KEEPING));
     let begun = Instant::now();
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 503);
     assert_eq!(begun.elapsed(), REVIEW_PATIENCE);
@@ -133,11 +139,11 @@ async fn answers_are_kept_for_seconds() {
 async fn answers_are_bounded_and_refused_tokens_evict_no_reader() {
     let (reviewer, calls) = reviewer(201);
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
-    for number in 0..2 * ANSWERS_MAX {
+    for number in 0..2 * KEEPING.most {
         let token = format!("Bearer guess-{number}");
         assert_eq!(scrape(&reviewer, Some(&token)).await, 401);
     }
-    assert_eq!(reviewer.lock().len(), ANSWERS_MAX);
+    assert_eq!(reviewer.tokens(), KEEPING.most);
     calls.lock().unwrap().clear();
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
     assert!(calls.lock().unwrap().is_empty());

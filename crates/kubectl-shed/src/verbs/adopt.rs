@@ -19,7 +19,7 @@ use lines::{Adoption, Settings};
 const EXAMPLES: &str = "\
 Examples:
   # The lines to add to the Jobs of a manifest
-  kubectl shed adopt nightly.yaml --deadline 5h
+  kubectl shed adopt nightly.yaml --deadline \"06:00 Europe/Zurich\"
 
   # The whole CronJob of the cluster with the lines
   kubectl shed adopt cronjob/nightly --deadline 5h --idempotency Safe -o yaml > nightly.yaml

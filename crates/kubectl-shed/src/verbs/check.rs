@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 
 use crate::documents;
 use crate::terminal::Terminal;
-use judge::{Judge, Verdict};
+use judge::Judge;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,7 @@ Examples:
   # Check what Helm renders, and fail if a deadline is not feasible
   helm template ./chart | kubectl shed check -f - --require-feasible
 
-It needs no cluster. Exit code 1 means that an object is invalid.";
+It needs no cluster. Exit code 1 means that an object is invalid, or with --strict that there is a warning.";
 
 /// Check manifests offline: the rules of the CRD and of shed, and a forecast of the deadline
 #[derive(Debug, clap::Args)]
@@ -32,11 +32,14 @@ pub struct CheckArgs {
     #[arg(short, long, value_name = "FILE", required = true)]
     pub filename: Vec<String>,
     /// Slots that the job can use at a time. Absent: its parallelism.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = shed::api::parse_slots)]
     pub slots: Option<u32>,
     /// Fail as well if PoCD at the deadline is below the target.
     #[arg(long)]
     pub require_feasible: bool,
+    /// Fail as well on a warning, such as about a Job that shed would not run.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Checks all files.
@@ -56,7 +59,9 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
         if verdicts.iter().all(|verdict| verdict.is_foreign) {
             bail!("{}: no DeadlineJob, Job or CronJob in it", shown(name));
         }
-        is_valid &= verdicts.iter().all(Verdict::is_valid);
+        is_valid &= verdicts
+            .iter()
+            .all(|verdict| verdict.is_valid() && !(args.strict && verdict.has_warnings()));
         for verdict in verdicts {
             terminal.print(&verdict.text(shown(name)))?;
         }

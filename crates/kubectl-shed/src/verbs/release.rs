@@ -109,7 +109,7 @@ pub async fn run(
 
 async fn refuse_while_led(client: &Client, connection: &Connection) -> anyhow::Result<()> {
     terminal::warn("watching the Lease for its duration, to see whether an operator runs");
-    match lease::leadership(client, connection).await {
+    match lease::watch(client, connection).await {
         Ok(Leadership::Free) => Ok(()),
         Ok(Leadership::Held { namespace, holder }) => bail!(
             "{holder} leads in namespace {namespace} and releases pods itself: wait for it, or stop it first with \

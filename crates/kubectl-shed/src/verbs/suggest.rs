@@ -43,8 +43,9 @@ pub struct SuggestArgs {
     output: Option<String>,
 }
 
+/// The leader's answer.
 #[derive(Debug, Deserialize)]
-struct History {
+pub struct History {
     classes: Vec<Class>,
 }
 

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ListParams;
 use kube::{Api, Client, CustomResourceExt as _};
@@ -13,6 +12,7 @@ use shed::api::DeadlineJob;
 
 use crate::access::Access;
 use crate::connection::{Connection, Session};
+use crate::lease;
 use crate::terminal::Terminal;
 
 const EXAMPLES: &str = "\
@@ -45,9 +45,12 @@ pub struct VersionArgs {
 pub struct Versions {
     /// Of this program.
     pub client: String,
-    /// Of the operator that leads, by its Lease.
+    /// Of the operator that led last, by its Lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
+    /// Why that operator does not lead now, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_problem: Option<String>,
     /// Image of each Deployment of shed, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<(String, String)>,
@@ -91,12 +94,17 @@ pub async fn run(
     })
 }
 
+struct Leader {
+    version: Option<String>,
+    problem: Option<String>,
+}
+
 /// Reads all versions.
 pub async fn gather(connection: &Connection, session: &Session) -> Versions {
     let mut versions = Versions::of_client();
     let own = connection.shed_namespace.as_str();
-    match leader(&session.client, own, &connection.lease_name).await {
-        Ok(leader) => versions.leader = leader,
+    match leader(&session.client, connection).await {
+        Ok(leader) => (versions.leader, versions.lease_problem) = (leader.version, leader.problem),
         Err(error) => versions.errors.push(format!("{error:#}")),
     }
     match images(&session.client, own).await {
@@ -123,7 +131,10 @@ impl Versions {
     pub fn text(&self) -> String {
         let mut text = format!("kubectl shed: {}\n", self.client);
         if let Some(leader) = &self.leader {
-            let _ = writeln!(text, "operator:     {leader} (leads)");
+            let _ = match &self.lease_problem {
+                None => writeln!(text, "operator:     {leader} (leads)"),
+                Some(why) => writeln!(text, "operator:     {leader} led last; its Lease {why}"),
+            };
         }
         for (name, image) in &self.images {
             let _ = writeln!(text, "deployment:   {name}, image {image}");
@@ -179,24 +190,19 @@ fn spec_fields(crd: &CustomResourceDefinition) -> Vec<String> {
     fields.map(|(name, _)| name.clone()).collect()
 }
 
-async fn leader(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Option<String>> {
-    let access = Access {
-        verb: "get",
-        resource: "leases.coordination.k8s.io",
-        namespace: Some(namespace),
-    };
-    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let lease = leases
-        .get_opt(name)
-        .await
-        .map_err(|error| access.explain(error))?;
-    let Some(lease) = lease else {
-        anyhow::bail!(
-            "no operator has led: namespace {namespace} has no Lease {name}; check --shed-namespace"
-        );
-    };
-    let annotations = lease.metadata.annotations.unwrap_or_default();
-    Ok(annotations.get(LEADER_VERSION).cloned())
+async fn leader(client: &Client, connection: &Connection) -> anyhow::Result<Leader> {
+    let lease = lease::read(client, connection).await;
+    let lease = lease.map_err(|error| lease::access(connection).explain(error))?;
+    anyhow::ensure!(
+        lease.exists(),
+        "no operator has led: namespace {} has no Lease {}; check --shed-namespace",
+        connection.shed_namespace,
+        connection.lease_name
+    );
+    Ok(Leader {
+        version: lease.annotation(LEADER_VERSION).map(str::to_owned),
+        problem: lease.holder().err(),
+    })
 }
 
 async fn images(client: &Client, namespace: &str) -> anyhow::Result<Vec<(String, String)>> {
@@ -277,5 +283,11 @@ mod tests {
             "kubectl shed: 0.1.0\noperator:     0.1.0 (leads)\ndeployment:   shed, image shed:0.1.0\n\
              CRD:          v1alpha1\nunknown: you may not\n"
         );
+        let gone = Versions {
+            lease_problem: Some("has no holder".to_owned()),
+            ..versions
+        };
+        let line = "operator:     0.1.0 led last; its Lease has no holder\n";
+        assert!(gone.text().contains(line), "{}", gone.text());
     }
 }

@@ -21,6 +21,10 @@ Examples:
 
 The leader computes it from what it knows now, and nothing changes. It needs the right to forward ports in shed's namespace.";
 
+const CUT_SHORT: &str = "\
+The work budget of a planning pass ended before the policy was done with the job. Later passes may raise PoCD.
+";
+
 /// Predict a job with another deadline, or with other slots
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -36,7 +40,7 @@ pub struct WhatifArgs {
     )]
     deadline: Option<String>,
     /// How many attempts the job could run at a time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = shed::api::parse_slots)]
     slots: Option<u32>,
     /// Print this format instead of a table.
     #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]
@@ -61,6 +65,8 @@ pub struct Prediction {
     slots: Option<u32>,
     clones: Option<u32>,
     waiting: Option<u32>,
+    /// Whether the work budget of a planning pass ended before the policy was done with the job.
+    is_cut_short: bool,
 }
 
 /// The status has decimals as text.
@@ -157,7 +163,11 @@ impl Answer {
             "{:<width$}  {:<7}  {:<7}  {:<7}  {:<7}  ENDS AT\n",
             "", "POCD", "SLOTS", "CLONES", "WAITING"
         );
-        head + &row("now", &self.now) + &row(change, &self.then)
+        let mut text = head + &row("now", &self.now) + &row(change, &self.then);
+        if self.now.is_cut_short || self.then.is_cut_short {
+            text.push_str(CUT_SHORT);
+        }
+        text
     }
 }
 
@@ -198,16 +208,17 @@ mod tests {
 
     #[test]
     fn both_predictions_are_shown() {
-        let answer: Answer = serde_json::from_value(json!({
+        let mut answer: Answer = serde_json::from_value(json!({
             "time": "2030-01-31T08:00:00Z", "pocd": "0.9499", "slots": 60, "clones": 3, "waiting": 0,
             "estimatedCompletionTime": "2030-01-31T09:00:00Z", "now": {"pocd": "0.62", "slots": 40, "clones": 1},
         }))
         .unwrap();
-        assert_eq!(
-            answer.text("60 slots", now()),
-            "          POCD     SLOTS    CLONES   WAITING  ENDS AT\n\
+        let table = "          POCD     SLOTS    CLONES   WAITING  ENDS AT\n\
              now       0.620    40       1        unknown  unknown\n\
-             60 slots  0.949    60       3        0        2030-01-31 09:00:00Z (in 1h00m)\n"
-        );
+             60 slots  0.949    60       3        0        2030-01-31 09:00:00Z (in 1h00m)\n";
+        assert_eq!(answer.text("60 slots", now()), table);
+        answer.then.is_cut_short = true;
+        let text = answer.text("60 slots", now());
+        assert_eq!(text.strip_prefix(table), Some(CUT_SHORT));
     }
 }

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use tungstenite::Message;
 use tungstenite::handshake::server;
 
+/// The time of its clock.
+pub const DATE: &str = "Thu, 31 Jan 2030 07:40:00 GMT";
+
 /// A request to it.
 #[derive(Debug, Clone)]
 pub struct Asked {
@@ -197,7 +200,8 @@ fn take_request(stream: &mut TcpStream, head: &str) -> Value {
 fn write(to: &mut impl Write, code: u16, body: &str) -> std::io::Result<()> {
     write!(
         to,
-        "HTTP/1.1 {code} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        "HTTP/1.1 {code} x\r\ndate: {DATE}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: \
+         close\r\n\r\n{body}",
         body.len()
     )
 }

@@ -456,20 +456,3 @@ fn adopt_of_a_job_of_the_cluster_prints_a_manifest() {
     );
     assert!(mock.writes().is_empty());
 }
-
-/// Each verb that writes says so in the list of verbs, and no other does. The tests above count the writes.
-#[test]
-fn the_verbs_that_write_are_these_three() {
-    let help = super::run(&["--help"]).out;
-    let verbs = help.lines().filter(|line| {
-        line.starts_with("  ") && line.contains("(write") || line.contains("(removes")
-    });
-    let verbs: BTreeSet<&str> = verbs
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    assert_eq!(
-        verbs,
-        ["release", "resume-clones", "stop-clones"].into(),
-        "{help}"
-    );
-}

@@ -7,6 +7,7 @@ mod leader;
 mod mock;
 mod offline;
 mod page;
+mod writes;
 
 use std::io::Write as _;
 use std::path::Path;

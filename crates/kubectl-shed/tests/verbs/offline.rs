@@ -38,6 +38,19 @@ fn check_reads_standard_input_and_forecasts() {
 }
 
 #[test]
+fn slots_have_the_same_bound_in_each_verb() {
+    for verb in [&["check", "-f", "-"][..], &["whatif", "nightly"]] {
+        for slots in ["0", "100001", "many"] {
+            let ran = run_with(&[verb, &["--slots", slots]].concat(), GOOD);
+            let words = format!(
+                "invalid value '{slots}' for '--slots <N>': use a whole number from 1 to 100000"
+            );
+            assert!(ran.code == 2 && ran.err.contains(&words), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn check_of_several_documents_fails_if_one_is_invalid() {
     let two = format!(
         "{GOOD}---\n{}",
@@ -50,6 +63,23 @@ fn check_of_several_documents_fails_if_one_is_invalid() {
     let words =
         "DeadlineJob weekly: invalid\n  error: spec.parallelism must not be above spec.completions";
     assert!(ran.out.contains(words), "{ran:?}");
+}
+
+#[test]
+fn check_fails_on_a_warning_if_it_is_strict() {
+    let job = "
+apiVersion: batch/v1
+kind: Job
+metadata: {name: nightly, annotations: {shed.dev/deadline: 1h}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}
+";
+    let lenient = run_with(&["check", "-f", "-"], job);
+    assert_eq!(lenient.code, 0, "{lenient:?}");
+    assert!(lenient.out.contains("warning: spec.managedBy is absent"));
+    let strict = run_with(&["check", "-f", "-", "--strict"], job);
+    assert_eq!((strict.code, strict.out), (1, lenient.out));
+    let good = run_with(&["check", "-f", "-", "--strict"], GOOD);
+    assert_eq!(good.code, 0, "{good:?}");
 }
 
 #[test]

@@ -181,7 +181,11 @@ impl Registry {
         let found = found.ok_or_else(fault)?;
         found.0.with(parsed).map(Speculation).map_err(|fault| {
             let help = found.0.help();
-            ParsePolicyError::new(format!("{fault}; {help}; each takes order={}", Order::HELP))
+            let laws = LawChoice::ALL.map(LawChoice::label).join(", ");
+            let order = Order::HELP;
+            ParsePolicyError::new(format!(
+                "{fault}; {help}; each takes order={order}, and law={laws}"
+            ))
         })
     }
 

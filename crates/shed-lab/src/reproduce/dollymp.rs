@@ -17,7 +17,7 @@ pub(super) const PAPER: Paper = Paper {
         Figure {
             id: "D-model",
             title: "speedup of copies by the spread of times",
-            about: "Closed forms: the Pareto law of a coefficient of variation CV, and h(2), h(3).",
+            about: "Closed forms: the Pareto distribution of a coefficient of variation CV, and h(2), h(3).",
             make: model::speedups,
         },
         Figure {
@@ -473,8 +473,8 @@ fn d_11(lab: &mut Lab) -> Result<Findings, LabError> {
 }
 
 fn d_12(_: &mut Lab) -> Result<Findings, LabError> {
-    let reason = "a time of this machine would make the page come out differently each time; `cargo bench -p shed-core \
-        --bench dollymp` measures it, benchmarks.md has the figures";
+    let reason = "a time of this machine would make the page come out differently each time; `cargo bench -p shed-papers \
+        --bench dollymp` measures it, docs/develop/bench-optimizers.md has the figures";
     Ok(Findings {
         not_run: vec![reason.into()],
         ..Findings::default()

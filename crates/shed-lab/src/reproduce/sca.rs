@@ -35,7 +35,7 @@ pub(super) const PAPER: Paper = Paper {
             id: "S2",
             title: "Figure 2, SCA with γ 0 against SRPT by machines",
             about: "`setup:SCA`: 60 jobs of 1, 10 and 100 tasks (mean 25.9) on 240 slots, a fiftieth of the paper's machines, Pareto with α 2 and mean 1179.7 s; its load stands \
-                for the number of machines: 12 000 are ω 0.448, 6000 are 0.895. All jobs have one law, which SCA is given, as \
+                for the number of machines: 12 000 are ω 0.448, 6000 are 0.895. All jobs have one distribution, which SCA is given, as \
                 it decides at submission.",
             make: s_2,
         },
@@ -164,7 +164,7 @@ fn s_2(lab: &mut Lab) -> Result<Findings, LabError> {
         findings.compare(what, 6000.0, Sample::exact(*machines), check);
     }
     findings.trials.push(Trials::new(
-        "the shape of the law: SCA's mean flow time below SRPT's in %, by machines",
+        "the shape of the distribution: SCA's mean flow time below SRPT's in %, by machines",
         ["5500", "6000", "8000", "12 000"].map(|name| (name, None)),
         rows,
     ));
@@ -260,7 +260,7 @@ fn compare(
         rows.push((format!("α {alpha}, load {load}{blind}"), row.into()));
     }
     findings.trials.push(Trials::new(
-        "the shape of the law and what Mantri sees, which the paper does not say, and the load",
+        "the shape of the distribution and what Mantri sees, which the paper does not say, and the load",
         whats
             .into_iter()
             .zip(published)

@@ -31,7 +31,7 @@ pub(super) const PAPER: Paper = Paper {
         Figure {
             id: "S-2",
             title: "Figure 4, sizes and deadlines mixed",
-            about: "50, 30 and 20 jobs of 5, 10 and 20 tasks, each size run by itself with its deadline, as gaps of 300 s leave room \
+            about: "50, 30 and 20 jobs of 5, 10 and 20 tasks, each size run by itself with its deadline, as gaps of 300 s leave slots \
                 for all; else as S-1.",
             make: s_2,
         },
@@ -208,7 +208,7 @@ fn s_1(lab: &mut Lab) -> Result<Findings, LabError> {
     }
     let columns = THREE.map(|(name, published)| (format!("{name}, %"), Some(published)));
     findings.trials.push(Trials::new(
-        "laws of attempt times and launches, 10 tasks, D 500 s",
+        "distributions of attempt times and launches, 10 tasks, D 500 s",
         columns,
         rows,
     ));

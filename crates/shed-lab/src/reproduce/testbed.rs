@@ -203,7 +203,7 @@ pub(super) fn times_tried(
     };
     let rows = tried.into_iter().map(|(name, runs)| (name, row(&runs)));
     Trials::new(
-        "laws of attempt times and launches",
+        "distributions of attempt times and launches",
         columns,
         rows.collect(),
     )

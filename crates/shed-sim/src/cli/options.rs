@@ -90,7 +90,8 @@ pub struct RunOptions {
     /// Drop the fractions of seconds of all durations, as other simulators do.
     #[arg(long)]
     pub whole_seconds: bool,
-    /// How long attempts take: trace, resample, pareto{beta=1.5}, lognormal{sigma=0.5}, recorded
+    /// How long attempts take: trace, resample, pareto{beta=1.5}, lognormal{sigma=0.5}, recorded, or another model of
+    /// docs/reference/simulator.md
     /// [default: trace; for a recording resample, for a made-up workload its own].
     #[arg(long, value_name = "MODEL")]
     pub attempt_model: Option<Model>,
@@ -135,7 +136,7 @@ pub struct RunOptions {
     /// λ: the share of the cluster that attempts may use.
     #[arg(long, value_name = "L", default_value_t = 1.0, value_parser = values::share)]
     pub capacity_share: f64,
-    /// One seed, one run.
+    /// The seed of all samples. `compare`, `sweep` and `size` take several: 0..20.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Look at every job after every event: the reference for the usual passes, and many times slower.

@@ -9,8 +9,9 @@ use crate::verbs::check::judge::Judge;
 /// What the user wants from shed.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Settings {
-    /// Deadline of each Job: a duration from its creation such as 5h, or an instant such as
-    /// 2030-01-31T08:00:00Z. Absent: the one that the object has.
+    /// Deadline of each Job: a time of day such as "06:00 Europe/Zurich", a duration from its creation such as 5h, a
+    /// quantile of earlier runs such as "history(p95)*1.5", or an instant such as 2030-01-31T08:00:00Z. Absent: the
+    /// one that the object has.
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
     /// Whether two live copies of a task do harm: Safe and Fenced allow clones, None excludes them.

@@ -36,7 +36,7 @@ impl Forecast {
     pub fn words(&self) -> String {
         if !self.figures.is_known {
             return "no forecast, because spec.expectedTaskDuration does not say how long a task takes: add it, \
-                    e.g. {p50: 10m, p90: 15m}"
+                    e.g. {p50: 10m, p90: 15m}, or in a Job the annotation shed.dev/expected-task-duration"
                 .to_owned();
         }
         let (_, words) = Told::after(None, &self.figures, 0, self.created).words();

@@ -38,6 +38,12 @@ impl Verdict {
         self.errors.is_empty()
     }
 
+    /// Whether the user may not intend what is there.
+    #[must_use]
+    pub fn has_warnings(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+
     /// The verdict as lines.
     #[must_use]
     pub fn text(&self, file: &str) -> String {
@@ -220,6 +226,7 @@ impl Judge {
         verdict
             .warnings
             .extend(manager_words(manager, place, wishes_something(&job)));
+        verdict.warnings.extend(index_words(&job).map(prefix));
         self.validated(validated, verdict);
     }
 
@@ -323,7 +330,19 @@ fn wishes_something(job: &Job) -> bool {
     annotations
         .into_iter()
         .any(|(name, _)| name.starts_with("shed.dev/"))
-        && annotations::read(job.metadata.annotations.as_ref()).is_ok()
+}
+
+/// A warning if a task would get checkpoints without knowing whose they are.
+fn index_words(job: &Job) -> Option<String> {
+    let spec = job.spec.as_ref()?;
+    let wishes = annotations::read(job.metadata.annotations.as_ref()).ok()?;
+    let tasks = spec.completions.or(spec.parallelism).unwrap_or(1);
+    let is_indexed = spec.completion_mode.as_deref() == Some("Indexed");
+    (wishes.resume != api::Resume::None && tasks > 1 && !is_indexed).then(|| {
+        "spec.completionMode: a task cannot see which of the tasks it resumes: use Indexed, which sets \
+         JOB_COMPLETION_INDEX"
+            .to_owned()
+    })
 }
 
 /// A warning if shed would not run the Job, or would run it without a deadline.

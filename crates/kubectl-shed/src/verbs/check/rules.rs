@@ -159,15 +159,24 @@ mod tests {
         assert_eq!(said(all), [""; 0]);
     }
 
-    /// One violation of each rule that can be violated at creation, so that each is really evaluated.
+    /// Violates each rule once, so that each is really evaluated.
+    #[track_caller]
+    fn each_is_said(violations: impl IntoIterator<Item = (Value, &'static str)>) {
+        for (change, words) in violations {
+            let said = said(change.clone());
+            let found = said.iter().any(|message| message.contains(words));
+            assert!(found, "{change:.200}: {said:?}");
+            assert!(
+                said.iter()
+                    .all(|message| !message.contains("could not be evaluated")),
+                "{said:?}"
+            );
+        }
+    }
+
     #[test]
-    fn every_rule_about_a_new_job_can_be_violated() {
-        let exit_codes = |operator: &str, values: Value| {
-            json!({"podFailurePolicy": {"rules": [{"action": "Ignore",
-                "onExitCodes": {"operator": operator, "values": values}}]}})
-        };
-        let labels = json!({"shed.dev/task": "1"});
-        for (change, words) in [
+    fn rules_about_the_deadline_of_a_new_job_can_be_violated() {
+        each_is_said([
             (
                 json!({"deadline": {}}),
                 "spec.deadline needs exactly one of within",
@@ -189,6 +198,12 @@ mod tests {
                 "spec.deadline.clockStart: Start needs",
             ),
             (json!({"deadline": null}), "spec.deadline: Required value"),
+        ]);
+    }
+
+    #[test]
+    fn rules_about_the_tasks_of_a_new_job_can_be_violated() {
+        each_is_said([
             (
                 json!({"parallelism": 5}),
                 "spec.parallelism must not be above spec.completions",
@@ -237,6 +252,13 @@ mod tests {
                 json!({"expectedTaskDuration": {"p50": "2m", "p90": "1m"}}),
                 "spec.expectedTaskDuration.p90 must not be shorter",
             ),
+        ]);
+    }
+
+    #[test]
+    fn rules_about_the_template_of_a_new_job_can_be_violated() {
+        let labels = json!({"shed.dev/task": "1"});
+        each_is_said([
             (
                 json!({"template": {"spec": {"containers": []}}}),
                 "spec.template.spec.containers must hold",
@@ -258,20 +280,21 @@ mod tests {
                 json!({"template": {"metadata": {"annotations": labels}, "spec": {"containers": [{"name": "a"}]}}}),
                 "spec.template.metadata.annotations must not hold",
             ),
+        ]);
+    }
+
+    #[test]
+    fn rules_about_the_indexes_and_exit_codes_of_a_new_job_can_be_violated() {
+        let exit_codes = |operator: &str, values: Value| {
+            json!({"podFailurePolicy": {"rules": [{"action": "Ignore",
+                "onExitCodes": {"operator": operator, "values": values}}]}})
+        };
+        each_is_said([
             (
                 json!({"indexes": "0".repeat(262_145)}),
                 "spec.indexes and spec.successPolicy.rules[*].succeededIndexes together exceed",
             ),
             (exit_codes("In", json!([0])), "0"),
-        ] {
-            let said = said(change.clone());
-            let found = said.iter().any(|message| message.contains(words));
-            assert!(found, "{change:.200}: {said:?}");
-            assert!(
-                said.iter()
-                    .all(|message| !message.contains("could not be evaluated")),
-                "{said:?}"
-            );
-        }
+        ]);
     }
 }

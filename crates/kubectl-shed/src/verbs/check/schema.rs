@@ -182,9 +182,9 @@ mod tests {
         violations(&schema, &value, "spec")
     }
 
-    #[test]
-    fn each_bound_names_its_field_and_the_fix() {
-        let schema = json!({"type": "object", "required": ["tasks"], "properties": {
+    /// A schema with a field of each kind.
+    fn schema() -> Value {
+        json!({"type": "object", "required": ["tasks"], "properties": {
             "tasks": {"type": "integer", "minimum": 1.0, "maximum": 9.0},
             "share": {"type": "number"},
             "mode": {"type": "string", "enum": ["Safe", "None"]},
@@ -194,8 +194,19 @@ mod tests {
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
             "port": {"x-kubernetes-int-or-string": true},
             "gone": {"type": "string", "nullable": true},
-        }});
-        for (value, expected) in [
+        }})
+    }
+
+    #[track_caller]
+    fn each_is_said(violations: impl IntoIterator<Item = (Value, &'static str)>) {
+        for (value, expected) in violations {
+            assert_eq!(said(schema(), value.clone()), [expected], "{value}");
+        }
+    }
+
+    #[test]
+    fn a_bound_of_a_number_names_its_field_and_the_fix() {
+        each_is_said([
             (json!({}), "spec.tasks: Required value: add it"),
             (
                 json!({"tasks": 0}),
@@ -217,6 +228,12 @@ mod tests {
                 json!({"tasks": 1, "share": "x"}),
                 "spec.share: `x` is not a number",
             ),
+        ]);
+    }
+
+    #[test]
+    fn a_bound_of_a_string_names_its_field_and_the_fix() {
+        each_is_said([
             (
                 json!({"tasks": 1, "mode": "safe"}),
                 "spec.mode: unknown value `safe`: use one of Safe, None",
@@ -237,6 +254,12 @@ mod tests {
                 json!({"tasks": 1, "within": "soon"}),
                 "spec.within: invalid value `soon`: it must match ^[0-9]+s$, e.g. 90s, 10m or 1h30m",
             ),
+        ]);
+    }
+
+    #[test]
+    fn a_bound_of_a_list_or_a_map_names_its_field_and_the_fix() {
+        each_is_said([
             (
                 json!({"tasks": 1, "list": []}),
                 "spec.list has 0 entries: use at least 1",
@@ -265,11 +288,13 @@ mod tests {
                 json!({"tasks": 1, "elsewhere": 1}),
                 "spec.elsewhere: unknown field: remove it",
             ),
-        ] {
-            assert_eq!(said(schema.clone(), value.clone()), [expected], "{value}");
-        }
+        ]);
+    }
+
+    #[test]
+    fn values_within_their_bounds_are_valid() {
         let good = json!({"tasks": 9, "share": 1, "list": [true], "port": "http", "gone": null});
-        assert_eq!(said(schema, good), [""; 0]);
+        assert_eq!(said(schema(), good), [""; 0]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Progress of a job with many tasks: how many are in each tenth, and the slowest ten. Pure.
+//! A job with many tasks: how many are done, how many are in each tenth, and so on, and the slowest ten. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use shed::api::{AttemptRecord, AttemptState, JobRecord};
@@ -14,32 +14,21 @@ use crate::{record, words};
 const SLOWEST: usize = 10;
 /// Columns of a band's name and count.
 const MARGIN: usize = 20;
+/// The band of tasks that the record does not list.
+const OTHER: &str = "other";
 
 /// Bands and the slowest ten.
 #[must_use]
 pub fn render(job: &JobView, record: &JobRecord, canvas: Canvas, now: Timestamp) -> String {
-    let running = running_tasks(record);
-    let mut bands = vec![("done".to_owned(), job.status.succeeded.max(0) as usize)];
-    for tenth in (0..10).rev() {
-        let tasks = running
-            .values()
-            .filter(|best| tenth_of(best) == Some(tenth));
-        bands.push((
-            format!("{:>2}-{} %", tenth * 10, tenth * 10 + 10),
-            tasks.count(),
-        ));
-    }
-    let silent = running.values().filter(|best| tenth_of(best).is_none());
-    bands.push(("no report".to_owned(), silent.count()));
-    let known: usize = bands.iter().map(|(_, tasks)| tasks).sum();
-    let total = job.spec.completions.max(0) as usize;
-    let failed = job.status.failed.max(0) as usize;
-    bands.push(("other".to_owned(), total.saturating_sub(known + failed)));
-    let mut shown = format!("Progress of {total} tasks\n");
+    let live = live_tasks(record);
+    let bands = bands(job, record, &live);
+    let mut shown = format!("Progress of {} tasks\n", job.spec.completions);
     shown.push_str(&bars(&bands, canvas.width));
-    let other = "other: without an attempt, or not in the record";
-    shown.push_str(&words::wrap("  ", other, canvas.width));
-    let slowest = slowest(&running);
+    if bands.iter().any(|(name, _)| name == OTHER) {
+        let other = "other: their attempts are not in the record";
+        shown.push_str(&words::wrap("  ", other, canvas.width));
+    }
+    let slowest = slowest(&live);
     if !slowest.is_empty() {
         shown.push_str("\nSlowest tasks\n");
         shown.push_str(&text::attempts(&slowest, record.time.0, canvas, now));
@@ -47,18 +36,61 @@ pub fn render(job: &JobView, record: &JobRecord, canvas: Canvas, now: Timestamp)
     shown
 }
 
+/// Names and numbers of tasks. Each task is in one band, and bands without tasks are left out, except between others
+/// of progress.
+fn bands(
+    job: &JobView,
+    record: &JobRecord,
+    live: &BTreeMap<i32, &AttemptRecord>,
+) -> Vec<(String, usize)> {
+    let counted = |count: i32| usize::try_from(count).unwrap_or(0);
+    let mut tenths = [0; 10];
+    let (mut silent, mut pending) = (0, 0);
+    for best in live.values() {
+        match tenth_of(best) {
+            Some(tenth) => tenths[tenth] += 1,
+            None if best.state == AttemptState::Pending => pending += 1,
+            None => silent += 1,
+        }
+    }
+    let used = |tenth: &usize| tenths[*tenth] > 0;
+    let lowest = (0..10).find(used).unwrap_or(10);
+    let highest = (0..10).rfind(used).map_or(0, |tenth| tenth + 1);
+    let shown = (lowest..highest).rev();
+    let shown = shown.map(|at| (format!("{:>2}-{} %", at * 10, at * 10 + 10), tenths[at]));
+    let mut bands = vec![("done".to_owned(), counted(job.status.succeeded))];
+    bands.extend(shown);
+    let waiting = record.waiting.as_ref();
+    let rest = [
+        ("no report", silent),
+        ("pending", pending),
+        (
+            "waiting",
+            waiting.map_or(0, |waiting| counted(waiting.tasks)),
+        ),
+        ("failed", counted(job.status.failed)),
+    ];
+    let rest = rest.into_iter().filter(|(_, tasks)| *tasks > 0);
+    bands.extend(rest.map(|(name, tasks)| (name.to_owned(), tasks)));
+    let known: usize = bands.iter().map(|(_, tasks)| tasks).sum();
+    let other = counted(job.spec.completions).saturating_sub(known);
+    bands.extend((other > 0).then(|| (OTHER.to_owned(), other)));
+    bands
+}
+
 /// The live attempt of each task that is ahead of its siblings.
-fn running_tasks(record: &JobRecord) -> BTreeMap<i32, &AttemptRecord> {
-    let mut tasks: BTreeMap<i32, &AttemptRecord> = BTreeMap::new();
+fn live_tasks(record: &JobRecord) -> BTreeMap<i32, &AttemptRecord> {
     let won = record
         .attempts
         .iter()
         .filter(|one| one.state == AttemptState::Won);
-    let won: Vec<i32> = won.map(|one| one.task).collect();
+    let won: BTreeSet<i32> = won.map(|one| one.task).collect();
+    let mut tasks: BTreeMap<i32, &AttemptRecord> = BTreeMap::new();
     let live = record.attempts.iter().filter(|one| one.state.is_live());
+    let lead = |one: &AttemptRecord| (record::progress(one), one.state == AttemptState::Running);
     for attempt in live.filter(|one| !won.contains(&one.task)) {
         let best = tasks.entry(attempt.task).or_insert(attempt);
-        if record::progress(attempt) > record::progress(best) {
+        if lead(attempt) > lead(best) {
             *best = attempt;
         }
     }
@@ -86,8 +118,8 @@ fn bars(bands: &[(String, usize)], width: usize) -> String {
 }
 
 /// The tasks that end last; without a forecast, those with the least progress.
-fn slowest(running: &BTreeMap<i32, &AttemptRecord>) -> Vec<AttemptRecord> {
-    let mut tasks: Vec<&AttemptRecord> = running.values().copied().collect();
+fn slowest(live: &BTreeMap<i32, &AttemptRecord>) -> Vec<AttemptRecord> {
+    let mut tasks: Vec<&AttemptRecord> = live.values().copied().collect();
     tasks.sort_by(|a, b| {
         let end = |one: &AttemptRecord| one.estimated_end_time.as_ref().map(|time| time.0);
         let progress = |one: &AttemptRecord| record::progress(one).unwrap_or(0.0);

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::text::render;
 use super::*;
-use crate::fixtures::{big, canvas, golden_widths, job, nightly, now};
+use crate::fixtures::{big, canvas, golden_widths, huge, job, nightly, now};
 
 fn view((job, record): (JobView, JobRecord)) -> StatusView {
     StatusView {
@@ -19,25 +19,43 @@ fn a_job_is_shown_with_its_attempts() {
 }
 
 #[test]
-fn a_job_of_many_tasks_is_shown_in_bands() {
-    let mut view = view(big(130));
-    view.notes =
-        vec!["12 attempts are not listed, because the record of a job is bounded.".to_owned()];
+fn a_job_of_ten_thousand_tasks_is_shown_in_bands() {
+    let view = view(huge());
     golden_widths("status-bands", |canvas| render(&view, canvas, now()));
+}
+
+/// The sum of the bands, and their number.
+fn bands(text: &str) -> (usize, usize) {
+    let (_, bands) = text.split_once(" tasks\n").unwrap();
+    let lines = bands.lines().take_while(|line| line.starts_with("  "));
+    let counts = lines.filter_map(|line| {
+        let count = line.get(12..18)?.trim();
+        count.parse::<usize>().ok()
+    });
+    let counts: Vec<usize> = counts.collect();
+    (counts.iter().sum(), counts.len())
 }
 
 #[test]
 fn bands_count_every_task_once() {
+    let text = render(&view(huge()), canvas(80), now());
+    assert_eq!(bands(&text), (10_000, 14), "{text}");
     let text = render(&view(big(130)), canvas(80), now());
-    let counts = text.lines().filter_map(|line| {
-        let (_, rest) = line
-            .split_once("done ")
-            .or_else(|| line.split_once("% "))
-            .or_else(|| line.split_once("other "))?;
-        rest.split_whitespace().next()?.parse::<usize>().ok()
-    });
-    // One has failed for good.
-    assert_eq!(counts.sum::<usize>(), 399, "{text}");
+    assert_eq!(bands(&text), (400, 13), "{text}");
+    assert!(
+        text.contains("other     19 ") && text.contains("other: their attempts are not in"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_finished_job_has_no_bands_of_progress() {
+    let status = json!({"phase": "Failed", "succeeded": 9990, "failed": 10});
+    let record = json!({"time": "2030-01-31T07:39:00Z"});
+    let finished = (job(10_000, status), serde_json::from_value(record).unwrap());
+    let text = render(&view(finished), canvas(80), now());
+    assert_eq!(bands(&text), (10_000, 2), "{text}");
+    assert!(!text.contains("Slowest"), "{text}");
 }
 
 #[test]

@@ -85,8 +85,9 @@ pub struct Risk {
     pub node: Option<String>,
 }
 
+/// A page of the leader's answer.
 #[derive(Debug, Deserialize)]
-struct JobsAnswer {
+pub struct JobsAnswer {
     jobs: Vec<TopJob>,
     /// The parameter of the next page.
     #[serde(rename = "continue")]

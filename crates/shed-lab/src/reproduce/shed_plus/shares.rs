@@ -138,7 +138,7 @@ fn dolly_tried(lab: &mut Lab, testbed: &Testbed, deadline: u32) -> Result<Trials
         rows.push((format!("p {p}"), vec![met]));
     }
     Ok(Trials::new(
-        "Dolly's p, of which 0.57 is the job's miss and the others are nearer to a task's",
+        "Dolly's p: 0.57 is the job's miss, and the others are nearer to a task's",
         [("Dolly, deadlines met, %", Some(LIGHT[2]))],
         rows,
     ))

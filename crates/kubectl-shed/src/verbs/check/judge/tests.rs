@@ -199,6 +199,34 @@ fn a_job_is_judged_by_its_annotations_and_its_manager() {
 }
 
 #[test]
+fn a_contradictory_annotation_does_not_hide_the_deadline() {
+    let found = verdict(&job(
+        "annotations: {shed.dev/deadline: 1h, shed.dev/idempotency: Fenced}",
+        MANAGED,
+    ));
+    assert_eq!(found.errors.len(), 1, "{found:?}");
+    assert_eq!(found.warnings, [""; 0]);
+}
+
+#[test]
+fn checkpoints_need_tasks_that_know_their_index() {
+    let warnings = |change: &str| {
+        let metadata = "annotations: {shed.dev/progress: file, shed.dev/resume: Checkpoint}";
+        verdict(&job(metadata, &format!("{MANAGED}\n  {change}"))).warnings
+    };
+    let found = warnings("completions: 2");
+    assert!(
+        found.len() == 1 && found[0].starts_with("spec.completionMode: "),
+        "{found:?}"
+    );
+    assert_eq!(warnings("completions: 1"), [""; 0]);
+    assert_eq!(
+        warnings("completions: 2\n  completionMode: Indexed"),
+        [""; 0]
+    );
+}
+
+#[test]
 fn deadlines_on_the_clock_and_from_history_are_read() {
     let note = |metadata: &str| verdict(&job(metadata, MANAGED)).notes[0].clone();
     let clock = note("annotations: {shed.dev/deadline: '06:00 Etc/UTC'}");

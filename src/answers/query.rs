@@ -1,16 +1,18 @@
 //! The parameters of a question.
 
-use std::str::FromStr;
-
 use super::Refusal;
+use crate::api;
 
 /// The parameters that nothing has read yet.
 #[derive(Debug)]
-pub(super) struct Query(Vec<(String, String)>);
+pub struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads `a=1&b=2` with percent-encoding. A plus is a plus, as in a time's offset.
-    pub(super) fn parse(text: Option<&str>) -> Result<Self, Refusal> {
+    ///
+    /// # Errors
+    /// If the encoding is wrong, or a parameter is given twice.
+    pub fn parse(text: Option<&str>) -> Result<Self, Refusal> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in text
             .unwrap_or_default()
@@ -28,28 +30,44 @@ impl Query {
     }
 
     /// Takes the value of a parameter out.
-    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+    pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(other, _)| other == name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Takes a whole number of that range out.
-    pub(super) fn take_number(&mut self, name: &str, most: u32) -> Result<Option<u32>, Refusal> {
+    /// Takes a whole number from 1 to `most` out.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn take_number(&mut self, name: &str, most: u32) -> Result<Option<u32>, Refusal> {
         let Some(text) = self.take(name) else {
             return Ok(None);
         };
-        let number = u32::from_str(&text).ok();
-        let number = number.filter(|number| (1..=most).contains(number));
-        let wrong = || {
-            Refusal::bad(format!(
-                "{name}={text}: use a whole number from 1 to {most}"
-            ))
-        };
-        number.map(Some).ok_or_else(wrong)
+        let number = api::parse_whole(&text, most);
+        let number = number.map_err(|why| Refusal::bad(format!("{name}={text}: {why}")))?;
+        Ok(Some(number))
+    }
+
+    /// Takes `true` or `false` out; absent means false.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn take_flag(&mut self, name: &str) -> Result<bool, Refusal> {
+        match self.take(name).as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => {
+                let error = format!("{name}={other}: use true or false");
+                Err(Refusal::bad(error))
+            }
+        }
     }
 
     /// Checks that no other parameter was given.
-    pub(super) fn none_left(&self, known: &[&str]) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// If one was.
+    pub fn none_left(&self, known: &[&str]) -> Result<(), Refusal> {
         let Some((name, _)) = self.0.first() else {
             return Ok(());
         };
@@ -64,7 +82,10 @@ impl Query {
 }
 
 /// Decodes `%2B` and the like.
-pub(super) fn decoded(text: &str) -> Result<String, Refusal> {
+///
+/// # Errors
+/// If it is not the encoding of UTF-8 text.
+pub fn decoded(text: &str) -> Result<String, Refusal> {
     let wrong = || Refusal::bad(format!("{text}: not valid percent-encoding of UTF-8"));
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
