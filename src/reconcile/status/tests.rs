@@ -5,8 +5,6 @@ use super::*;
 use crate::fixtures;
 use crate::validate::validate;
 
-mod last_risk;
-
 fn report(pocd: f64) -> JobReport {
     JobReport {
         pocd_before: Some(pocd),
@@ -17,6 +15,8 @@ fn report(pocd: f64) -> JobReport {
         ..fixtures::report("u")
     }
 }
+
+mod last_risk;
 
 fn risk(cause: RiskCause, task: u32) -> Risk {
     Risk {
