@@ -29,7 +29,7 @@ JOBS = {
         "fine": [("DeadlineFeasible", "True", "TargetReachable"), ("DeadlineAtRisk", "False", "OnTrack")],
         "infeasible": [("DeadlineFeasible", "False", "DeadlineInfeasible")],
         "unknown": [("DeadlineFeasible", "Unknown", "DurationsUnknown")],
-        "late": [("DeadlineMissed", "True", "DeadlinePassed"), ("DeadlineAtRisk", "False", "OnTrack")],
+        "late": [("DeadlineMissed", "True", "DeadlinePassed"), ("DeadlineAtRisk", "False", "JobEnded")],
         "moved": [("DeadlineMissed", "False", "DeadlineMoved")],
         "stopped": [("DeadlineMissed", "True", "DeadlinePassed"), ("FailureTarget", "True", "DeadlineMissed"),
                     ("Failed", "True", "DeadlineMissed")],

@@ -1,7 +1,8 @@
-//! What shed would have done for a job that only observes. Each clone counts once: in the pass that first decides on
-//! it, with the gain, price and cost of that pass. Later passes decide on it again, because it was not launched.
+//! What shed would have done for a job that only observes. The clones of a task count once: in the pass that first
+//! decides on the task, with the gain, price and cost of that pass. Later passes decide on the task again, and on more
+//! clones of it, because none was launched. With a running clone they would rarely do so.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use shed_core::ids::TaskIndex;
 use shed_core::plan::CloneReport;
@@ -15,8 +16,8 @@ pub struct ObservedClones {
     pub now: u32,
     /// All of them so far.
     pub total: Figures,
-    /// The clones of each task that have been counted.
-    counted: BTreeMap<TaskIndex, u32>,
+    /// The tasks whose clones have been counted.
+    counted: BTreeSet<TaskIndex>,
     /// Whether `counted` lacks those of an earlier process.
     is_restored: bool,
 }
@@ -66,19 +67,18 @@ impl ObservedClones {
         self.now = u32::try_from(clones.len()).unwrap_or(u32::MAX);
         let was_restored = std::mem::take(&mut self.is_restored);
         let mut fresh = Figures::default();
-        let mut seen: BTreeMap<TaskIndex, u32> = BTreeMap::new();
+        let mut first_decided = BTreeSet::new();
         for clone in clones {
-            let number = seen.entry(clone.task).or_default();
-            *number += 1;
-            let counted = self.counted.entry(clone.task).or_default();
-            if *number > *counted {
-                *counted = *number;
-                if !was_restored {
-                    fresh.add(clone);
-                    self.total.add(clone);
-                }
+            if self.counted.contains(&clone.task) {
+                continue;
+            }
+            first_decided.insert(clone.task);
+            if !was_restored {
+                fresh.add(clone);
+                self.total.add(clone);
             }
         }
+        self.counted.extend(first_decided);
         // A job has one deadline to gain.
         self.total.gain = self.total.gain.min(1.0);
         fresh
@@ -119,22 +119,21 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_counts_in_the_first_pass_that_decides_on_it() {
+    fn a_task_counts_in_the_first_pass_that_decides_on_it() {
         let mut observed = ObservedClones::default();
         let first = observed.decide(&[clone(3, 0.25, Some(0.02))]);
-        assert_eq!(first, observed.total);
-        // The task is still slow, and the same clone would now gain more.
-        assert_eq!(
-            observed.decide(&[clone(3, 0.5, Some(0.02))]),
-            Figures::default()
-        );
-        // A second clone of the task, and one of another.
-        let more = [
+        assert_eq!((first.clones, first), (1, observed.total));
+        // Without a clone the task stays slow, so that later passes want two, and would gain more.
+        let later = [clone(3, 0.5, Some(0.02)), clone(3, 0.125, Some(0.02))];
+        assert_eq!(observed.decide(&later), Figures::default());
+        assert_eq!(observed.status().clones, 2);
+        // A task that gets two clones in its first pass counts two.
+        let other = [
             clone(3, 0.5, Some(0.02)),
-            clone(3, 0.125, Some(0.02)),
+            clone(5, 0.125, Some(0.02)),
             clone(5, 0.125, Some(0.02)),
         ];
-        assert_eq!(observed.decide(&more).clones, 2);
+        assert_eq!(observed.decide(&other).clones, 2);
         observed.decide(&[]);
         let status = observed.status();
         assert_eq!((status.clones, status.total_clones), (0, 3));

@@ -113,6 +113,8 @@ pub mod reason {
     pub const NO_TASKS_PENDING: &str = "NoTasksPending";
     /// `DeadlineAtRisk` is false: PoCD is high enough.
     pub const ON_TRACK: &str = "OnTrack";
+    /// `DeadlineAtRisk` is false: the job has ended.
+    pub const JOB_ENDED: &str = "JobEnded";
     /// `DeadlineFeasible`: PoCD reaches the target.
     pub const TARGET_REACHABLE: &str = "TargetReachable";
     /// `DeadlineFeasible` is false: only a later deadline is feasible.

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::index_set::IndexSet;
 use shed_core::time::Instant;
 
@@ -41,6 +42,9 @@ pub enum Says {
 
 /// The detail contains the remedy.
 pub const NAMED: &str = "{}";
+
+/// Introduces the last cause of a risk in a message about what came of it.
+pub const LAST_RISK: &str = "; the last risk: ";
 
 /// Characters of a list of indexes in a message.
 const LIST_MAX: usize = 200;
@@ -272,6 +276,11 @@ pub const TABLE: &[Row] = &[
         "synchronize the clocks of the apiservers; see shed_clock_uncertainty_seconds",
     ),
     over(&[api::DEADLINE_AT_RISK], reason::ON_TRACK, "{}"),
+    over(
+        &[api::DEADLINE_AT_RISK],
+        reason::JOB_ENDED,
+        "the job has ended{}",
+    ),
     verdict(
         &[api::DEADLINE_FEASIBLE],
         reason::TARGET_REACHABLE,
@@ -563,6 +572,23 @@ pub fn without_since(message: &str) -> &str {
     message
         .rsplit_once(" (since ")
         .map_or(message, |(words, _)| words)
+}
+
+/// The message of a condition without its remedy and the start of its state.
+#[must_use]
+pub fn without_help(condition: &Condition) -> &str {
+    let words = without_since(&condition.message);
+    let help = row(&condition.type_, &condition.reason).map_or("", |row| row.help);
+    let bare = words.strip_suffix(help);
+    bare.and_then(|bare| bare.strip_suffix("; "))
+        .unwrap_or(words)
+}
+
+/// Whether a condition has had its reason since its status changed.
+#[must_use]
+pub fn is_first_reason(condition: &Condition) -> bool {
+    let turned = condition.last_transition_time.0.to_string();
+    told_since(&condition.message) == Some(&*turned)
 }
 
 /// The start of the state in a message.

@@ -307,7 +307,7 @@ mod tests {
         }
         metrics.jobs.forget(&job);
         let page = metrics.page_at(Instant(0)).unwrap();
-        assert!(!page.contains("count\""), "{page}");
+        assert!(!page.contains("job_name=\"count\""), "{page}");
         assert!(page.contains("shed_jobs_unfinished 0"));
     }
 

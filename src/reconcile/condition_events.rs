@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::events::EventType;
 
 use crate::api::{self, DeadlineJobStatus, reason};
-use crate::conditions::messages::{self, Says};
+use crate::conditions::messages::{self, LAST_RISK, Says};
 use crate::reconcile::events::{DEADLINE_INFEASIBLE, Words};
 
 /// Conditions whose events are written elsewhere.
@@ -26,34 +26,38 @@ const ENDS: [&str; 4] = [
     api::FAILED,
 ];
 
+/// A condition whose status differs from that before.
+#[derive(Clone, Copy)]
+struct Turned<'a> {
+    condition: &'a Condition,
+    before: Option<&'a Condition>,
+}
+
 /// The events of the conditions that differ between two statuses of a job.
 pub(super) fn between(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> Vec<Words> {
-    let has_ended = ENDS.iter().any(|type_| new.is_true(type_));
     let turned = new.conditions.iter().filter_map(|condition| {
         let mut before = old.conditions.iter();
         let before = before.find(|one| one.type_ == condition.type_);
         let has_turned = before.is_none_or(|before| before.status != condition.status);
-        has_turned
-            .then(|| words(new, condition, before, has_ended))
-            .flatten()
+        has_turned.then_some(Turned { condition, before })
     });
-    turned.collect()
+    let turned: Vec<Turned> = turned.collect();
+    let words = turned.iter().filter_map(|one| words(new, *one, &turned));
+    words.collect()
 }
 
-fn words(
-    new: &DeadlineJobStatus,
-    condition: &Condition,
-    before: Option<&Condition>,
-    has_ended: bool,
-) -> Option<Words> {
+fn words(new: &DeadlineJobStatus, turned: Turned<'_>, all: &[Turned<'_>]) -> Option<Words> {
+    let Turned { condition, before } = turned;
+    let has_ended = ENDS.iter().any(|type_| new.is_true(type_));
     let type_ = condition.type_.as_str();
     if ELSEWHERE.contains(&type_) {
         return None;
     }
     let note = messages::without_since(&condition.message).to_owned();
     if type_ == api::DEADLINE_FEASIBLE {
-        let is_infeasible = condition.status == "False";
-        return is_infeasible.then_some((EventType::Warning, DEADLINE_INFEASIBLE, note));
+        let is_told =
+            condition.status == "False" && find(all, api::DEADLINE_AT_RISK, "True").is_none();
+        return is_told.then_some((EventType::Warning, DEADLINE_INFEASIBLE, note));
     }
     let row = messages::row(type_, &condition.reason)?;
     let by_type = NAMED_BY_TYPE.into_iter().find(|name| *name == type_);
@@ -62,15 +66,34 @@ fn words(
         _ => row.reason,
     };
     match row.says {
-        Says::Blocked if is_wanted(condition) => None,
+        Says::Blocked if is_wanted(condition) || is_cause_of_risk(new, condition) => None,
         Says::Blocked if type_ == api::DEADLINE_AT_RISK => {
-            Some((EventType::Warning, name, format!("{}: {note}", chance(new))))
+            let mut note = format!("{}: {note}", chance(new));
+            if let Some(infeasible) = find(all, api::DEADLINE_FEASIBLE, "False") {
+                note = format!("{note}; {}", messages::without_since(&infeasible.message));
+            }
+            Some((EventType::Warning, name, note))
         }
         Says::Blocked => Some((EventType::Warning, name, note)),
         Says::Over if has_ended || before.is_none_or(is_wanted) => None,
         Says::Over => Some((EventType::Normal, name, note)),
         Says::Verdict => None,
     }
+}
+
+/// The condition of a type among those that have turned to a status.
+fn find<'a>(all: &[Turned<'a>], type_: &str, status: &str) -> Option<&'a Condition> {
+    let mut conditions = all.iter().map(|turned| turned.condition);
+    conditions.find(|one| one.type_ == type_ && one.status == status)
+}
+
+/// Whether the event of a risk has reported why tasks wait. A later reason of the risk has no event.
+fn is_cause_of_risk(new: &DeadlineJobStatus, condition: &Condition) -> bool {
+    let mut others = new.conditions.iter();
+    let risk = others.find(|one| one.type_ == api::DEADLINE_AT_RISK && one.status == "True");
+    let is_told =
+        |risk: &Condition| risk.reason == condition.reason && messages::is_first_reason(risk);
+    condition.type_ == api::TASKS_PENDING && risk.is_some_and(is_told)
 }
 
 /// Whether a person has asked for the state: of one job, or of all jobs of a namespace.
@@ -96,6 +119,7 @@ pub(super) fn missed(status: &DeadlineJobStatus) -> String {
     let mut conditions = status.conditions.iter();
     let missed = conditions.find(|one| one.type_ == api::DEADLINE_MISSED);
     let words = missed.map_or("", |condition| condition.message.as_str());
+    let (words, risk) = words.split_at(words.find(LAST_RISK).unwrap_or(words.len()));
     let is_before = missed.is_some_and(|one| one.reason == reason::FAILED_BEFORE_DEADLINE);
     if is_before {
         return words.to_owned();
@@ -103,11 +127,11 @@ pub(super) fn missed(status: &DeadlineJobStatus) -> String {
     let done = status.succeeded;
     match status.is_true(api::FAILURE_TARGET) || status.is_true(api::FAILED) {
         true => format!(
-            "{words}: {done} tasks are complete, and shed stops the others, because spec.onMiss is Fail; submit the \
-             job again with a later deadline, or with more capacity"
+            "{words}: {done} tasks are complete, and shed stops the others, because spec.onMiss is Fail{risk}; \
+             submit the job again with a later deadline, or with more capacity"
         ),
         false => format!(
-            "{words}: {done} tasks are complete, and the others continue, because spec.onMiss is Continue"
+            "{words}: {done} tasks are complete, and the others continue, because spec.onMiss is Continue{risk}"
         ),
     }
 }
@@ -171,6 +195,67 @@ mod tests {
             "{note}"
         );
         assert!(!note.contains("since"), "{note}");
+    }
+
+    #[test]
+    fn one_cause_is_one_warning() {
+        let risk = (api::DEADLINE_AT_RISK, reason::INSUFFICIENT_CAPACITY, "0.9");
+        let infeasible = (
+            api::DEADLINE_FEASIBLE,
+            reason::DEADLINE_INFEASIBLE,
+            "the earliest deadline is tomorrow",
+        );
+        let at_risk = status(&[risk, infeasible]);
+        let [(name, note)] = &told(&status(&[]), &at_risk)[..] else {
+            panic!("not one event");
+        };
+        assert_eq!(*name, api::DEADLINE_AT_RISK);
+        let end = "or add capacity; the earliest deadline is tomorrow";
+        assert!(note.ends_with(end), "{note}");
+        let waiting = status(&[risk, infeasible, WAITING]);
+        assert_eq!(told(&at_risk, &waiting), []);
+        // Another cause of the wait is another warning, and so is a deadline that becomes infeasible later.
+        let back_off = (api::TASKS_PENDING, reason::BACK_OFF, "00:10");
+        let other = told(&at_risk, &status(&[risk, infeasible, back_off]));
+        assert_eq!(other[0].0, reason::BACK_OFF);
+        let later = told(&status(&[risk]), &at_risk);
+        assert_eq!(later[0].0, DEADLINE_INFEASIBLE);
+        // The event of this risk named another cause.
+        let mut list = Conditions::of(
+            &status(&[(api::DEADLINE_AT_RISK, reason::TASKS_SLOW, "0.9")]),
+            1,
+            Instant(60_000),
+        );
+        list.say(risk.0, risk.1, risk.2);
+        let slow = DeadlineJobStatus {
+            conditions: list.list.clone(),
+            ..status(&[])
+        };
+        list.say(WAITING.0, WAITING.1, WAITING.2);
+        let waiting = DeadlineJobStatus {
+            conditions: list.list,
+            ..status(&[])
+        };
+        assert_eq!(told(&slow, &waiting).len(), 1);
+    }
+
+    #[test]
+    fn a_missed_deadline_names_the_last_risk_before_the_remedy() {
+        let detail = format!("noon{LAST_RISK}tasks wait for capacity");
+        let mut missed_status = status(&[
+            (api::DEADLINE_MISSED, reason::DEADLINE_PASSED, &detail),
+            (api::FAILURE_TARGET, reason::DEADLINE_MISSED, "3 of 4"),
+        ]);
+        missed_status.succeeded = 3;
+        assert_eq!(
+            missed(&missed_status),
+            "not complete at noon: 3 tasks are complete, and shed stops the others, because spec.onMiss is Fail; the \
+             last risk: tasks wait for capacity; submit the job again with a later deadline, or with more capacity"
+        );
+        missed_status.conditions.pop();
+        let continues = missed(&missed_status);
+        let end = "spec.onMiss is Continue; the last risk: tasks wait for capacity";
+        assert!(continues.ends_with(end), "{continues}");
     }
 
     #[test]

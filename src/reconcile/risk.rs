@@ -11,6 +11,7 @@ use shed_core::snapshot::{Idempotency, SpeculationMode};
 
 use crate::api::{self, DeadlineJobStatus, reason};
 use crate::conditions::Conditions;
+use crate::conditions::messages::{self, LAST_RISK};
 use crate::context::pending_tasks::PendingTasks;
 use crate::reconcile::status::Input;
 
@@ -20,7 +21,8 @@ const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
 pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     let type_ = api::DEADLINE_AT_RISK;
     if input.ledger.ending.is_some() {
-        return list.clear(type_, reason::ON_TRACK, "the job has ended");
+        let cause = last_cause(&list.list).map(|cause| format!("{LAST_RISK}{cause}"));
+        return list.clear(type_, reason::JOB_ENDED, &cause.unwrap_or_default());
     }
     if input.held_back {
         return list.say(type_, reason::CLOCK_UNCERTAIN, "");
@@ -127,10 +129,18 @@ fn what_shed_does(input: Input<'_>) -> &'static str {
     }
 }
 
+/// The cause that the conditions state, without the remedy, which comes too late for a job that has ended.
+pub(super) fn last_cause(conditions: &[Condition]) -> Option<&str> {
+    stated_in(conditions).map(messages::without_help)
+}
+
 /// The cause that a status states while the job is at risk. Its task changes as often as PoCD does.
 pub(super) fn stated(status: &DeadlineJobStatus) -> Option<&Condition> {
-    let mut conditions = status.conditions.iter();
-    conditions.find(|one| {
+    stated_in(&status.conditions)
+}
+
+fn stated_in(conditions: &[Condition]) -> Option<&Condition> {
+    conditions.iter().find(|one| {
         one.type_ == api::DEADLINE_AT_RISK
             && one.status == "True"
             && one.reason != reason::CLOCK_UNCERTAIN

@@ -10,7 +10,8 @@ use crate::api::{self, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
 use crate::cluster::clone_stops::CloneStop;
 use crate::completion_history::Known;
-use crate::conditions::{Conditions, messages};
+use crate::conditions::Conditions;
+use crate::conditions::messages::{self, LAST_RISK};
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
@@ -480,6 +481,15 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
     }
 }
 
+/// The cause of the risk when the deadline was missed. It stays, although the risk of a job that continues changes.
+fn risk_of_miss(conditions: &[Condition]) -> Option<&str> {
+    let mut missed = conditions.iter();
+    match missed.find(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True") {
+        Some(missed) => Some(missed.message.split_once(LAST_RISK)?.1),
+        None => risk::last_cause(conditions),
+    }
+}
+
 fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
     let Some(deadline) = input.deadline else {
         return;
@@ -490,7 +500,12 @@ fn deadline_conditions(list: &mut Conditions, input: Input<'_>) {
             true => reason::FAILED_BEFORE_DEADLINE,
             false => reason::DEADLINE_PASSED,
         };
-        list.say(api::DEADLINE_MISSED, reason, &clock::rfc3339(deadline));
+        let mut detail = clock::rfc3339(deadline);
+        let cause = risk_of_miss(&list.list).filter(|_| !failed_before);
+        if let Some(cause) = cause {
+            detail = format!("{detail}{LAST_RISK}{cause}");
+        }
+        list.say(api::DEADLINE_MISSED, reason, &detail);
     } else if input.ledger.ending.is_some() {
         list.clear(api::DEADLINE_MISSED, reason::DEADLINE_MET, "");
     } else if input.now < deadline {

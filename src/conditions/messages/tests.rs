@@ -1,7 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-
 use super::*;
 
 /// Values of the constants that a module of conditions.rs declares.

@@ -58,6 +58,28 @@ async fn waiting() -> String {
     cluster.describe()
 }
 
+/// The clones that the job counts with this change of its specification: started ones, and those of Observe.
+async fn clones(change: &str, slow: &[&str]) -> (i64, i64) {
+    let mut cluster = Cluster::new(&format!("{SPEC}{change}"), 8, slow);
+    cluster.run_until(540).await;
+    let status = cluster.status();
+    let started = status.attempts.clones;
+    let observed = status
+        .observed
+        .map_or(0, |observed| i64::from(observed.total_clones));
+    (started, observed)
+}
+
+#[tokio::test]
+async fn observe_counts_the_clones_that_enabled_starts() {
+    let observe = "speculation: {mode: Observe}\n";
+    for slow in [&["node-4"] as &[&str], &["node-1", "node-3"], &[]] {
+        let number = i64::try_from(slow.len()).unwrap();
+        assert_eq!(clones("", slow).await, (number, 0), "{slow:?}");
+        assert_eq!(clones(observe, slow).await, (0, number), "{slow:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_page_of_stories_shows_what_users_read() {
     let stories = [

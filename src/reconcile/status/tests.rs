@@ -20,6 +20,8 @@ fn report(pocd: f64) -> JobReport {
     }
 }
 
+mod last_risk;
+
 fn risk(cause: RiskCause, task: u32) -> Risk {
     Risk {
         cause,
@@ -51,6 +53,7 @@ struct Case {
     placeable: bool,
     clone_stop: Option<CloneStop<'static>>,
     history: Option<Known>,
+    unreachable: (usize, usize),
 }
 
 impl Case {
@@ -76,6 +79,7 @@ impl Case {
             placeable: false,
             clone_stop: None,
             history: None,
+            unreachable: (0, 0),
         }
     }
 
@@ -94,7 +98,7 @@ impl Case {
             running: self.running,
             placed: self.placed,
             ready: self.ready,
-            unreachable: (0, 0),
+            unreachable: self.unreachable,
             awaited: None,
             unshared: None,
             undurable: Some(0),

@@ -9,6 +9,7 @@ use kube::runtime::watcher::Event;
 
 use super::describe::Story;
 use super::*;
+use crate::api::DeadlineJobStatus;
 use crate::cluster::WatchedJob;
 use crate::cluster::pod::{AttemptId, PodFacts};
 use crate::reconcile::mock::pod_name;
@@ -99,6 +100,10 @@ impl Cluster {
 
     pub fn describe(&self) -> String {
         self.story.describe(&self.api.job())
+    }
+
+    pub fn status(&self) -> DeadlineJobStatus {
+        self.api.job().status.clone().unwrap_or_default()
     }
 
     async fn step(&mut self, now: Instant) {
