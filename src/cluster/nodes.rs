@@ -64,3 +64,6 @@ pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
