@@ -56,7 +56,7 @@ mod tests {
             assert!(quota.admit(client, start));
         }
         assert!(!quota.admit(CLIENTS_MAX + 1, start));
-        // Those who were quiet make room.
+        // Those who were quiet are forgotten for it.
         assert_eq!(admitted(CLIENTS_MAX + 1, Instant(5000)), 2);
         assert_eq!(admitted(1, Instant(5000)), 2);
     }

@@ -80,7 +80,7 @@ async fn an_adopted_job_goes_by_its_own_name() {
 async fn ended_jobs_do_not_matter() {
     for phase in ["Complete", "Failed"] {
         let api = cluster(json!({"phase": phase}), 0);
-        // The built-in controller's, and anybody's.
+        // The built-in controller's, and that of another program.
         for finalizer in ["batch.kubernetes.io/job-tracking", "example.com/backup"] {
             let mut pod = Pod::default();
             pod.metadata.name = Some(finalizer.replace('/', "-"));
