@@ -137,8 +137,17 @@ pub struct PassLine {
     pub changed: Option<Vec<usize>>,
     /// By which of its ways the planner came to the plan.
     pub decided: Decided,
-    /// The plan, before any slice of it was refused.
+    /// The plan, before any slice of it was refused, as [`recorded_plan`] has it.
     pub plan: Plan,
+}
+
+/// The plan as a recording has it: without the expected ends of attempts, which a replay of the pass computes again.
+#[must_use]
+pub fn recorded_plan(mut plan: Plan) -> Plan {
+    for report in &mut plan.report.jobs {
+        report.ends.clear();
+    }
+    plan
 }
 
 /// The changes of a job.

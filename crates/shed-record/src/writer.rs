@@ -16,7 +16,9 @@ use shed_core::time::Instant;
 
 use crate::delta::Last;
 use crate::files;
-use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, PolicyText, SCHEMA};
+use crate::schema::{
+    Decided, Ended, Gap, Header, Line, PassLine, PolicyText, SCHEMA, recorded_plan,
+};
 
 /// Files are counted up past names that are taken this often.
 const NAMES_MAX: u64 = 1000;
@@ -198,7 +200,7 @@ impl Writer {
             names: file.unnamed(names),
             changed,
             decided,
-            plan,
+            plan: recorded_plan(plan),
         };
         file.line(&Line::Pass(line))?;
         self.next_pass += 1;

@@ -113,7 +113,7 @@ pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replaye
     Ok(run.finish())
 }
 
-/// The plan without what the recording's writer did not report yet.
+/// The plan without what the recording leaves out, and what its writer did not report yet.
 fn without_news(plan: &Plan, recorded: &Plan) -> Plan {
     let mut plan = plan.clone();
     for (job, recorded) in plan.report.jobs.iter_mut().zip(&recorded.report.jobs) {
