@@ -214,6 +214,9 @@ class Session:
         (self.work / "GNUmakefile").write_text(f".DEFAULT:\n\t@$(MAKE) --no-print-directory -C {ROOT} $@\n")
         self.namespace = re.sub(r"[^a-z0-9]+", "-", f"docs-{page.path.stem.lower()}")
         self.environment = dict(os.environ, TMPDIR=str(self.folder), PATH=f"{programs()}:{os.environ['PATH']}")
+        # A page's make is its reader's, and not one that `make unit` started: that one prints the folder first.
+        for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            self.environment.pop(name, None)
         (self.folder / "state").touch()
         (self.folder / "at").write_text(str(self.work))
 
