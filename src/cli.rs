@@ -5,6 +5,7 @@ use std::num::NonZero;
 
 use clap::{Parser, Subcommand};
 use kube::CustomResourceExt;
+use shed_core::policy;
 use tokio::runtime::Runtime;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -65,8 +66,16 @@ impl Args {
     /// # Errors
     /// Any error that prevents the start or stops the command.
     pub fn run(self) -> anyhow::Result<()> {
+        self.run_with(&crate::operator::policies())
+    }
+
+    /// The same for an operator that has other policies.
+    ///
+    /// # Errors
+    /// See [`Args::run`].
+    pub fn run_with(self, policies: &policy::Registry) -> anyhow::Result<()> {
         match self.command {
-            Command::Operator(args) => run_operator(*args),
+            Command::Operator(args) => run_operator(*args, policies),
             Command::Agent(args) => {
                 start_logging(false, vec![]);
                 match args.command {
@@ -92,7 +101,7 @@ impl Args {
     }
 }
 
-fn run_operator(args: OperatorArgs) -> anyhow::Result<()> {
+fn run_operator(args: OperatorArgs, policies: &policy::Registry) -> anyhow::Result<()> {
     let lead = runtime(1)?;
     #[cfg(feature = "otel")]
     let export = crate::span_export::Export::from_env(lead.handle())?;
@@ -103,7 +112,8 @@ fn run_operator(args: OperatorArgs) -> anyhow::Result<()> {
     start_logging(args.log_json, more);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let work = runtime(cores)?;
-    let ended = lead.block_on(crate::operator::run(args, work.handle().clone()));
+    let operator = crate::operator::run(args, work.handle().clone(), policies);
+    let ended = lead.block_on(operator);
     // A poll that does not end must not keep the process from ending.
     work.shutdown_background();
     #[cfg(feature = "otel")]

@@ -14,7 +14,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Config};
 use shed_agent::signed::SigningKey;
-use shed_core::policy::Policy;
+use shed_core::policy::{Policy, Registry};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -58,6 +58,8 @@ mod live_page;
 mod policy;
 mod stuck_poll;
 
+pub use policy::policies;
+
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
 /// At the end, writes that are under way get this long.
@@ -78,14 +80,15 @@ struct Setup {
     work: Handle,
 }
 
-/// Runs the operator until it receives a stop signal. The tasks of a term of leadership run on the
-/// runtime `work`. It must not be this runtime, because the Lease must be renewed also while a poll
-/// there does not end. Otherwise the term would be over before the watchdog can note the job.
+/// Runs the operator with one of these policies until it receives a stop signal. The tasks of a term
+/// of leadership run on the runtime `work`. It must not be this runtime, because the Lease must be
+/// renewed also while a poll there does not end. Otherwise the term would be over before the watchdog
+/// can note the job.
 ///
 /// # Errors
 /// If a setting is wrong, the apiserver can't be configured, or the server can't listen.
-pub async fn run(args: OperatorArgs, work: Handle) -> anyhow::Result<()> {
-    let policy = policy::of(&args)?;
+pub async fn run(args: OperatorArgs, work: Handle, policies: &Registry) -> anyhow::Result<()> {
+    let policy = policy::of(&args, policies)?;
     let timing = args.lease.timing()?;
     let identity = identity();
     let config = configuration(&identity).await?;

@@ -98,7 +98,8 @@ async fn finish(mut command: Command, errors: Stdio) -> Result<String> {
     Ok(printed.trim_end().to_owned())
 }
 
-fn describe(command: &StdCommand) -> String {
+/// The program and its arguments, for messages.
+pub fn describe(command: &StdCommand) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
         .map(|word| word.to_string_lossy())

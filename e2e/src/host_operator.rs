@@ -91,15 +91,20 @@ impl HostOperator {
 
 /// The operator that was built with this program.
 pub(crate) fn program() -> Result<PathBuf> {
+    built("shed")
+}
+
+/// A program that was built with this one.
+pub(crate) fn built(name: &str) -> Result<PathBuf> {
     let here = std::env::current_exe()?;
     // Test programs lie one folder deeper.
     let program = here
         .ancestors()
         .skip(1)
         .take(2)
-        .map(|folder| folder.join("shed"))
+        .map(|folder| folder.join(name))
         .find(|path| path.is_file());
-    program.with_context(|| format!("no program `shed` beside {}", here.display()))
+    program.with_context(|| format!("no program `{name}` beside {}", here.display()))
 }
 
 /// A free address. Another process may take it before the operator does; then that

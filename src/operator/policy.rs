@@ -13,18 +13,18 @@ use crate::args::OperatorArgs;
 const PRICE_FLAGS: &str = "--clone-price-per-attempt and --clone-price-per-slot-second (clonePrice in the chart) set \
                            `clone_price` and `slot_price` of shed-prime";
 
-pub(super) fn of(args: &OperatorArgs) -> anyhow::Result<Policy> {
+pub(super) fn of(args: &OperatorArgs, policies: &Registry) -> anyhow::Result<Policy> {
     anyhow::ensure!(
         args.capacity_share > 0.0 && args.capacity_share <= 1.0,
         "--capacity-share {} is not above 0 and at most 1: use a share of the cluster such as 0.8",
         args.capacity_share
     );
     let order = args.order.parse().context("--order")?;
-    let without_price = policies().parse(&args.policy, order).context("--policy")?;
+    let without_price = policies.parse(&args.policy, order).context("--policy")?;
     let has_price =
         args.clone_price_per_attempt.is_some() || args.clone_price_per_slot_second.is_some();
     let policy = if has_price {
-        let parsed = policies().parse(&priced(args)?, order);
+        let parsed = policies.parse(&priced(args)?, order);
         parsed.context(PRICE_FLAGS)?
     } else {
         without_price
@@ -77,8 +77,9 @@ fn priced(args: &OperatorArgs) -> anyhow::Result<String> {
     Ok(format!("{}{{{}}}", parsed.name, parts.join(",")))
 }
 
-/// The policies that can be named.
-fn policies() -> Registry {
+/// The policies of the shipped operator.
+#[must_use]
+pub fn policies() -> Registry {
     #[cfg(feature = "papers")]
     return shed_papers::registry();
     #[cfg(not(feature = "papers"))]
@@ -114,7 +115,7 @@ mod tests {
     fn policy_of(flags: &[&str]) -> Result<Policy, String> {
         let words = ["operator", "--agent-image", "i"].iter().chain(flags);
         let command = Command::try_parse_from(words).unwrap();
-        of(&command.args).map_err(|error| format!("{error:#}"))
+        of(&command.args, &policies()).map_err(|error| format!("{error:#}"))
     }
 
     #[cfg(feature = "papers")]

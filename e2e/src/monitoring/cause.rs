@@ -133,6 +133,11 @@ impl Stage {
                 let used = taken(self.operator.pid()?)?.rss * 1024;
                 self.operator.restart_with_limit(used).await?;
             }
+            Symptom::FaultyPolicy => {
+                self.operator.restart_with_faulty_policy().await?;
+                let job = self.reporting(1);
+                self.workload.submit(JOB, &job).await?;
+            }
         }
         Ok(Lasting { symptom, actor })
     }
@@ -163,7 +168,7 @@ impl Stage {
                 self.operator.restart(&[]).await?;
                 self.workload.delete_batch(JOB).await
             }
-            Symptom::SmallPollBudget => {
+            Symptom::SmallPollBudget | Symptom::FaultyPolicy => {
                 self.operator.restart(&[]).await?;
                 self.workload.delete(JOB).await
             }

@@ -8,9 +8,8 @@ use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
 use crate::campaign::operator::kubeconfig_for;
-use crate::command::in_background;
-use crate::command::run_quietly;
-use crate::host_operator::ask;
+use crate::command::{describe, in_background, run_quietly};
+use crate::host_operator::{self, ask};
 use crate::wait::{self, Seen};
 
 /// How long it may take to lead. It waits for the Lease of one that was killed.
@@ -92,6 +91,16 @@ impl Operator {
         self.start(command, &PATIENT).await
     }
 
+    /// Starts the program whose policy panics, and waits until it leads.
+    ///
+    /// # Errors
+    /// If it does not lead in time, or the program was not built with this one.
+    pub async fn restart_with_faulty_policy(&mut self) -> Result<()> {
+        let program = host_operator::built("faulty_operator")?;
+        let flags = [&PATIENT[..], &["--policy", "faulty"]].concat();
+        self.start(Command::new(program), &flags).await
+    }
+
     async fn start(&mut self, mut command: Command, flags: &[&str]) -> Result<()> {
         self.stop().await?;
         let mut options = std::fs::File::options();
@@ -105,7 +114,8 @@ impl Operator {
             // Fake pods answer on this machine.
             .env("SHED_POLL_LOOPBACK", "true");
         let started = in_background(&mut command, log);
-        self.child = Some(started.with_context(|| format!("starting {}", self.program.display()))?);
+        self.child =
+            Some(started.with_context(|| format!("starting {}", describe(command.as_std())))?);
         self.leads().await
     }
 

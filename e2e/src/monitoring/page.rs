@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::dashboards::{Board, EMPTY};
 use super::rules::{Alert, FACTOR};
-use super::symptom::{Symptom, not_caused};
+use super::symptom::Symptom;
 
 /// An alert that was seen firing and resolved.
 #[derive(Clone, Debug)]
@@ -66,16 +66,6 @@ pub fn page(origin: &Origin, alerts: &[Alert], findings: &[Finding], boards: &[B
         origin.kubernetes,
         table(alerts, findings)
     );
-    let reasons = alerts
-        .iter()
-        .filter_map(|alert| Some((alert, not_caused(alert)?)));
-    let reasons: Vec<_> = reasons.collect();
-    if !reasons.is_empty() {
-        text.push_str("\n`make alerts` alone tests these rules:\n\n");
-    }
-    for (alert, reason) in reasons {
-        let _ = writeln!(text, "- {}: {reason}", alert.name);
-    }
     text.push_str(
         "\n## Dashboards\n\n| dashboard | panels | queries | without data |\n|---|--:|--:|--:|\n",
     );
