@@ -89,7 +89,9 @@ compile() {
         mkdir -p "$CARGO_TARGET_DIR"
         echo "$root" >"$CARGO_TARGET_DIR/.checkout"
     fi
-    RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" \
+    # Programs must not depend on where they were built: sources that a build script made lie in the target folder.
+    RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo \
+        --remap-path-prefix=$CARGO_TARGET_DIR=/target" \
         "$cargo" build --release --locked --bin shed --target "$target" >&2
     binary=$CARGO_TARGET_DIR/$target/release/shed
 }
