@@ -104,7 +104,7 @@ pub(crate) fn built(name: &str) -> Result<PathBuf> {
         .take(2)
         .map(|folder| folder.join(name))
         .find(|path| path.is_file());
-    program.with_context(|| format!("no program `{name}` beside {}", here.display()))
+    program.with_context(|| format!("no program `{name}` next to {}", here.display()))
 }
 
 /// A free address. Another process may take it before the operator does; then that
