@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::api::{self, reason};
 
 /// Values of the constants that a module of conditions.rs declares.
 fn declared(source: &str) -> BTreeSet<&str> {
