@@ -179,11 +179,20 @@ fn watched_polls(config: &Config, clock: &Arc<Clock>) -> std::io::Result<Arc<Pol
     Ok(polls)
 }
 
+/// The cluster of the service account or of the current kubeconfig.
+///
+/// # Errors
+/// There is neither, or it is invalid. kube's text already contains its causes, so they are not added once more.
+pub(crate) async fn infer_cluster() -> anyhow::Result<Config> {
+    let found = Config::infer().await;
+    found.map_err(|error| {
+        anyhow::anyhow!("no cluster: neither a service account nor a kubeconfig was found: {error}")
+    })
+}
+
 /// How calls reach the apiserver.
 async fn configuration(identity: &str) -> anyhow::Result<Config> {
-    let mut config = Config::infer()
-        .await
-        .context("no cluster: neither a service account nor a kubeconfig was found")?;
+    let mut config = infer_cluster().await?;
     config.read_timeout = Some(CALL_TIMEOUT);
     // Up to eight minutes of them: `reconcile::overload` makes a few short ones.
     config.default_retry = false;

@@ -8,13 +8,14 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, ListParams};
 use kube::core::{ObjectList, ObjectMeta};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::time::{Instant, sleep};
 
 use crate::api::DeadlineJob;
 use crate::cluster::identity::{Identity, Owner, OwnerKind};
+use crate::operator::infer_cluster;
 
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -48,9 +49,7 @@ struct SeenStatus {
 /// # Errors
 /// No cluster, or what [`check`] returns.
 pub async fn run(args: UninstallCheckArgs) -> anyhow::Result<()> {
-    let mut config = Config::infer()
-        .await
-        .context("no cluster: neither a service account nor a kubeconfig was found")?;
+    let mut config = infer_cluster().await?;
     config.read_timeout = Some(CALL_TIMEOUT);
     check(&Client::try_from(config)?, args.timeout).await
 }
