@@ -155,6 +155,9 @@ where
         TOLD.call_once(|| say("all end-to-end tests are left out: run them with e2e/run.sh"));
         return;
     }
+    if is_left_to_the_other_run(company) {
+        return;
+    }
     let (_shared, _alone) = match company {
         Company::Shared => (Some(COMPANY.read().await), None),
         Company::Alone => (None, Some(COMPANY.write().await)),
@@ -179,6 +182,18 @@ where
         Ok(()) => {}
         Err(Failure::Error(error)) => panic!("{error:#}"),
         Err(Failure::Panic(payload)) => resume_unwind(payload),
+    }
+}
+
+/// `SHED_E2E_COMPANY=shared` or `alone` selects the tests of one kind. One run of both would wait for the last
+/// of the shared tests each time before a test that must be alone.
+fn is_left_to_the_other_run(company: Company) -> bool {
+    let selected = std::env::var("SHED_E2E_COMPANY").unwrap_or_default();
+    match selected.as_str() {
+        "" => false,
+        "shared" => company != Company::Shared,
+        "alone" => company != Company::Alone,
+        other => panic!("SHED_E2E_COMPANY is {other}: set it to shared or alone, or leave it out"),
     }
 }
 
