@@ -35,13 +35,12 @@ down: ## Stop the local cluster and delete everything of it
 check: ## Format, clippy, unit tests and words of what changed (under a minute)
 	.ci/check $(BASE)
 unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
-	cargo test --locked --workspace --exclude shed-e2e
-	cargo test --locked --package shed-papers --test vectors -- --nocapture
+	cargo test --locked --workspace
+	cargo test --locked --workspace --test vectors -- --nocapture
 	.ci/example-policy
 	scripts/fetch-traces-test
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
-	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
 	e2e/docs-commands-test.py
 	e2e/docs-site-test.py
 	e2e/docs-programs-test.py
@@ -85,18 +84,22 @@ generate: ## Write the CRD, the chart's generated files, manifests/, figures of 
 
 ##@ Before each merge
 
+# Cargo compiles a crate once for each set of features, and a set depends on the packages that a command names. So the
+# steps name the whole workspace, and use the programs that its tests were built with.
+PROGRAMS = $${CARGO_TARGET_DIR:-target}/debug
+
 .PHONY: test
 test: ## Everything that CI checks, with end-to-end tests on a local cluster (an hour)
 	@e2e/step.sh --begin
 	e2e/step.sh "cluster and tools" --budget 14 $(MAKE) --no-print-directory tools
 	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
-	e2e/step.sh "format, lints, purity, generated files" --budget 3 $(MAKE) --no-print-directory lint
+	e2e/step.sh "format, lints, purity, generated files" --budget 3 env SHED=$(PROGRAMS)/shed $(MAKE) --no-print-directory lint
 	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
 	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
 	e2e/step.sh "end to end" --budget 16 e2e/run.sh
 	e2e/step.sh "upstream Job suite" --budget 6 $(MAKE) --no-print-directory upstream-jobs-if-containers
-	e2e/step.sh "faults, a sample" --budget 4 $(MAKE) --no-print-directory campaign-sample
+	e2e/step.sh "faults, a sample" --budget 4 env SHED_PROGRAMS=$(PROGRAMS) $(MAKE) --no-print-directory campaign-sample
 	@e2e/step.sh --summary
 
 # Separate from the steps that use them, so that each step's time is its own.

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs a program of this package on a cluster of its own with fake nodes, next to any other, and takes
 # that down again: e2e/on-kwok.sh PROGRAM "OPTIONS OF UP" [OPTION...]
+#
+# Environment: SHED_PROGRAMS, the folder of the built programs; without it cargo builds them.
 set -euo pipefail
 
 name=$1
@@ -11,8 +13,10 @@ cluster=$here/cluster/cluster
 cd "$here/.."
 
 # Wrong names are told before anything is built or brought up for them.
-cargo build --locked --quiet --package shed --package shed-e2e --bins
-program=${CARGO_TARGET_DIR:-target}/debug/$name
+if [ -z "${SHED_PROGRAMS-}" ]; then
+    cargo build --locked --quiet --package shed --package shed-e2e --bins
+fi
+program=${SHED_PROGRAMS:-${CARGO_TARGET_DIR:-target}/debug}/$name
 "$program" --check "$@"
 for option in "$@"; do
     case $option in -h | --help) exit 0 ;; esac

@@ -10,7 +10,7 @@
 #   SHED_KUBERNETES=1.37.2 the local cluster's Kubernetes version
 #                         (`e2e/cluster/cluster --help` lists them)
 #   SHED_E2E_DOWN=1       take the cluster down in any case
-#   SHED_E2E_THREADS=6    how many tests run at a time
+#   SHED_E2E_THREADS=10   how many tests run at a time
 #   SHED_E2E_KEEP=1       keep the namespace of a test that fails
 #   SHED_E2E_THEN='…'     a command that runs at the end, on the same cluster
 #   SHED_E2E_NODES=kwok   fake nodes: needs no root, tests that need containers are
@@ -143,16 +143,18 @@ if [ -z "$operator_pid" ]; then
     # The tests would do it too, but in silence.
     e2e/image.sh >/dev/null
 fi
-cargo test --locked -p shed-e2e --test e2e --no-run
-# The harness's own tests; where the whole workspace is tested it is left to this script.
-cargo test --locked --quiet -p shed-e2e --lib --bins
-# The last test runs it.
-cargo build --locked --quiet -p shed-sim
+# Of the whole workspace, or the dependencies would be compiled once more with other features.
+if [ $# -gt 0 ]; then
+    cargo test --locked --workspace --test e2e --no-run
+else
+    # With the simulator, which the replay runs.
+    cargo test --locked --quiet --workspace --no-run
+fi
 # A failure tells where and what; the way there leads through the test runner only.
 export RUST_BACKTRACE=0
 run_tests() {
     # Without the limit libtest takes as many as there are cores; these tests mostly wait.
-    cargo test --locked -p shed-e2e --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
+    cargo test --locked --workspace --test e2e -- --test-threads "${SHED_E2E_THREADS:-10}" "$@" || {
         status=$?
         failed=yes
         exit "$status"
@@ -162,8 +164,11 @@ if [ $# -gt 0 ]; then
     say "running the tests that were named"
     run_tests "$@"
 else
-    say "running the tests"
-    run_tests --skip recording:: --skip rights::
+    # First, as the replay below needs the records of the operator's last start.
+    say "running the tests that stop the operator or fill the cluster, one at a time"
+    SHED_E2E_COMPANY=alone SHED_E2E_THREADS=1 run_tests --skip recording:: --skip rights::
+    say "running the tests that share the operator"
+    SHED_E2E_COMPANY=shared run_tests --skip recording:: --skip rights::
     say "replaying what the operator recorded of them"
     run_tests recording:: --nocapture
     if [ -z "$operator_pid" ]; then
