@@ -1,4 +1,4 @@
-//! Nodes where attempts of a job recently failed to start or were disrupted. One process holds this
+//! Nodes where attempts of a job recently failed to start, were disrupted, or fell behind. One process holds this
 //! memory, and its loss only changes which nodes are preferred.
 
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ const STUCK_FOR: Span = Span::from_seconds(600);
 /// Maximum number of avoided nodes; the newest count. Each becomes a term that the cluster's
 /// scheduler evaluates for every pod.
 const STUCK_MAX: usize = 10;
-const DISRUPTED_MAX: usize = 3;
+const LEFT_MAX: usize = 3;
 
 /// The nodes of one job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TroubledNodes {
     /// Where an attempt could not start, and when that was last seen.
     stuck: BTreeMap<Arc<str>, Instant>,
-    /// Where attempts of each task were disrupted, the last one last.
-    disrupted: BTreeMap<u32, Vec<Arc<str>>>,
+    /// Where attempts of each task were disrupted, or stopped as another was or would be faster; the last one last.
+    left: BTreeMap<u32, Vec<Arc<str>>>,
 }
 
 impl TroubledNodes {
@@ -31,20 +31,19 @@ impl TroubledNodes {
         self.stuck.insert(Arc::clone(node), now);
     }
 
-    /// An attempt of the task was disrupted there.
-    pub fn note_disrupted(&mut self, task: u32, node: &Arc<str>) {
-        let nodes = self.disrupted.entry(task).or_default();
+    /// An attempt of the task was disrupted there, or stopped because it fell behind.
+    pub fn note_left(&mut self, task: u32, node: &Arc<str>) {
+        let nodes = self.left.entry(task).or_default();
         nodes.retain(|known| known != node);
         nodes.push(Arc::clone(node));
-        let surplus = nodes.len().saturating_sub(DISRUPTED_MAX);
+        let surplus = nodes.len().saturating_sub(LEFT_MAX);
         nodes.drain(..surplus);
     }
 
     /// Forgets old entries, and tasks that have ended.
     pub fn forget(&mut self, ledger: &Ledger, now: Instant) {
         self.stuck.retain(|_, seen| now.since(*seen) < STUCK_FOR);
-        self.disrupted
-            .retain(|task, _| ledger.tasks.contains_key(task));
+        self.left.retain(|task, _| ledger.tasks.contains_key(task));
     }
 
     /// Nodes on which an attempt of the job could not start, the last ones.
@@ -61,10 +60,10 @@ impl TroubledNodes {
             .collect()
     }
 
-    /// Nodes on which attempts of the task were last disrupted.
+    /// Nodes that attempts of the task last had to leave.
     #[must_use]
     pub fn of_task(&self, task: u32) -> &[Arc<str>] {
-        self.disrupted.get(&task).map_or(&[], Vec::as_slice)
+        self.left.get(&task).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -77,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn a_task_keeps_off_the_nodes_of_its_last_three_disruptions() {
+    fn a_task_keeps_off_the_three_nodes_that_it_left_last() {
         let mut troubled = TroubledNodes::default();
         for node in ["a", "b", "a", "c", "d"] {
-            troubled.note_disrupted(7, &Arc::from(node));
+            troubled.note_left(7, &Arc::from(node));
         }
         assert_eq!(names(troubled.of_task(7)), ["a", "c", "d"]);
         assert!(troubled.of_task(8).is_empty());

@@ -65,10 +65,13 @@ fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId])
         Notice::Counted { id, outcome, .. } if *outcome == Outcome::Disrupted => Some(*id),
         _ => None,
     });
-    for id in counted.chain(killed(step, KillKind::Abandon)) {
+    // A node where the task was slow, or a clone of it was of no use, is no place for its next clone either.
+    let left = [KillKind::Abandon, KillKind::Prune, KillKind::Restart];
+    let left = left.into_iter().flat_map(|kind| killed(step, kind));
+    for id in counted.chain(left) {
         let is_open = step.ledger.tasks.contains_key(&id.0);
         if let Some(node) = node(&id).filter(|_| is_open) {
-            memo.troubled.note_disrupted(id.0, node);
+            memo.troubled.note_left(id.0, node);
         }
     }
 }

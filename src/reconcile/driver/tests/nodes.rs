@@ -219,6 +219,25 @@ async fn what_a_kubelet_refuses_is_disrupted_waits_longer_and_longer_and_goes_el
 }
 
 #[tokio::test]
+async fn the_next_clone_keeps_off_the_node_where_the_straggler_was() {
+    let (api, process) = race().await;
+    api.place((0, 0), "node-1");
+    process.look(&api).await.unwrap();
+    let stop_the_straggler = Move::Kill(shed_core::plan::Kill {
+        task: TaskIndex(0),
+        attempt: AttemptNumber(0),
+        kind: KillKind::Prune,
+        survivor: Some(AttemptNumber(1)),
+    });
+    process.plan(&api.job(), vec![stop_the_straggler]);
+    process.look(&api).await.unwrap();
+    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
+    let memos = &process.context.shared.memos;
+    let troubled = memos.with(&uid, |memo| memo.troubled.clone());
+    assert_eq!(troubled.of_task(0), [Arc::from("node-1")]);
+}
+
+#[tokio::test]
 async fn an_init_container_that_fails_is_a_failure_also_where_copies_do_harm() {
     let spec = "template: {spec: {restartPolicy: Never, initContainers: [{name: prepare, image: i}], \
                 containers: [{name: task, image: i}]}}";
