@@ -10,7 +10,7 @@
 #   SHED_KUBERNETES=1.37.2 the local cluster's Kubernetes version
 #                         (`e2e/cluster/cluster --help` lists them)
 #   SHED_E2E_DOWN=1       take the cluster down in any case
-#   SHED_E2E_THREADS=10   how many tests run at a time
+#   SHED_E2E_THREADS=6    how many tests run at a time
 #   SHED_E2E_KEEP=1       keep the namespace of a test that fails
 #   SHED_E2E_THEN='…'     a command that runs at the end, on the same cluster
 #   SHED_E2E_NODES=kwok   fake nodes: needs no root, tests that need containers are
@@ -146,6 +146,7 @@ fi
 # Of the whole workspace, or the dependencies would be compiled once more with other features.
 if [ $# -gt 0 ]; then
     cargo test --locked --workspace --test e2e --no-run
+    cargo build --locked --quiet --workspace --bin shed-sim
 else
     # With the simulator, which the replay runs.
     cargo test --locked --quiet --workspace --no-run
@@ -154,7 +155,7 @@ fi
 export RUST_BACKTRACE=0
 run_tests() {
     # Without the limit libtest takes as many as there are cores; these tests mostly wait.
-    cargo test --locked --workspace --test e2e -- --test-threads "${SHED_E2E_THREADS:-10}" "$@" || {
+    cargo test --locked --workspace --test e2e -- --test-threads "${SHED_E2E_THREADS:-6}" "$@" || {
         status=$?
         failed=yes
         exit "$status"
@@ -164,11 +165,10 @@ if [ $# -gt 0 ]; then
     say "running the tests that were named"
     run_tests "$@"
 else
-    # First, as the replay below needs the records of the operator's last start.
-    say "running the tests that stop the operator or fill the cluster, one at a time"
-    SHED_E2E_COMPANY=alone SHED_E2E_THREADS=1 run_tests --skip recording:: --skip rights::
     say "running the tests that share the operator"
     SHED_E2E_COMPANY=shared run_tests --skip recording:: --skip rights::
+    say "running the tests that stop the operator or fill the cluster, one at a time"
+    SHED_E2E_COMPANY=alone SHED_E2E_THREADS=1 run_tests --skip recording:: --skip rights::
     say "replaying what the operator recorded of them"
     run_tests recording:: --nocapture
     if [ -z "$operator_pid" ]; then

@@ -1,7 +1,7 @@
 //! The operator's recording of a run of these tests, decided again by the simulator. run.sh runs this last,
 //! so that the recording contains the other tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -32,11 +32,13 @@ impl Drop for Folder {
     }
 }
 
-/// The output of the simulator, an object per line.
+/// The output of the simulator, an object per line. e2e/run.sh builds it next to this test's program.
 async fn shed_sim(arguments: &[&str]) -> Result<Vec<Value>> {
-    let cargo = ["run", "--quiet", "--locked", "-p", "shed-sim", "--"];
-    let format = ["--format", "json"];
-    let printed = run_quietly("cargo", &[&cargo[..], arguments, &format].concat()).await?;
+    let this = std::env::current_exe()?;
+    let folder = this.parent().and_then(Path::parent);
+    let program = folder.context("no folder of programs")?.join("shed-sim");
+    let program = program.to_str().context("its path is not text")?;
+    let printed = run_quietly(program, &[arguments, &["--format", "json"]].concat()).await?;
     let lines = printed.lines().map(serde_json::from_str);
     lines
         .collect::<Result<Vec<Value>, _>>()
