@@ -388,7 +388,6 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
         anyhow::bail!("{} was taken", walk.invalid);
     };
     told(&error, walk.top(), "")?;
-    job.change(&top_of(walk, value)).await?;
     let after = job.api.get(&job.name).await?;
     // The operator sees no change: what it does meanwhile, such as a launch once there is room, is of another cause.
     let generations = [before.metadata.generation, after.metadata.generation];
@@ -400,6 +399,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
         before.spec == after.spec,
         "before: {before:#?}\nafter: {after:#?}"
     );
+    job.change(&top_of(walk, value)).await?;
     world
         .api::<DeadlineJob>()
         .delete(name, &kube::api::DeleteParams::default())
