@@ -389,7 +389,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     };
     told(&error, walk.top(), "")?;
     let after = job.api.get(&job.name).await?;
-    // The operator sees no change: what it does meanwhile, such as a launch once there is room, is of another cause.
+    // The operator sees no change: what it does meanwhile, such as a launch once there is capacity, is of another cause.
     let generations = [before.metadata.generation, after.metadata.generation];
     ensure!(
         generations[0] == generations[1],
