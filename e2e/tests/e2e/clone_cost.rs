@@ -9,10 +9,10 @@ use serde_json::json;
 
 use crate::tasks::worker;
 
-/// Jobs one after the other, all of which count. Without it one job within the bound is enough.
+/// Jobs one after the other, and each counts. Without it one job within the bound is enough.
 const REPEAT: &str = "SHED_E2E_REPEAT";
-/// Without [`REPEAT`]: nodes are idle only if this machine is, so a job that got more clones is followed by another,
-/// up to so many.
+/// Jobs at most without [`REPEAT`]: nodes are idle only if this machine is, so a job that got more clones is followed by
+/// another.
 const TRIES: usize = 3;
 
 /// Clones of one job: of its straggler, and of its healthy tasks.
