@@ -400,6 +400,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
         "before: {before:#?}\nafter: {after:#?}"
     );
     job.change(&top_of(walk, value)).await?;
+    calm(world, &job).await?;
     world
         .api::<DeadlineJob>()
         .delete(name, &kube::api::DeleteParams::default())

@@ -325,14 +325,11 @@ async fn a_task_on_a_slow_node_is_overtaken() {
         assert_counts_balance(&ended);
         assert_eq!(counts.won, i64::try_from(nodes.len())?);
         ensure!(counts.clone_wins >= 1, "no clone won: {counts:?}");
-        // Only the first: a busy machine makes more clones, and then live siblings leave no other node.
-        let pods = job.pods_ever();
-        let clones = pods
-            .iter()
-            .filter(|pod| label(pod, api::LABEL_KIND) == "clone");
-        let first = clones.min_by_key(|pod| pod.creation_timestamp());
-        let first = first.context("no clone was seen")?;
-        assert_ne!(node(first), slow, "the clone was put on the slow node");
+        for pod in job.pods_ever() {
+            if label(&pod, api::LABEL_KIND) == "clone" {
+                assert_ne!(node(&pod), slow, "a clone was put on the slow node");
+            }
+        }
         Ok(())
     })
     .await;
