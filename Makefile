@@ -92,12 +92,12 @@ PROGRAMS = $${CARGO_TARGET_DIR:-target}/debug
 test: ## Everything that CI checks, with end-to-end tests on a local cluster (an hour)
 	@e2e/step.sh --begin
 	e2e/step.sh "cluster and tools" --budget 14 $(MAKE) --no-print-directory tools
-	e2e/step.sh "Rust builds" --budget 10 $(MAKE) --no-print-directory builds
+	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
 	e2e/step.sh "format, lints, purity, generated files" --budget 3 env SHED=$(PROGRAMS)/shed $(MAKE) --no-print-directory lint
 	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
 	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
-	e2e/step.sh "end to end" --budget 30 e2e/run.sh
+	e2e/step.sh "end to end" --budget 16 e2e/run.sh
 	e2e/step.sh "upstream Job suite" --budget 6 $(MAKE) --no-print-directory upstream-jobs-if-containers
 	e2e/step.sh "faults, a sample" --budget 4 env SHED_PROGRAMS=$(PROGRAMS) $(MAKE) --no-print-directory campaign-sample
 	@e2e/step.sh --summary
