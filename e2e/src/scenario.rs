@@ -2,6 +2,7 @@
 //! disturb the operator, and, after a failure, a dump of the objects.
 
 use std::any::{Any, type_name};
+use std::fmt::{Display, Formatter};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -176,8 +177,11 @@ where
         put_right(&world).await;
     }
     let outcome = leave(&world, ran).await;
-    let verdict = if outcome.is_ok() { "ok" } else { "failed" };
-    record(verdict, &name, started.elapsed(), &world.namespace);
+    let (verdict, note) = match &outcome {
+        Ok(()) => ("ok", world.namespace.clone()),
+        Err(failure) => ("failed", one_line(&failure.to_string())),
+    };
+    record(verdict, &name, started.elapsed(), &note);
     match outcome {
         Ok(()) => {}
         Err(Failure::Error(error)) => panic!("{error:#}"),
@@ -200,6 +204,30 @@ fn is_left_to_the_other_run(company: Company) -> bool {
 enum Failure {
     Error(anyhow::Error),
     Panic(Box<dyn Any + Send>),
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Error(error) => write!(f, "{error:#}"),
+            Self::Panic(payload) => {
+                let text = payload.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+                f.write_str(text.unwrap_or("a panic without a message"))
+            }
+        }
+    }
+}
+
+/// The text without line breaks and tabs, and no longer than a reader of the summary wants.
+fn one_line(text: &str) -> String {
+    const MOST: usize = 600;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
 }
 
 /// A world, or why the test can't run on this cluster.
@@ -352,6 +380,16 @@ fn record(verdict: &str, name: &str, took: Duration, note: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_tells_a_failure_in_one_short_line() {
+        let told = one_line("waited 3s\n\tfor a pod");
+        assert_eq!(told, "waited 3s for a pod");
+        let long = one_line(&"ä".repeat(2000));
+        assert_eq!(long.chars().count(), 601);
+        let payload: Box<dyn Any + Send> = Box::new("left != right".to_owned());
+        assert_eq!(Failure::Panic(payload).to_string(), "left != right");
+    }
 
     #[test]
     fn a_test_is_called_by_its_function() {
