@@ -535,6 +535,26 @@ impl Capacity {
         now.min(after)
     }
 
+    /// What these numbers of attempts, given by job, leave of the free usable capacity; `None` if it does not cover
+    /// them.
+    pub(crate) fn rest_after(&self, wanted: impl Iterator<Item = (usize, u32)>) -> Option<Amounts> {
+        let mut rest = self.room.total.clone();
+        for (position, attempts) in wanted {
+            let demand = self.demands.get(position)?;
+            if times_in(&rest, demand) < attempts {
+                return None;
+            }
+            add(&mut rest, demand, -i64::from(attempts));
+        }
+        Some(rest)
+    }
+
+    /// Whether the amounts cover one more attempt of the job.
+    pub(crate) fn fits_in(&self, rest: &Amounts, position: usize) -> bool {
+        let demand = self.demands.get(position);
+        demand.is_some_and(|demand| fits(rest, demand))
+    }
+
     /// Takes a launch of the job from the present and from the later free capacity.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>) {
         if let Some(demand) = self.demands.get(position) {

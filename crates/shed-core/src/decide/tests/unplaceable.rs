@@ -57,7 +57,7 @@ fn a_job_that_can_not_be_placed_gets_no_further_launches() {
     };
     let policy = surging();
     let words = brief(&plan(cluster().job(retrying()), &policy));
-    for kind in ["retry 8", "original 9", "restart 7.0"] {
+    for kind in ["retry 8", "original 9", "clone 7"] {
         assert!(words.iter().any(|words| words.ends_with(kind)), "{words:?}");
     }
     let blocked = retrying().task(9, [attempt(0).unplaceable()]);

@@ -6,7 +6,7 @@ use crate::policy::ShedPrime;
 use crate::policy::prune::{self as rivals, is_young, start_up};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, known_time};
-use crate::policy::shed_prime::value_density::someone_waits;
+use crate::policy::shed_prime::value_density::rest_after_waiting;
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::{Idempotency, SpeculationMode};
 
@@ -42,11 +42,14 @@ pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
 }
 
 /// Gives up lone attempts where a new one is likelier to be in time. It does so only if no capacity for a clone next
-/// to the attempt is free, or if any task waits for capacity.
+/// to the attempt is left once the waiting tasks are launched.
 pub(super) fn restart(desk: &mut PrimeDesk<'_, '_>) {
-    let someone_waits = someone_waits(desk);
+    let rest = rest_after_waiting(desk);
     for position in desk.by_submission() {
-        if desk.capacity().times_free(position) > 0 && !someone_waits {
+        let capacity = desk.capacity();
+        let may_clone =
+            |rest| capacity.times_free(position) > 0 && capacity.fits_in(rest, position);
+        if rest.as_ref().is_some_and(may_clone) {
             continue;
         }
         let Some(state) = desk.job(position) else {

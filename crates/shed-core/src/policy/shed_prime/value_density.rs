@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::capacity::Amounts;
 use crate::ids::{AttemptNumber, JobKey, TaskIndex};
 use crate::plan::{Alternative, Finding, RefusalReason, Trade};
 use crate::policy::ShedPrime;
@@ -25,6 +26,17 @@ pub(super) fn someone_waits(desk: &PrimeDesk<'_, '_>) -> bool {
     let now = desk.now();
     let waits = |state: &JobView<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
     desk.jobs().iter().any(waits)
+}
+
+/// What the waiting tasks leave of the free capacity once they are launched; `None` if they need all of it. Where a
+/// job has just arrived at an idle cluster, its tasks are launched in the same pass.
+pub(super) fn rest_after_waiting(desk: &PrimeDesk<'_, '_>) -> Option<Amounts> {
+    let now = desk.now();
+    let jobs = desk.jobs().iter().enumerate();
+    let waiting = jobs.filter(|(_, state)| !state.is_held_up(now));
+    let waiting = waiting.map(|(position, state)| (position, state.wanting_now()));
+    desk.capacity()
+        .rest_after(waiting.filter(|(_, wanted)| *wanted > 0))
 }
 
 /// Whether capacity is short: tasks wait for it, or pods that were launched beyond capacity.

@@ -34,9 +34,12 @@ fn attempts_are_restarted_only_without_a_free_slot() {
     table("shed-prime", free, &[(1, RESTARTED), (2, &["a: clone 0"])]);
     // A free slot that another job waits for counts as taken.
     let waiting = steady(job("b").tasks(1).deadline_in(60.0), 20.0);
-    let contested = slots(2).job(lone(50.0)).job(waiting);
+    let arrival = |slots_in_all| slots(slots_in_all).job(lone(50.0)).job(waiting.clone());
     let both = ["a: restart 0.0", "b: original 0"];
-    assert_eq!(brief(&decided("shed-prime", contested)), both);
+    assert_eq!(brief(&decided("shed-prime", arrival(2))), both);
+    // A job that arrives while there is capacity for its tasks and a clone takes nothing from anyone.
+    let beside = ["b: original 0", "a: clone 0"];
+    assert_eq!(brief(&decided("shed-prime", arrival(3))), beside);
 }
 
 #[test]
