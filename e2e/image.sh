@@ -45,6 +45,11 @@ say() { echo "image: $*" >&2; }
     exit 1
 }
 
+[ -z "${SHED_BINARY-}" ] || [ -f "$SHED_BINARY" ] || {
+    say "SHED_BINARY is $SHED_BINARY, which is no file: name a static program, or leave it out and cargo builds one"
+    exit 1
+}
+
 mkdir -p "$cache/images"
 # Two runs at once would compile the same twice: the second one waits, and then
 # finds the work done.
@@ -54,14 +59,14 @@ if ! flock -n 9; then
     flock 9
 fi
 
-# What the image is made of. The toolchain counts too: another compiler, other bytes.
+# What the image is made of, without tests and benches. The toolchain counts too: another compiler, other bytes.
 cd "$root"
 inputs() {
     if [ -n "${SHED_BINARY-}" ]; then
         sha256sum "$SHED_BINARY" Dockerfile e2e/image.sh e2e/build-image.sh
     else
         find Cargo.toml Cargo.lock src crates Dockerfile e2e/image.sh e2e/build-image.sh \
-            -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+            -type f -not -path '*/tests/*' -not -path '*/benches/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
         "$cargo" --version
     fi
     echo "$name:$tag"
