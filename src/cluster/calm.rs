@@ -16,7 +16,8 @@ pub(super) fn is_calm(index: &PodIndex, before: Option<&PodFacts>, pod: &PodFact
         return false;
     }
     match &attempt.stage {
-        Stage::Pending | Stage::Running => true,
+        // It may have been created while a sibling won, and must stop then.
+        Stage::Pending | Stage::Running => !siblings(index, pod, attempt).any(has_won),
         Stage::Stuck { .. } => before.is_some_and(|before| before.stage == attempt.stage),
         Stage::Succeeded { .. } => has_ended(before) || others_run(index, pod, attempt),
         Stage::Failed { .. } => has_ended(before),
@@ -32,18 +33,34 @@ fn has_ended(attempt: Option<&AttemptFacts>) -> bool {
     })
 }
 
+fn has_won(sibling: &PodFacts) -> bool {
+    let attempt = sibling.attempt.as_deref();
+    attempt.is_some_and(|attempt| matches!(attempt.stage, Stage::Succeeded { .. }))
+}
+
+/// The pods of the task's other attempts.
+fn siblings<'i>(
+    index: &'i PodIndex,
+    pod: &PodFacts,
+    attempt: &AttemptFacts,
+) -> impl Iterator<Item = &'i PodFacts> {
+    let (task, number) = (attempt.task, attempt.number);
+    let owner = pod.identity.owner.as_ref();
+    let pods = owner.and_then(|owner| index.by_owner.get(owner));
+    let of_task = pods
+        .into_iter()
+        .flat_map(move |pods| pods.range((task, 0)..=(task, u32::MAX)));
+    let others = of_task.filter(move |(id, _)| id.1 != number);
+    others.map(|(_, sibling)| &**sibling)
+}
+
 /// Whether other tasks of the job run and none of the pod's siblings does: its end stops no attempt and ends no job.
 fn others_run(index: &PodIndex, pod: &PodFacts, attempt: &AttemptFacts) -> bool {
     let Some(owner) = &pod.identity.owner else {
         return false;
     };
-    let siblings = index.by_owner.get(owner).into_iter().flat_map(|pods| {
-        let first = (attempt.task, 0);
-        pods.range(first..=(attempt.task, u32::MAX))
-    });
-    let mut siblings = siblings.filter(|(id, _)| id.1 != attempt.number);
     let running = index.open.get(owner).map_or(0, |tally| tally.running);
-    running > 0 && siblings.all(|(_, sibling)| sibling.terminal)
+    running > 0 && siblings(index, pod, attempt).all(|sibling| sibling.terminal)
 }
 
 /// Whether a change of a job is calm: only its status is another one. shed itself writes that, and remembers it.

@@ -47,6 +47,21 @@ fn the_end_of_a_pod_is_calm_news_unless_something_must_stop() {
 }
 
 #[test]
+fn a_pod_that_starts_after_its_task_was_won_must_stop() {
+    let (job, _, stores) = two_running();
+    let pod = |id, phase| fixtures::attempt_pod(&job, id, "node-1", phase);
+    stores.apply_pod_event(Event::Apply(pod((0, 0), "Failed")));
+    assert!(
+        is_calm(&stores, pod((0, 1), "Pending")),
+        "a failed sibling won nothing"
+    );
+    stores.apply_pod_event(Event::Apply(pod((0, 1), "Succeeded")));
+    assert!(!is_calm(&stores, pod((0, 2), "Pending")));
+    assert!(!is_calm(&stores, pod((0, 2), "Running")));
+    assert!(is_calm(&stores, pod((1, 0), "Running")), "another task");
+}
+
+#[test]
 fn a_job_whose_status_alone_has_changed_is_calm_news() {
     let job = fixtures::job("completions: 2");
     let (stores, mut writer) = Stores::of_objects(vec![fixtures::object(&job, &[])], vec![]);
