@@ -38,8 +38,8 @@ fn attempts_are_restarted_only_without_a_free_slot() {
     let both = ["a: restart 0.0", "b: original 0"];
     assert_eq!(brief(&decided("shed-prime", arrival(2))), both);
     // A job that arrives while there is capacity for its tasks and a clone takes nothing from anyone.
-    let beside = ["b: original 0", "a: clone 0"];
-    assert_eq!(brief(&decided("shed-prime", arrival(3))), beside);
+    let launched = ["b: original 0", "a: clone 0"];
+    assert_eq!(brief(&decided("shed-prime", arrival(3))), launched);
 }
 
 #[test]
