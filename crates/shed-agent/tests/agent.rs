@@ -174,12 +174,24 @@ fn the_progress_of_a_growing_file_is_served() {
         "NaN",
         "{\"progress\":0.75,\"checkpoint\":\"c\"}\n",
     ];
+    // A report counts from when its file was written, which the agent tells by its age.
+    let mut written = Vec::new();
     for (second, content) in contents.iter().enumerate() {
+        let began = Instant::now();
         fs::write(folder.file("progress"), content).unwrap();
-        series.observe(1000 * second as i64, agent.poll());
+        let answer = agent.poll();
+        let age = match &answer {
+            Ok(Some(report)) => report.age_ms() as i64,
+            _ => 0,
+        };
+        // Times of files are as coarse as the kernel's tick.
+        assert!(age <= began.elapsed().as_millis() as i64 + 20, "{age} ms");
+        let now = 1000 * second as i64;
+        written.push(now - age);
+        series.observe(now, answer);
     }
-    assert_eq!(series.first(), Some((1000, 0.025)));
-    assert_eq!(series.last(), Some((5000, 0.75)));
+    assert_eq!(series.first(), Some((written[1], 0.025)));
+    assert_eq!(series.last(), Some((written[5], 0.75)));
     assert_eq!(series.checkpoint(), Some((0.75, "c")));
     let refused: Vec<_> = series.refused().iter().map(|(k, v)| (*k, *v)).collect();
     assert_eq!(refused, [("backwards", 1), ("not_finite", 1)]);
