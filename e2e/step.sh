@@ -32,6 +32,10 @@ case ${1-} in
   exit
   ;;
 esac
+[ $# -ge 2 ] || {
+  echo "usage: ${0##*/} TITLE [--budget MINUTES] COMMAND… | --begin | --summary" >&2
+  exit 2
+}
 title=$1 budget=
 shift
 if [ "${1-}" = --budget ]; then
