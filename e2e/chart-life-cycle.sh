@@ -81,7 +81,11 @@ same_key() { if [ "$(key)" = "$first_key" ]; then ok; else bad "the signing key 
 leads() { [ -n "$(kubectl get lease "$release" --namespace "$system" --output jsonpath='{.spec.holderIdentity}')" ]; }
 # Labels of the Deployment's pods, which no other pod of the release has.
 operators=app.kubernetes.io/instance=$release,pod-template-hash
-none_is_replaced() { ! kubectl get pods --namespace "$system" --selector "$operators" --output jsonpath='{.items[*].metadata.deletionTimestamp}' | grep -q .; }
+none_is_replaced() {
+    local leaving
+    leaving=$(kubectl get pods --namespace "$system" --selector "$operators" --output jsonpath='{.items[*].metadata.deletionTimestamp}') &&
+        [ -z "$leaving" ]
+}
 revision() { "$helm" history "$release" --namespace "$system" --output json | python3 -c 'import json, sys; print(json.load(sys.stdin)[-1]["revision"])'; }
 status() { "$helm" status "$release" --namespace "$system" --output json | python3 -c 'import json, sys; print(json.load(sys.stdin)["info"]["status"])'; }
 # Names of what the release has in the cluster.
@@ -157,8 +161,8 @@ run_on "with secure metrics"
 for account in reader stranger; do kubectl create serviceaccount "$account" --namespace "$ns" >/dev/null; done
 kubectl create clusterrolebinding "$reader" --clusterrole "$release-metrics-reader" --serviceaccount "$ns:reader" >/dev/null
 eventually "the old pods go with secure metrics" none_is_replaced
-pod=$(kubectl get pods --namespace "$system" --selector "$operators" --output name | head -n 1)
-kubectl port-forward --namespace "$system" "$pod" :8080 >"$work/forward" 2>&1 &
+pod=$(kubectl get pods --namespace "$system" --selector "$operators" --output jsonpath='{.items[0].metadata.name}')
+kubectl port-forward --namespace "$system" "pod/$pod" :8080 >"$work/forward" 2>&1 &
 forward=$!
 address() { sed -nE 's/^Forwarding from (127\.0\.0\.1:[0-9]+) .*/\1/p' "$work/forward" | grep .; }
 eventually "the port of the metrics is forwarded" address

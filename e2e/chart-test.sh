@@ -262,7 +262,7 @@ PYTHON
 
     # Artifact Hub reads lists from the text of annotations.
     for expected in 'kind: (added|changed|deprecated|removed|fixed|security)' 'kind: DeadlineJob'; do
-        if "$helm" show chart "$chart" | grep -Eq -- "- $expected$"; then ok; else bad "Chart.yaml: no $expected for Artifact Hub"; fi
+        if grep -Eq -- "- $expected$" <<<"$("$helm" show chart "$chart")"; then ok; else bad "Chart.yaml: no $expected for Artifact Hub"; fi
     done
     out=$("$helm" show chart "$chart" | sed -nE 's/^ +- kind: ([a-z]+)$/\1/p' | grep -vxE 'added|changed|deprecated|removed|fixed|security') || true
     if [ -z "$out" ]; then ok; else bad "Chart.yaml: Artifact Hub knows no change of the kind" "$out"; fi

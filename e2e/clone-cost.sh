@@ -34,7 +34,7 @@ trap 'exit 143' TERM
 eval "$("$cluster" env)"
 kubectl apply --server-side -f crds/deadlinejobs.yaml >&2
 kubectl wait --for condition=Established --timeout 60s crd/deadlinejobs.shed.dev >&2
-apiserver=$(pgrep -f "kube-apiserver .*$SHED_CLUSTER_STATE/" | head -n 1)
+apiserver=$(pgrep --oldest -f "kube-apiserver .*$SHED_CLUSTER_STATE/")
 etcd=$(tr '\0' '\n' <"/proc/$apiserver/cmdline" | sed -n 's/^--etcd-servers=//p')
 
 # `within SECONDS WHAT COMMAND…`: the command succeeds in this time, or the script ends with a message.
@@ -53,7 +53,7 @@ client_writes() {
     kubectl get --raw /metrics | awk '/^apiserver_request_total/ && /verb="(POST|PUT|PATCH|DELETE)"/ &&
         /resource="(pods|deadlinejobs|events)"/ {n += $NF} END {print n + 0}'
 }
-leads() { curl --silent --fail --noproxy '*' "$address/readyz" | grep -q leading; }
+leads() { grep -q leading <<<"$(curl --silent --fail --noproxy '*' "$address/readyz")"; }
 # Whether nothing was written since the last call.
 is_quiet() {
     local last=$seen

@@ -105,7 +105,7 @@ binary=${SHED_BINARY-}
 
 # In an empty root a dynamic binary ends with "no such file or directory",
 # which does not show the cause.
-if LC_ALL=C readelf -l "$binary" 2>/dev/null | grep -q 'Requesting program interpreter'; then
+if grep -q 'Requesting program interpreter' <<<"$(LC_ALL=C readelf -l "$binary" 2>/dev/null)"; then
     say "$binary is not static: it needs a dynamic loader, and the image has none"
     exit 1
 fi

@@ -135,7 +135,7 @@ fi
 # The chart is installed by the tests' own harness, which knows both kinds of cluster.
 if has_fake_nodes_only; then
     start_on_this_machine
-elif kubectl -n shed-system get deployments -l app.kubernetes.io/instance=shed -o name | grep -q .; then
+elif [ -n "$(kubectl -n shed-system get deployments -l app.kubernetes.io/instance=shed -o name)" ]; then
     had_release=yes
 fi
 
