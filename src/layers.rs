@@ -13,6 +13,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "clock",
             "size",
             "fair_places",
+            "paced_places",
             "forecast",
             "registrar",
             "watch_age",

@@ -27,6 +27,7 @@ pub mod lease;
 pub mod metrics;
 pub mod observed_clones;
 pub mod operator;
+pub mod paced_places;
 pub mod page;
 pub mod plan_slices;
 pub mod planner;

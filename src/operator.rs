@@ -28,7 +28,6 @@ use crate::cluster::{Stores, Touched};
 use crate::context::spacing::{LedgerRate, MERGE_WAIT};
 use crate::context::{Context, Memos};
 use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
-use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::elector::{Elector, Timing};
@@ -36,6 +35,7 @@ use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
 use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
+use crate::paced_places::PacedPlaces;
 use crate::plan_slices::Board;
 use crate::planner_copies::CopyRequests;
 use crate::polling::reach::Reach;
@@ -379,7 +379,7 @@ async fn context(
         doubt,
         fence: Arc::new(FenceTable::default()),
         events,
-        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
+        passes: PacedPlaces::new(reconcile::PASSES_AT_ONCE, reconcile::NEW_PASSES),
         write_places: WritePlaces::default(),
         ledger_rate: LedgerRate::default(),
         merge_wait: MERGE_WAIT,

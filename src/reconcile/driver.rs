@@ -82,25 +82,38 @@ where
         return Ok(Wake::await_change());
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
-    let reconciles = &context.shared.metrics.reconciles;
-    let waiting = reconciles.waiting.enter();
-    let _place = context.passes.acquire(&namespace.into()).await;
-    drop(waiting);
-    let _running = reconciles.running.enter();
+    let waiting = context.shared.metrics.reconciles.waiting.enter();
+    let held = async {
+        drop(waiting);
+        hold_or_work(watched.clone(), &context, work).await
+    };
+    context.passes.run(&namespace.into(), held).await
+}
+
+/// Does the work, unless the job is quarantined.
+async fn hold_or_work<F>(
+    watched: Arc<DeadlineJob>,
+    context: &Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    let _running = context.shared.metrics.reconciles.running.enter();
     // The memory may be of a future that was undone.
     context.doubt.settled().await;
-    if let Some(wake) = quarantine::hold(&context, &watched).await? {
+    if let Some(wake) = quarantine::hold(context, &watched).await? {
         return Ok(wake);
     }
     let owner = context.shared.memos.newest(&watched);
-    let work = work(Arc::clone(&watched), Arc::clone(&context));
+    let work = work(Arc::clone(&watched), Arc::clone(context));
     match isolation::run(&context.shared.watch, Some(Arc::clone(&owner)), work).await {
         Ok(result) => {
             let wake = result?;
-            quarantine::lift(&context, &watched).await?;
+            quarantine::lift(context, &watched).await?;
             Ok(wake)
         }
-        Err(crash) => quarantine::impose(&context, &owner, &crash).await,
+        Err(crash) => quarantine::impose(context, &owner, &crash).await,
     }
 }
 

@@ -58,6 +58,9 @@ use crate::reconcile::context::ReconcileContext;
 
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
 pub const PASSES_AT_ONCE: usize = 64;
+/// How many of these may have just begun. The pods of a job that is served before the next one begins also end
+/// together, so that its status is written less often.
+pub const NEW_PASSES: usize = 8;
 
 /// How long a job's reconcile waits after calm news of it, for more news.
 const CALM_WAIT: Duration = Duration::from_millis(500);

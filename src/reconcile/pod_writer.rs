@@ -137,11 +137,13 @@ impl<'a> PodWriter<'a> {
             Ok(pod) => pod,
             Err(blocked) => return Created::Refused(blocked),
         };
-        let _place = self.places.creations.acquire(self.namespace).await;
-        if Instant::now() >= until {
-            return Created::NotTried;
-        }
-        create_one(api, &pod, self.metrics).await
+        let create = async {
+            if Instant::now() >= until {
+                return Created::NotTried;
+            }
+            create_one(api, &pod, self.metrics).await
+        };
+        self.places.creations.run(self.namespace, create).await
     }
 
     /// Deletes pods; a pod that is gone or has another uid needs no delete. Each is tried though another

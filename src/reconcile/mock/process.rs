@@ -19,11 +19,11 @@ use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memo, Memos};
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline, StoredTotals};
 use crate::durable_state::LatestExperience;
-use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::{Metrics, loose_counter};
+use crate::paced_places::PacedPlaces;
 use crate::plan_slices::{Board, PassFacts};
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
@@ -100,7 +100,10 @@ impl Process {
             doubt,
             fence: Arc::new(FenceTable::default()),
             events,
-            passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
+            passes: PacedPlaces::new(
+                crate::reconcile::PASSES_AT_ONCE,
+                crate::reconcile::NEW_PASSES,
+            ),
             write_places: WritePlaces::default(),
             ledger_rate: LedgerRate::default(),
             // The conversations of most tests are about what is written, not when.

@@ -245,7 +245,10 @@ async fn a_pass_begins_writes_for_so_long_and_leaves_the_rest_to_the_next() {
         let taken = std::iter::from_fn(|| places.try_acquire(&shared.namespace));
         taken.collect::<Vec<_>>()
     };
-    let (stops, creations) = (take(&shared.places.stops), take(&shared.places.creations));
+    let (stops, creations) = (
+        take(&shared.places.stops),
+        take(shared.places.creations.of_slow_work()),
+    );
     let give_back = async {
         tokio::time::sleep(TIME_OF_KIND * 2).await;
         drop((stops, creations));
@@ -271,8 +274,8 @@ async fn a_pass_begins_writes_for_so_long_and_leaves_the_rest_to_the_next() {
 async fn slow_creations_of_one_namespace_delay_no_write_of_another() {
     let api = apiserver();
     let slow = Shared::new();
-    let taken: Vec<_> =
-        std::iter::from_fn(|| slow.places.creations.try_acquire(&slow.namespace)).collect();
+    let places = slow.places.creations.of_slow_work();
+    let taken: Vec<_> = std::iter::from_fn(|| places.try_acquire(&slow.namespace)).collect();
     assert!(taken.len() >= WRITES_AT_ONCE);
     let namespace: Arc<str> = "another".into();
     let writer = PodWriter {
