@@ -165,11 +165,19 @@ async fn pass(
     // From here on the ledger holds the capacity, so the next steps may take time.
     context.shared.board.finish(&pass.view.job.uid);
     fence::answer(context, &pass, &step.ledger);
-    let mirrored = mirror::mirror(context, &pass, &step.ledger, &recorded).await;
+    // A Job says that it has begun before its first pod is created, and that it has ended after its last one is released.
+    let has_ended = step.ledger.finished;
+    let mirrored = match has_ended {
+        true => Ok(()),
+        false => mirror::mirror(context, &pass, &step.ledger, &recorded).await,
+    };
     announce(context, &pass, &step, &recorded);
     // carry out (client required)
     let apply = carry_out(context, &pass, &recorded, &step, mirrored);
     let is_cut_short = apply.instrument(debug_span!("apply")).await?;
+    if has_ended && !is_cut_short {
+        mirror::mirror(context, &pass, &step.ledger, &recorded).await?;
+    }
     // wake (no client required)
     let must_wait = expire(context, &pass, &step.ledger, &recorded).await?;
     if is_cut_short {

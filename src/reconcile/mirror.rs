@@ -1,4 +1,4 @@
-//! An adopted Job's status follows its companion's, once that is written and before any pod is.
+//! An adopted Job's status follows its companion's: its start before any pod is created, its end after all are released.
 
 use std::sync::Arc;
 

@@ -1,6 +1,9 @@
 //! Attempts end, jobs end.
 
+use serde_json::json;
+
 use super::*;
+use crate::cluster::Stores;
 
 fn uid_of(api: &Apiserver, id: (u32, u32)) -> String {
     let name = pod_name(&api.job(), id);
@@ -83,6 +86,53 @@ async fn a_job_is_complete_when_its_losers_are_gone_and_then_says_nothing_any_mo
         process.look(&api).await.unwrap();
     }
     assert_eq!(api.said(), WAITS);
+}
+
+/// The only pod, which is named as those of a Job, ends with 0.
+fn succeed(api: &Apiserver) {
+    let at = clock::time(clock::now());
+    let ended = json!({"exitCode": 0, "startedAt": at, "finishedAt": at});
+    let status = json!({"phase": "Succeeded", "containerStatuses": [{"name": "task", "ready": false,
+        "restartCount": 0, "image": "i", "imageID": "i", "state": {"terminated": ended}}]});
+    let mut world = api.world();
+    let pod = world.pods.values_mut().next().expect("a pod");
+    pod.status = serde_json::from_value(status).expect("status");
+    let spec = pod.spec.as_mut().expect("a template");
+    spec.node_name = Some("node-1".to_owned());
+}
+
+#[tokio::test]
+async fn an_adopted_job_is_complete_after_its_last_pod_is_let_go() {
+    // The apiserver puts the label of the selector on the template.
+    let template = "{metadata: {labels: {batch.kubernetes.io/controller-uid: job-uid}}, \
+                    spec: {restartPolicy: Never, containers: [{name: task, image: task}]}}";
+    let batch = fixtures::batch_job(&format!("completions: 1, template: {template}"));
+    let api = Apiserver::new(fixtures::companion(&batch));
+    let stores = Stores::for_tests(vec![Arc::unwrap_or_clone(api.job())], vec![], &[]);
+    let stores = stores.adopting(crate::adopt::AdoptJobs::All, vec![batch]);
+    let process = Process::with_stores(&api, stores);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    assert!(
+        api.said().iter().any(|said| said == "PUT Job status"),
+        "its start"
+    );
+    succeed(&api);
+    api.refuse("PATCH pod", 500, "InternalError", "not now");
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::Release(_)), "{error}");
+    let said = api.said();
+    assert!(
+        !said.iter().any(|said| said == "PUT Job status"),
+        "{said:?}"
+    );
+    api.script(|_| Fate::Served);
+    process.look(&api).await.unwrap();
+    let written = api.call("PUT Job status").body;
+    assert_eq!(written["status"]["succeeded"], 1);
+    let said = api.said();
+    assert!(said[0].starts_with("PATCH pod"), "{said:?}");
+    assert_eq!(said[1..], ["PUT Job status"]);
 }
 
 #[tokio::test]
