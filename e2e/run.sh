@@ -97,6 +97,15 @@ bring_up() {
     eval "$("$cluster" env)"
 }
 
+# A run deletes the namespace and does not wait for its end. Nothing can be installed in it until then.
+wait_for_the_end_of_an_earlier_run() {
+    local phase
+    phase=$(kubectl get namespace shed-system --ignore-not-found -o jsonpath='{.status.phase}')
+    [ "$phase" = Terminating ] || return 0
+    say "waiting until the namespace shed-system of an earlier run is gone"
+    kubectl wait --for=delete namespace/shed-system --timeout=180s >&2
+}
+
 # On fake nodes no container runs, the operator's neither. A response without a node does not count:
 # a cluster that is just coming up must not pass for one without real nodes.
 has_fake_nodes_only() {
@@ -142,6 +151,7 @@ fi
 if [ -z "$operator_pid" ]; then
     # The tests would do it too, but in silence.
     e2e/image.sh >/dev/null
+    wait_for_the_end_of_an_earlier_run
 fi
 # Of the whole workspace, or the dependencies would be compiled once more with other features.
 if [ $# -gt 0 ]; then
