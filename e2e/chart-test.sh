@@ -161,7 +161,7 @@ offline() {
             bad "$file was not refused"
         elif grep -Fq -- "$(marks expect "$file")" <<<"$out" && grep -Eq "don't meet the specifications of the schema|execution error at" <<<"$out"; then
             ok
-            refusals+=$file$'\t'$(sed -nE -e 's/^Error: execution error at \([^)]*\): //p' -e '/^- at /p' <<<"$out" | head -n 1)$'\n'
+            refusals+=$file$'\t'$(sed -nE -e '/^Error: execution error at/{s/^Error: execution error at \([^)]*\): //p;q}' -e '/^- at /{p;q}' <<<"$out")$'\n'
         else
             bad "$file was refused for another reason" "$out"
         fi
