@@ -16,6 +16,14 @@ every=10
 # Steps of the program `demo` come after those of this script.
 steps=7
 
+# The program checks it too, but only after builds of minutes.
+case ${REPEAT:-1} in
+*[!0-9]* | 0)
+    echo "demo: REPEAT=$REPEAT is not a number above 0: say for example REPEAT=10" >&2
+    exit 1
+    ;;
+esac
+
 for program in cargo go; do
     command -v "$program" >/dev/null 2>&1 || {
         echo "demo: $program is missing: docs/tutorials/rescued-straggler.md lists what the demo needs" >&2
