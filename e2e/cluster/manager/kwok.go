@@ -18,6 +18,7 @@ func (c *config) kwok() component {
 			"--kubeconfig=" + c.path("kubeconfig"),
 			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 			"--config=" + filepath.Join(source, "kwok", "stages.yaml"),
+			"--config=" + filepath.Join(source, "kwok", "options.yaml"),
 			fmt.Sprintf("--server-address=127.0.0.1:%d", port),
 			"--node-lease-duration-seconds=40",
 		},
