@@ -72,6 +72,9 @@ pub struct Line {
     pub size: Size,
     /// What went wrong meanwhile.
     pub trouble: Trouble,
+    /// Jobs that were created per second. Older lines, which do not say it, had one.
+    #[serde(default = "one")]
+    pub rate: f64,
     /// Its surroundings.
     #[serde(flatten)]
     pub origin: Origin,
@@ -80,6 +83,10 @@ pub struct Line {
     /// Its figures.
     #[serde(flatten)]
     pub figures: Figures,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// The figures of a run.

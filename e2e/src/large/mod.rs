@@ -134,6 +134,7 @@ pub async fn bench_large(options: &Options) -> Result<bool> {
         let line = Line {
             size: site.size,
             trouble,
+            rate: site.rate,
             origin: origin.clone(),
             ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             figures,

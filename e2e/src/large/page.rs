@@ -55,17 +55,18 @@ fn head(lines: &Lines) -> String {
 pub fn tables(lines: &Lines) -> String {
     let mut text = String::from(
         "## Results\n\n\
-         | nodes | jobs x tasks | trouble | jobs complete | wall s | attempts | states checked | violations | leaders killed | nodes lost | largest object KiB | peak memory MiB |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         | nodes | jobs x tasks | jobs per s | trouble | jobs complete | wall s | attempts | states checked | violations | leaders killed | nodes lost | largest object KiB | peak memory MiB |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for ((size, trouble), line) in lines {
         let own = &line.figures;
         let _ = writeln!(
             text,
-            "| {} | {} x {} | {} | {} | {:.0} | {} | {} | {} | {} | {} | {:.1} | {} |",
+            "| {} | {} x {} | {} | {} | {} | {:.0} | {} | {} | {} | {} | {} | {:.1} | {} |",
             size.nodes,
             size.jobs,
             size.tasks,
+            line.rate,
             trouble.name(),
             own.complete,
             own.wall_seconds,
@@ -222,6 +223,7 @@ mod tests {
                 tasks: 10,
             },
             trouble,
+            rate: 0.5,
             origin: Origin {
                 revision: "abc".to_owned(),
                 operator: "1234".to_owned(),
@@ -250,6 +252,7 @@ mod tests {
         for part in [
             "at revision abc, with Kubernetes v1.37.2",
             "| 50 nodes, 20 x 10 tasks | 1.50 | – | – | 1.00 | – | – |",
+            "| 50 | 20 x 10 | 0.5 | with trouble |",
             "with trouble: I2: too many",
             "it stopped. no memory",
             "| writes of shed | 800 | 4.00 | 4.0 million |",
