@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
-use crate::campaign::operator::kubeconfig_for;
+use crate::campaign::operator::{self, kubeconfig_for};
 use crate::command::in_background;
 use crate::host_operator::{ask, free_address};
 use crate::process::taken;
@@ -142,15 +142,13 @@ impl Replicas {
         all.max().unwrap_or(0)
     }
 
-    /// Series of a namespace's jobs that a replica still serves.
-    pub async fn series_of(&self, namespace: &str) -> usize {
-        let label = format!(r#"job_namespace="{namespace}""#);
+    /// Series of a namespace's jobs that the replicas still serve; none if one of them doesn't answer.
+    pub async fn series_of(&self, namespace: &str) -> Option<usize> {
         let mut count = 0;
         for replica in &self.all {
-            let page = ask(replica.http, "/metrics").await.unwrap_or_default();
-            count += page.lines().filter(|line| line.contains(&label)).count();
+            count += operator::series_of(replica.http, namespace).await?;
         }
-        count
+        Some(count)
     }
 }
 

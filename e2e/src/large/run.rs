@@ -359,13 +359,13 @@ impl Run<'_> {
                 self.observed.objects(),
                 self.replicas.series_of(&self.namespace).await,
             );
-            if left == 0 && series == 0 {
+            if left == 0 && series == Some(0) {
                 self.observed.all_deleted();
                 return Ok(());
             }
             ensure!(
                 began.elapsed() < PATIENCE,
-                "I8: {left} jobs and pods and {series} series are left {PATIENCE:?} after the deletion of all jobs"
+                "I8: {left} jobs and pods and {series:?} series are left {PATIENCE:?} after the deletion of all jobs"
             );
         }
     }
