@@ -17,6 +17,6 @@ impl JobView<'_> {
     /// Judges the attempts as the policy assesses them.
     pub(crate) fn assess(&mut self, assessment: Assessment) {
         self.overhead = assessment.launch_time;
-        self.estimate.assess(assessment.spread);
+        self.estimate.assess(assessment);
     }
 }

@@ -6,6 +6,7 @@ mod attempt;
 use std::cell::OnceCell;
 use std::f64::consts::LN_2;
 
+use crate::round::Assessment;
 use crate::round::learn::Learner;
 use crate::round::slow::LnRatios;
 use smallvec::{SmallVec, smallvec};
@@ -296,15 +297,19 @@ impl JobEstimate {
         }
     }
 
-    /// Estimates each attempt's probability of a miss. An attempt that reports is judged by the `spread` of its
-    /// predicted time, if there is one: see [`Assessment`](crate::round::Assessment).
-    pub(crate) fn assess(&mut self, spread: Option<f64>) {
+    /// Estimates each attempt's probability of a miss. An attempt that reports is judged by the spread of its predicted
+    /// time, if there is one. One that has not started is expected to start after the same time as an attempt that is
+    /// launched now: else a clone would seem to be later than expected as soon as it was launched.
+    pub(crate) fn assess(&mut self, assessment: Assessment) {
         let (Some(law), Some(slack)) = (&self.law, self.slack) else {
             return;
         };
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
-            attempt.assess(law, slack, spread);
+            if let Some(launch_time) = assessment.launch_time {
+                attempt.expect_start(launch_time, law);
+            }
+            attempt.assess(law, slack, assessment.spread);
         }
     }
 

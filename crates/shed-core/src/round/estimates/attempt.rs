@@ -147,6 +147,14 @@ impl AttemptEstimate {
         }
     }
 
+    /// Expects an attempt that has not started to start `launch_time` seconds after its launch.
+    pub(super) fn expect_start(&mut self, launch_time: f64, law: &Law) {
+        if self.start_up.is_none() && !self.has_progress {
+            self.age = -(launch_time - self.since_launch).max(0.0);
+            self.predict(law);
+        }
+    }
+
     /// Predicts the attempt's end by the job's distribution.
     pub(super) fn predict(&mut self, law: &Law) {
         self.remaining = Some(self.live().remaining(law));

@@ -40,6 +40,22 @@ fn a_straggler_gets_one_clone_when_it_reports_and_no_other_task_does() {
     }
 }
 
+#[test]
+fn a_clone_that_has_not_started_is_judged_by_the_same_start_as_a_launch() {
+    // The job's attempts started at once. Other jobs' pods took longer until their first reports.
+    let cloned = |index| {
+        let clone = attempt(1).launched(2.0).on(4).pending();
+        let clone = (index == 0).then_some(clone);
+        std::iter::once(first_attempt(index)).chain(clone).collect()
+    };
+    let pocd = |of_others: f64| {
+        let world = one_straggler(2.5, cloned).launch_overhead(of_others);
+        decided("shed-prime", world).report.jobs[0].pocd_before
+    };
+    assert!(pocd(1.0).is_some_and(|pocd| pocd > 0.9));
+    assert_eq!(pocd(12.0), pocd(1.0));
+}
+
 /// A lost task, and clones of it that are in time with probability ½ each. Its first report came after that time.
 fn coin(report: f64) -> World {
     let a = job("a").tasks(1).task(0, [lost(report)]);
