@@ -79,7 +79,7 @@ impl AttemptEstimate {
             .or(attempt.progress.map(|_| attempt.launched));
         let age = match started {
             Some(started) => now.since(started).seconds().max(0.0),
-            None => -(overhead - since_launch).max(0.0),
+            None => age_before_start(overhead, since_launch),
         };
         let mut estimate = Self {
             number: attempt.number,
@@ -150,7 +150,7 @@ impl AttemptEstimate {
     /// Expects an attempt that has not started to start `launch_time` seconds after its launch.
     pub(super) fn expect_start(&mut self, launch_time: f64, law: &Law) {
         if self.start_up.is_none() && !self.has_progress {
-            self.age = -(launch_time - self.since_launch).max(0.0);
+            self.age = age_before_start(launch_time, self.since_launch);
             self.predict(law);
         }
     }
@@ -196,6 +196,12 @@ impl AttemptEstimate {
             evidence,
         }
     }
+}
+
+/// The age of an attempt that starts `launch_time` seconds after its launch: minus the seconds until then, and 0 once it
+/// is overdue.
+fn age_before_start(launch_time: f64, since_launch: f64) -> f64 {
+    -(launch_time - since_launch).max(0.0)
 }
 
 /// ln P(an attempt misses) that ends at about its predicted time. Eq. 14 gives it the spread of all attempts, but most
