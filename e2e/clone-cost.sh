@@ -17,18 +17,8 @@ cargo build --locked --quiet --package shed --bin shed
 shed=${CARGO_TARGET_DIR:-target}/debug/shed
 address=127.0.0.1:18190
 
-SHED_CLUSTER_STATE=$(mktemp -d "${TMPDIR:-/tmp}/shed-clone-cost.XXXXXX")
-export SHED_CLUSTER_STATE
-finish() {
-    status=$?
-    trap - EXIT INT TERM
-    "$cluster" down >&2 || true
-    rm -rf -- "$SHED_CLUSTER_STATE"
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# shellcheck source=e2e/own-cluster.sh
+. "$here/own-cluster.sh"
 
 "$cluster" up --nodes kwok --count 3 --max-pods 110 >&2
 eval "$("$cluster" env)"

@@ -28,18 +28,8 @@ case $seconds in *[!0-9]* | '' | 0*) fail "SHED_IDLE_SECONDS=$seconds is not a n
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 cluster=$here/cluster/cluster
-SHED_CLUSTER_STATE=$(mktemp -d "${TMPDIR:-/tmp}/shed-idle.XXXXXX")
-export SHED_CLUSTER_STATE
-finish() {
-    status=$?
-    trap - EXIT INT TERM
-    "$cluster" down >&2 || true
-    rm -rf -- "$SHED_CLUSTER_STATE"
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# shellcheck source=e2e/own-cluster.sh
+. "$here/own-cluster.sh"
 
 # User and system time of a process in clock ticks. Its name, which may have spaces, ends with the last bracket.
 ticks() {
@@ -63,7 +53,7 @@ measure() {
     local -A before=()
     hertz=$(getconf CLK_TCK)
     while read -r name pid; do before[$name]=$(ticks "$pid"); done < <(processes)
-    sleep "$seconds"
+    sleep "$seconds" # The time that is measured.
     while read -r name pid; do
         awk -v "nodes=$nodes" -v "name=$name" -v "memory=$(resident "$pid")" \
             -v "cores=$(($(ticks "$pid") - ${before[$name]}))" -v "per=$((hertz * seconds))" \
