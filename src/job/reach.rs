@@ -1,5 +1,6 @@
-//! Attempts out of reach: their pods are being deleted, and nothing will report their end soon, since
-//! their node is gone. Kubernetes itself would replace such a pod at once, or never.
+//! Attempts out of reach: their pods are being deleted, and nothing will report their end soon. Their
+//! node is gone, or its kubelet does not answer for a pod that it never started. Kubernetes itself
+//! would replace such a pod at once, or never.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +10,24 @@ use crate::cluster::Stores;
 use crate::cluster::node::NodeFacts;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts};
 
-/// How long after its deletion time a pod that never started anything may still exist. Some
-/// kubelets never report the end of such a pod.
+/// How long after its deletion time a pod that never started anything may still exist. After that it
+/// is out of reach.
 const UNSTARTED_GOES_WITHIN: Span = Span::from_seconds(30);
+/// After this time such a pod counts as gone. Some kubelets never report its end
+/// (kubernetes/kubernetes#115331, #121435). One that is only late, as on a cluster with too much to
+/// do, may still start the pod, so this is as long as pods tolerate an unreachable node by default.
+const UNSTARTED_IS_GONE_AFTER: Span = Span::from_seconds(300);
 
 /// The job's attempts that are out of reach now.
 #[must_use]
 pub fn out_of_reach(pods: &JobPods, stores: &Stores, now: Instant) -> BTreeSet<AttemptId> {
     let overdue = pods.iter().filter(|(_, pod)| is_overdue(pod, now));
-    let lost = overdue.filter(|(_, pod)| {
+    let unreported = overdue.filter(|(_, pod)| {
         let node = pod.node.as_deref().map(|name| stores.node(name));
-        node.is_some_and(|node| is_gone(node.as_ref()))
+        let is_on_lost_node = node.is_some_and(|node| is_gone(node.as_ref()));
+        is_on_lost_node || is_unstarted_after(pod, UNSTARTED_GOES_WITHIN, now)
     });
-    lost.map(|(&id, _)| id).collect()
+    unreported.map(|(&id, _)| id).collect()
 }
 
 /// Whether a pod should have ended by now: it was deleted, and its grace period is over.
@@ -36,9 +42,13 @@ pub fn is_overdue(pod: &PodFacts, now: Instant) -> bool {
 /// should have disappeared.
 #[must_use]
 pub fn is_given_up(pod: &PodFacts, now: Instant) -> bool {
+    is_unstarted_after(pod, UNSTARTED_IS_GONE_AFTER, now)
+}
+
+/// Whether a pod with a node was to be gone at least `late` ago, and nothing of it has started.
+fn is_unstarted_after(pod: &PodFacts, late: Span, now: Instant) -> bool {
     let has_begun = pod.attempt.as_ref().is_none_or(|attempt| attempt.begun);
-    let earlier = Instant(now.0 - UNSTARTED_GOES_WITHIN.0);
-    !has_begun && is_overdue(pod, earlier)
+    !has_begun && pod.node.is_some() && is_overdue(pod, Instant(now.0 - late.0))
 }
 
 /// A node without an object, that does not report, or that an administrator has tainted as off.
@@ -115,18 +125,31 @@ mod tests {
         );
     }
 
+    const WAITING: &str = "phase: Pending, containerStatuses: [{name: task, ready: false, \
+                           restartCount: 0, image: i, imageID: '', state: {waiting: {}}}]";
+
     #[test]
-    fn a_deleted_pod_that_never_started_is_given_up_after_half_a_minute() {
+    fn a_deleted_pod_that_never_started_is_out_of_reach_after_half_a_minute() {
+        let is_lost = |status: &str, now| {
+            let nodes = [fixtures::node("node-1", 1)];
+            super::tests::is_lost(&pods(ON_NODE_1, status), &nodes, now)
+        };
+        assert!(is_lost("phase: Pending", 40_000) && is_lost(WAITING, 40_000));
+        assert!(!is_lost(WAITING, 39_999));
+        let begun = WAITING.replace("waiting: {}", "running: {}");
+        assert!(!is_lost(&begun, 400_000), "its kubelet knows it");
+    }
+
+    #[test]
+    fn it_is_given_up_once_a_late_kubelet_would_have_reported() {
         let is_given_up = |status: &str, now| {
             let pods = pods(ON_NODE_1, status);
             super::is_given_up(&pods[&(0, 0)], Instant(now))
         };
-        let waiting = "phase: Pending, containerStatuses: [{name: task, ready: false, \
-                       restartCount: 0, image: i, imageID: '', state: {waiting: {}}}]";
-        assert!(is_given_up("phase: Pending", 40_000) && is_given_up(waiting, 40_000));
-        assert!(!is_given_up(waiting, 39_999));
-        let init = waiting.replace("containerStatuses", "initContainerStatuses");
+        assert!(is_given_up("phase: Pending", 310_000) && is_given_up(WAITING, 310_000));
+        assert!(!is_given_up(WAITING, 309_999));
+        let init = WAITING.replace("containerStatuses", "initContainerStatuses");
         let begun = init.replace("waiting: {}", "running: {}");
-        assert!(is_given_up(&init, 40_000) && !is_given_up(&begun, 40_000));
+        assert!(is_given_up(&init, 310_000) && !is_given_up(&begun, 310_000));
     }
 }

@@ -387,7 +387,7 @@ pub struct AttemptSnapshot {
     /// The further consequence of its failure, by the user's `podFailurePolicy`.
     #[serde(default)]
     pub failure_rule: Option<FailureRule>,
-    /// Whether its pod should be gone and its node is, so that no report of its end will come soon.
+    /// Whether its pod should be gone, and no report of its end will come soon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub out_of_reach: bool,
     /// Whether the attempt's end was first seen on a pod that was being deleted. An exit with 0 may then be the

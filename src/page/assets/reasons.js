@@ -41,7 +41,7 @@ const STOPS = {
   Replace: ["the attempt could not start: its image, its configuration or its node", "read the condition AttemptsBlocked"],
   Restart: ["it was so slow that a new attempt was expected to finish earlier"],
   Preempt: ["a more urgent job needed its slot; the task resumes from its checkpoint", "set spec.preemption to Never"],
-  Abandon: ["its node is unreachable, so another attempt replaces it"],
+  Abandon: ["its node does not report its end, so another attempt replaces it"],
   Settle: ["a sibling won the task"],
   Suspend: ["the job was suspended", "set spec.suspend to false"],
   JobEnd: ["the job ended"],

@@ -293,7 +293,8 @@ fn stop_words(kind: KillKind, ids: &[AttemptId], names: Names<'_>) -> Option<Wor
             EventType::Warning,
             "AttemptAbandoned",
             format!(
-                "the node of {what} is unreachable; shed starts another attempt; repair or delete the node"
+                "{what} should have terminated, but its node does not report that; shed starts another attempt; \
+                 repair or delete the node"
             ),
         ),
         KillKind::Replace => (

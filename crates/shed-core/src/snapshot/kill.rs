@@ -23,7 +23,7 @@ pub enum KillKind {
     /// A task's only attempt is preempted for one of a more urgent job. Its user allowed it, its checkpoint is
     /// durable, and it is launched again when capacity is free.
     Preempt,
-    /// Its node is unreachable: another attempt replaces it, and its usage there counts until it is gone.
+    /// Its node does not report its end: another attempt replaces it, and its usage counts until it is gone.
     Abandon,
     /// Its task is no longer needed. It failed for good by a rule, `completions` was lowered below it, or
     /// `parallelism` below the number of running tasks.

@@ -154,29 +154,50 @@ async fn a_loser_on_a_dead_node_holds_up_the_end_of_its_job_and_that_is_said() {
     );
 }
 
+/// A job of one task, whose first attempt was placed on `node-1`, never started and should have been
+/// gone for so long.
+async fn never_started(change: &str, seconds: i64) -> Apiserver {
+    let spec = format!("{{completions: 1, {change}}}");
+    let api = Apiserver::new(fixtures::job_of_age(60, &spec));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.place((0, 0), "node-1");
+    api.delete((0, 0), ago(seconds));
+    api.said();
+    api
+}
+
 #[tokio::test]
-async fn a_pod_that_was_deleted_before_it_started_holds_up_nothing_for_long() {
-    let never_started = async |change: &str| {
-        let api = Apiserver::new(fixtures::job_of_age(
-            60,
-            &format!("{{completions: 1, {change}}}"),
-        ));
-        let process = Process::start(&api);
-        process.plan(&api.job(), originals(1));
+async fn a_pod_that_was_deleted_before_it_started_is_replaced_and_its_end_awaited() {
+    let healthy = [ready("node-1", "True")];
+    let api = never_started("", 31).await;
+    let said = retried(&api, &healthy).await;
+    assert!(launches(&said), "{said:?}");
+    assert!(!said.contains(&"PATCH pod 0-0".to_owned()), "{said:?}");
+    assert_eq!(counts(&api).disrupted, 0, "its kubelet may only be late");
+    // The kubelet was late: the attempt is counted once it has ended.
+    api.exit((0, 0), 143, clock::now());
+    seeing(&api, &healthy).look(&api).await.unwrap();
+    assert_eq!(counts(&api).disrupted, 1);
+    for (change, seconds) in [("", 29), ("idempotency: None", 31)] {
+        let api = never_started(change, seconds).await;
+        assert!(!launches(&retried(&api, &healthy).await), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_never_started_holds_up_nothing_for_more_than_five_minutes() {
+    let counted = async |change: &str| {
+        let api = never_started(change, 301).await;
+        let process = seeing(&api, &[ready("node-1", "True")]);
         process.look(&api).await.unwrap();
-        api.place((0, 0), "node-1");
-        api.delete((0, 0), ago(31));
-        api.said();
-        seeing(&api, &[ready("node-1", "True")])
-            .look(&api)
-            .await
-            .unwrap();
         (counts(&api).disrupted, api.said())
     };
-    let (disrupted, said) = never_started("").await;
+    let (disrupted, said) = counted("").await;
     assert_eq!(disrupted, 1);
     assert!(said.contains(&"PATCH pod 0-0".to_owned()), "{said:?}");
-    let (disrupted, _) = never_started("idempotency: None").await;
+    let (disrupted, _) = counted("idempotency: None").await;
     assert_eq!(disrupted, 0, "it may have started, for all that is known");
 }
 

@@ -139,7 +139,7 @@ pub fn stop(why: KillKind) -> Reason {
             "set spec.preemption to Never",
         ),
         KillKind::Abandon => reason(
-            "its node is unreachable, so another attempt replaces it",
+            "its node does not report its end, so another attempt replaces it",
             "",
         ),
         KillKind::Settle => reason("a sibling won the task", ""),
