@@ -154,8 +154,8 @@ async fn a_loser_on_a_dead_node_holds_up_the_end_of_its_job_and_that_is_said() {
     );
 }
 
-/// A job of one task, whose first attempt was placed on `node-1`, never started and should have been
-/// gone for so long.
+/// A job of one task. Its first attempt was placed on `node-1` and never started, and for that many
+/// seconds it should have been gone.
 async fn never_started(change: &str, seconds: i64) -> Apiserver {
     let spec = format!("{{completions: 1, {change}}}");
     let api = Apiserver::new(fixtures::job_of_age(60, &spec));
