@@ -84,6 +84,13 @@ impl<'p, 'a> Fresh<'p, 'a> {
         ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
     }
 
+    /// Seconds from a launch until that share of new attempts has ended; none without a distribution.
+    pub(super) fn ended_by(&self, share: f64) -> Option<f64> {
+        let law = self.state.estimate.law.as_ref()?;
+        let end = self.overhead + law.quantile(libm::log1p(-share));
+        end.is_finite().then_some(end)
+    }
+
     /// Seconds for which a new attempt that begins there holds its slot.
     pub(super) fn holds(&self, begin: f64) -> f64 {
         self.overhead + task_time(self.state, self.usual_share) * (1.0 - begin)

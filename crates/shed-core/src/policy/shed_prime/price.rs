@@ -19,7 +19,10 @@
 //!
 //! Assumptions: a report shows whether the attempt will be in time, a later clone costs as much as one launched now,
 //! clones draw their times independently, and one clone follows each report.
-//! In a job that reports nothing a later look shows only what has ended meanwhile; its clones have the same price.
+//!
+//! An attempt of a job that reports nothing shows by its end alone. It is awaited until [`SHOWN_BY_END`] of such
+//! attempts have ended, which takes far longer than a report. Other jobs may take the slots meanwhile, so later clones
+//! count only as far as slots are free now.
 
 use crate::estimate::pocd::{ln_task_pocd, probability};
 use crate::plan::Alternative;
@@ -28,11 +31,14 @@ use crate::policy::prune::{is_seen, start_up_of};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, time_to_report, usual_share};
 use crate::policy::shed_prime::cross_job_prior::Assumption;
-use crate::round::TaskEstimate;
 use crate::round::clones::{CloneJob, CloneTask};
+use crate::round::{JobView, TaskEstimate};
 
 /// Clones that follow each other report by report, at most.
 const WAVES_MAX: u32 = 5;
+
+/// An attempt that reports nothing is awaited until this share of the job's attempts has ended.
+const SHOWN_BY_END: f64 = 0.8;
 
 /// The least share of its price that a clone must gain. Predictions are noisy, so that no clone is certain to be
 /// needed. A lost task is charged only this share, so its clone may gain less than its whole price.
@@ -115,23 +121,15 @@ impl Candidate {
             task.ln_miss_per_clone = mixed(share, task.ln_miss_per_clone);
         }
         let reports = state.is_some_and(|state| state.job.reports_progress);
-        let Some(state) = state.filter(|_| reports) else {
-            return Self {
-                job,
-                later,
-                share,
-                reports,
-            };
-        };
-        let report = time_to_report(desk, job.position);
-        let grace = start_up_of(report, prime.grace);
-        let fresh = Fresh::of(state, usual_share(desk, job.position));
-        let missed = |wait: f64| ln_all_miss(&fresh, wait, report);
-        let of_clone = missed(report);
-        for (later, task) in later.iter_mut().zip(&job.tasks) {
-            let running = state.estimate.running(task.index);
-            let wait = running.and_then(|running| until_report(running, report, grace));
-            (later.of_attempts, later.of_clone) = (wait.map_or(0.0, missed), of_clone);
+        let looks = state.and_then(|state| Looks::of(desk, state, job.position, prime));
+        if let Some((state, looks)) = state.zip(looks) {
+            let of_clone = looks.ln_all_miss(looks.interval);
+            for (later, task) in later.iter_mut().zip(&job.tasks) {
+                let running = state.estimate.running(task.index);
+                let wait = running.and_then(|running| looks.until_shown(running));
+                later.of_attempts = wait.map_or(0.0, |wait| looks.ln_all_miss(wait));
+                later.of_clone = of_clone;
+            }
         }
         Self {
             later,
@@ -181,26 +179,67 @@ fn mixed(share: f64, ln_miss: f64) -> f64 {
     }
 }
 
-/// Seconds until the last of the reports that are awaited; none if no attempt of the task will report for the first
-/// time soon.
-fn until_report(task: &TaskEstimate, report: f64, grace: f64) -> Option<f64> {
-    let attempts = task.attempts.iter();
-    let awaited = attempts.filter(|attempt| !is_seen(attempt, grace));
-    let waits = awaited.map(|attempt| (report - attempt.since_launch).max(0.0));
-    waits.max_by(f64::total_cmp)
+/// The later looks at a job, and the clones that can follow them.
+struct Looks<'p, 'a> {
+    fresh: Fresh<'p, 'a>,
+    /// Seconds from the launch of an attempt until it has shown whether it will be in time.
+    interval: f64,
+    /// An attempt that has not reported is no longer awaited when it is older than this, in seconds.
+    awaited: f64,
+    /// P(a later clone finds a slot).
+    free: f64,
 }
 
-/// ln P(clones launched after `wait` seconds and then at each report all miss).
-fn ln_all_miss(fresh: &Fresh<'_, '_>, wait: f64, report: f64) -> f64 {
-    let mut sum = 0.0;
-    for wave in 0..WAVES_MAX {
-        let ln_miss = fresh.ln_miss_after(wait + f64::from(wave) * report.max(1.0));
-        if ln_miss >= 0.0 {
-            break;
+impl<'p, 'a> Looks<'p, 'a> {
+    /// None if the job reports nothing and has no distribution to tell how long its attempts take.
+    fn of(
+        desk: &'p PrimeDesk<'_, 'a>,
+        state: &'p JobView<'a>,
+        position: usize,
+        prime: &ShedPrime,
+    ) -> Option<Self> {
+        let fresh = Fresh::of(state, usual_share(desk, position));
+        if state.job.reports_progress {
+            let report = time_to_report(desk, position);
+            return Some(Self {
+                fresh,
+                interval: report,
+                awaited: start_up_of(report, prime.grace),
+                free: 1.0,
+            });
         }
-        sum += ln_miss;
+        let end = fresh.ended_by(SHOWN_BY_END)?;
+        let capacity = desk.capacity();
+        let free = f64::from(capacity.times_free(position)) * capacity.dominant_share(position);
+        Some(Self {
+            fresh,
+            interval: end,
+            awaited: end,
+            free: free.clamp(0.0, 1.0),
+        })
     }
-    sum
+
+    /// Seconds until the last of the awaited attempts has shown whether it will be in time; none if none is awaited.
+    fn until_shown(&self, task: &TaskEstimate) -> Option<f64> {
+        let attempts = task.attempts.iter();
+        let awaited = attempts.filter(|attempt| !is_seen(attempt, self.awaited));
+        let waits = awaited.map(|attempt| (self.interval - attempt.since_launch).max(0.0));
+        waits.max_by(f64::total_cmp)
+    }
+
+    /// ln P(clones launched after `wait` seconds and then at each look all miss).
+    fn ln_all_miss(&self, wait: f64) -> f64 {
+        let mut sum = 0.0;
+        for wave in 0..WAVES_MAX {
+            let after = wait + f64::from(wave) * self.interval.max(1.0);
+            let ln_miss = self.fresh.ln_miss_after(after);
+            if ln_miss >= 0.0 {
+                break;
+            }
+            sum += ln_miss;
+        }
+        mixed(self.free, sum)
+    }
 }
 
 /// A task with its attempts, the clones that it gets now, and those that could follow.

@@ -118,6 +118,23 @@ fn a_clone_of_a_job_that_reports_nothing_has_the_same_price() {
 }
 
 #[test]
+fn an_attempt_that_reports_nothing_is_awaited_while_later_clones_find_slots() {
+    // Four of five attempts end within 108 s, and one in a hundred takes 300 s.
+    let silent = |age: f64, taken: usize| {
+        let now = 130.0;
+        let a = job("a").tasks(1).deadline_in(now + 301.0).silent();
+        let a = a.ended_runs([60.0; 4]).max_clones(1);
+        let a = a.task(0, [attempt(0).launched(now - age).on(0)]);
+        let world = world(now, 9, 1000).launch_overhead(1.0).job(a);
+        let world = (1..=taken).fold(world, |world, node| world.others(node, 1000));
+        brief(&decided("shed-prime{clone_price=0.005}", world)).len()
+    };
+    assert_eq!(silent(10.0, 0), 0, "a clone can follow");
+    assert_eq!(silent(10.0, 7), 1, "another job may take the last slot");
+    assert_eq!(silent(115.0, 0), 1, "it takes longer than most");
+}
+
+#[test]
 fn a_price_per_slot_second_stops_long_clones_only() {
     // Two tasks that miss with probability 0.05, whose clones take 20 s and 200 s. Their prices are 0.001 · 20 · 0.95 =
     // 0.019, and ten times as much.
