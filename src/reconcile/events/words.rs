@@ -293,8 +293,7 @@ fn stop_words(kind: KillKind, ids: &[AttemptId], names: Names<'_>) -> Option<Wor
             EventType::Warning,
             "AttemptAbandoned",
             format!(
-                "{what} should have terminated, but its node does not report that; shed starts another attempt; \
-                 repair or delete the node"
+                "no kubelet reports the end of {what}; shed starts another attempt; check the node"
             ),
         ),
         KillKind::Replace => (
