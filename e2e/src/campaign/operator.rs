@@ -66,6 +66,10 @@ impl Launcher {
         let kubeconfig = folder.join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_for(apiserver))?;
         let http = free_address()?;
+        // It survives a kill of the run's operator. Shared with other runs, it would hold back slots for the jobs
+        // of those.
+        let run = folder.file_name().unwrap_or_default().to_string_lossy();
+        let learned = format!("shed-state-{run}");
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -76,6 +80,7 @@ impl Launcher {
             // The next one would wait for the Lease of a killed one.
             .arg("--leader-elect=false")
             .args(["--capacity-share", share])
+            .args(["--state-config-map", &learned])
             .args(["--http-address", &http.to_string()])
             .env("KUBECONFIG", &kubeconfig)
             // There is one of it; the election has tests of its own.

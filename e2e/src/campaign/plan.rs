@@ -102,7 +102,7 @@ pub async fn campaign(options: &Options) -> Result<bool> {
         done += 1;
         report.take(done, total, go(&stage, planned).await?);
     }
-    print!("{}", report.table());
+    print!("{}{}", report.table(), report.failures());
     Ok(report.is_clean())
 }
 

@@ -32,8 +32,10 @@ struct Sum {
 #[derive(Default)]
 pub struct Report {
     sums: BTreeMap<(Fault, Workload), Sum>,
-    broken: usize,
-    missed: usize,
+    /// The runs with a violation, each with its first one.
+    broken: Vec<String>,
+    /// The runs whose fault never struck.
+    missed: Vec<String>,
 }
 
 impl Report {
@@ -48,7 +50,10 @@ impl Report {
             seen.jobs,
             outcome.took.as_secs_f64()
         );
-        self.tell(&outcome.broken);
+        self.tell(
+            &format!("{} without a fault", workload.name()),
+            &outcome.broken,
+        );
     }
 
     /// A run has ended.
@@ -75,7 +80,7 @@ impl Report {
         if !outcome.broken.is_empty() {
             println!("        kept in {name}");
         }
-        self.tell(&outcome.broken);
+        self.tell(&name, &outcome.broken);
         let sum = self.sums.entry((point.fault, workload)).or_default();
         sum.runs += 1;
         sum.states += outcome.states;
@@ -83,15 +88,16 @@ impl Report {
         if outcome.seen.struck {
             sum.struck += 1;
         } else {
-            self.missed += 1;
+            self.missed.push(name);
         }
         if !outcome.broken.is_empty() {
             sum.broken += 1;
         }
     }
 
-    fn tell(&mut self, broken: &[String]) {
-        self.broken += usize::from(!broken.is_empty());
+    fn tell(&mut self, name: &str, broken: &[String]) {
+        let first = broken.first().map(|line| format!("{name}: {line}"));
+        self.broken.extend(first);
         let mut told = BTreeSet::new();
         // A violation in one state mostly persists in the following states.
         let first = broken.iter().filter(|line| told.insert(what(line)));
@@ -103,7 +109,19 @@ impl Report {
     /// Whether every fault struck and nothing was broken.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.broken + self.missed == 0
+        self.broken.is_empty() && self.missed.is_empty()
+    }
+
+    /// What makes a campaign fail, a line for each run; nothing if it held. The runs without a fault are
+    /// in no row of the table.
+    #[must_use]
+    pub fn failures(&self) -> String {
+        let missed = self
+            .missed
+            .iter()
+            .map(|name| format!("{name}: never struck"));
+        let lines = self.broken.iter().cloned().chain(missed);
+        lines.fold(String::new(), |text, line| format!("{text}BROKEN {line}\n"))
     }
 
     /// A row per fault and workload, as Markdown.
