@@ -49,8 +49,6 @@ pub struct Capacity {
     pub quota: Option<(String, usize)>,
     /// Jobs whose attempts can't be placed or created.
     pub troubled: BTreeSet<String>,
-    /// Jobs whose specification is refused: they have no launch that could wait.
-    pub refused: BTreeSet<String>,
     /// The namespace whose webhook is slow: its own jobs may wait.
     pub slow: Option<String>,
 }
@@ -267,7 +265,6 @@ impl World {
             let under_quota = self.is_under_quota(uid, capacity);
             !is_slow(job, capacity)
                 && !capacity.troubled.contains(&job.name_any())
-                && !capacity.refused.contains(&job.name_any())
                 // Launches must fit into the object, and a user has filled this one.
                 && bytes(job) <= OBJECT_MAX
                 && (!under_quota || quota_left > 0)

@@ -1,7 +1,7 @@
 //! The end of a run: how its jobs ended, whether anything is left of them, and what was broken on
 //! the way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
-use shed::api::{self, DeadlineJob, reason};
+use shed::api::DeadlineJob;
 
 use super::{LOOK, ROOM, Run};
 use crate::campaign::check::{self, Capacity, Evidence};
@@ -165,7 +165,6 @@ impl Run<'_> {
             unusable: nodes.and_then(|nodes| nodes.victim()),
             quota: is_limited.then(|| (self.ground.own.clone(), QUOTA)),
             troubled: self.troubled(),
-            refused: self.refused(),
             slow: fault
                 .filter(|fault| fault.has_neighbor())
                 .map(|_| self.ground.own.clone()),
@@ -174,13 +173,6 @@ impl Run<'_> {
         let mut broken = check::waits(&states, &capacity, &evidence);
         broken.extend(check::outlasted(&states, &capacity, &evidence));
         broken
-    }
-
-    /// Jobs whose specification is not taken.
-    fn refused(&self) -> BTreeSet<String> {
-        let expected = self.expected().into_iter();
-        let refused = expected.filter(|job| job.end == Some((api::FAILED, reason::INVALID_SPEC)));
-        refused.map(|job| job.job.to_owned()).collect()
     }
 
     /// Keeps what explains a failure, and nothing else.

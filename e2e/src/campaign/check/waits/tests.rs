@@ -26,7 +26,6 @@ fn nothing() -> Told {
             unusable: None,
             quota: None,
             troubled: BTreeSet::new(),
-            refused: BTreeSet::new(),
             slow: None,
         },
     }
@@ -117,13 +116,6 @@ fn a_launch_that_waits_while_there_is_capacity_is_told() {
     assert_eq!(broken.len(), 1, "{broken:?}");
     let words = "I11: a launch of late waited 10 passes";
     assert!(broken[0].contains(words), "{broken:?}");
-}
-
-#[test]
-fn a_job_that_is_to_be_refused_has_no_launch_that_waits() {
-    let mut told = nothing().job(0, "late", 0).passes(6000);
-    told.capacity.refused.insert("late".to_owned());
-    assert_eq!(told.waits(), Vec::<String>::new());
 }
 
 #[test]
