@@ -17,6 +17,10 @@ use crate::cluster::JobObject;
 use crate::cluster::pod::AttemptId;
 use crate::pod_names;
 
+/// Held by tests that set a subscriber of spans, or measure what a span costs without one. `tracing` remembers for
+/// the whole process whether any subscriber wants a span.
+pub static SPANS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
 pub fn job(change: &str) -> DeadlineJob {

@@ -56,10 +56,12 @@ async fn a_collector_receives_the_spans() {
         .with_resource(resource())
         .build();
     let subscriber = tracing_subscriber::registry().with(layer(&provider));
+    let alone = crate::fixtures::SPANS.lock().await;
     tracing::subscriber::with_default(subscriber, || {
         tracing::debug_span!("decide").in_scope(|| ());
         tracing::debug_span!(target: "kube_client", "foreign").in_scope(|| ());
     });
+    drop(alone);
     tokio::task::spawn_blocking(|| Export(provider).finish())
         .await
         .unwrap();

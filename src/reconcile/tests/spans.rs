@@ -76,11 +76,13 @@ async fn spans_under(filter: &str) -> Vec<(&'static str, Option<&'static str>)> 
 
 #[tokio::test(start_paused = true)]
 async fn spans_have_the_parents_of_their_stages() {
+    let _alone = fixtures::SPANS.lock().await;
     assert_eq!(spans_under("off,shed=debug").await, SPANS);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_span_is_created_unless_it_is_requested() {
+    let _alone = fixtures::SPANS.lock().await;
     assert_eq!(spans_under(LOGGED).await, []);
     let idle = || {
         let _span = tracing::debug_span!("observe", job = %String::from("a value")).entered();
@@ -114,6 +116,7 @@ mod exported {
 
     #[tokio::test(start_paused = true)]
     async fn spans_are_exported_with_their_parents() {
+        let _alone = fixtures::SPANS.lock().await;
         let memory = Memory::default();
         let provider = SdkTracerProvider::builder()
             .with_simple_exporter(memory.clone())
