@@ -23,11 +23,16 @@ pub const RUNS_MIN: usize = 5;
 /// The completion of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// When its last task finished.
+    /// When its last task finished, as its pod says.
     pub at: Instant,
-    /// The time until then from the first planning pass in which the job was not suspended.
+    /// The time until then from the first planning pass in which the job was not suspended. Kubelets round the end of
+    /// a container down to a second, so the time lasts until that second is over: a deadline that is computed from
+    /// short jobs leaves at least the time that they took.
     pub took: Span,
 }
+
+/// What a kubelet rounds the end of a container down to.
+const SECOND: Span = Span(1000);
 
 impl Completion {
     /// The completion of the job with this ledger. A failed job has none.
@@ -35,9 +40,12 @@ impl Completion {
     pub fn of(ledger: &Ledger) -> Option<Self> {
         let is_complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
         let at = ledger.last_win.filter(|_| is_complete)?;
-        // Containers have whole seconds, so a short job may seem to end before it began.
-        let took = at.since(ledger.first_pass?).max(Span::from_seconds(1));
-        Some(Self { at, took })
+        let is_rounded = at.0.rem_euclid(SECOND.0) == 0;
+        let end = if is_rounded { at.plus(SECOND) } else { at };
+        Some(Self {
+            at,
+            took: end.since(ledger.first_pass?).max(SECOND),
+        })
     }
 }
 

@@ -184,6 +184,23 @@ fn only_a_complete_job_has_a_completion() {
 }
 
 #[test]
+fn a_job_seems_no_faster_than_it_was() {
+    let took = |first_pass, last_win| {
+        let ledger = Ledger {
+            first_pass: Some(Instant(first_pass)),
+            last_win: Some(Instant(last_win)),
+            ending: Some(Conclusion::Complete),
+            finished: true,
+            ..Ledger::default()
+        };
+        Completion::of(&ledger).unwrap().took
+    };
+    // The container ran from 1.9 s to 6.9 s, and its kubelet says 6 s.
+    assert_eq!(took(1500, 6000), Span(5500));
+    assert_eq!(took(1000, 6000), Span(6000));
+}
+
+#[test]
 fn what_shed_does_not_write_is_not_sound() {
     for text in [
         r#"{"team/a": []}"#,
