@@ -11,6 +11,9 @@ use crate::time::Instant;
 /// Jobs that are remembered, those submitted last.
 const JOBS_MAX: usize = 256;
 
+/// The least time in seconds that a job stays, so that its demand is above zero.
+const STAY_MIN: f64 = 0.001;
+
 /// The demand of one job.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
@@ -88,6 +91,12 @@ impl Arrivals {
         }
     }
 
+    /// Whether the job is remembered.
+    #[must_use]
+    pub fn has(&self, key: &JobKey) -> bool {
+        self.find(key).is_ok()
+    }
+
     /// Whether the job is remembered as one that has run.
     #[must_use]
     pub fn has_run(&self, key: &JobKey) -> bool {
@@ -103,6 +112,18 @@ impl Arrivals {
         }
     }
 
+    /// Replaces the job's demand by the present estimate, and keeps what is recorded of its attempts.
+    pub fn renew(&mut self, key: &JobKey, arrival: Arrival) {
+        let known = self.find(key).ok().and_then(|at| self.0.get_mut(at));
+        if let Some((_, known)) = known {
+            *known = Arrival {
+                has_run: known.has_run,
+                is_launched: known.is_launched,
+                ..arrival
+            };
+        }
+    }
+
     /// Forgets the job.
     pub fn withdraw(&mut self, key: &JobKey) {
         if let Ok(at) = self.find(key) {
@@ -110,15 +131,26 @@ impl Arrivals {
         }
     }
 
-    /// Forgets the jobs that were removed before their deadline and have never run: their users withdrew them.
-    pub fn forget_withdrawn(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
-        self.0.retain(|(key, arrival)| {
-            let may_have_run = arrival.has_run || arrival.is_launched;
-            may_have_run || arrival.deadline <= now || is_present(key)
+    /// Notes which jobs are gone. Of those that left before their deadline the ones that have never run are forgotten,
+    /// since their users withdrew them. The others demanded no more than their width for as long as they were there.
+    pub fn note_departures(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
+        self.0.retain_mut(|(key, arrival)| {
+            if arrival.deadline <= now || is_present(key) {
+                return true;
+            }
+            let stayed = now.since(arrival.submitted).seconds().max(STAY_MIN);
+            arrival.volume = arrival.volume.min(arrival.width * stayed);
+            arrival.has_run || arrival.is_launched
         });
     }
 
-    /// Whether a job is remembered that has not run and still could be in time.
+    /// Whether a job is remembered that still could be in time.
+    #[must_use]
+    pub fn may_depart(&self, now: Instant) -> bool {
+        self.0.iter().any(|(_, arrival)| arrival.deadline > now)
+    }
+
+    /// Whether one of those has not run.
     #[must_use]
     pub fn may_be_withdrawn(&self, now: Instant) -> bool {
         let mut all = self.0.iter();

@@ -2,7 +2,7 @@
 
 use super::unplaceable::{launches_of, snapshot_of};
 use super::{plan, plan_of};
-use crate::fixtures::{JobBuilder, attempt, job, world};
+use crate::fixtures::{JobBuilder, World, attempt, job, world};
 use crate::memory::Memory;
 use crate::policy::Policy;
 
@@ -48,4 +48,51 @@ fn what_has_run_is_remembered_as_having_come() {
     let (_, memory) = plan_of(&snapshot_of([ran], 9000), &Memory::default(), &policy);
     let (_, after) = plan_of(&snapshot_of([job("b")], 9000), &memory, &policy);
     assert_eq!(after.arrivals().iter().count(), 2);
+}
+
+/// What the memory has as the demand of the job: its width times the seconds that its tasks take.
+fn volume(memory: &Memory, key: &str) -> f64 {
+    let arrivals = memory.arrivals();
+    let (_, arrival) = arrivals.iter().find(|(it, _)| **it == key.into()).unwrap();
+    arrival.volume
+}
+
+/// The memory after a pass at `now` on a hundred slots.
+fn remembered(now: f64, jobs: impl IntoIterator<Item = JobBuilder>, before: &Memory) -> Memory {
+    let world = jobs.into_iter().fold(world(now, 1, 100_000), World::job);
+    let (_, after) = plan_of(&world.build(), before, &"shed-prime".parse().unwrap());
+    after
+}
+
+/// More tasks than there are slots.
+fn crowd() -> JobBuilder {
+    job("crowd").tasks(200).deadline_in(3600.0)
+}
+
+#[test]
+fn what_a_job_shows_replaces_what_was_presumed_of_it_though_capacity_is_not_short() {
+    let new = || job("new").tenant("other").tasks(4).deadline_in(600.0);
+    let presumed = remembered(20.0, [new(), crowd()], &Memory::default());
+    // Four slots for half of the time that the user gave it.
+    let volume_before = volume(&presumed, "new");
+    assert!(volume_before > 10.0, "{volume_before}");
+    let shown = new().ended_runs([1.0; 3]).task(3, [attempt(0).on(0)]);
+    let volume_after = volume(&remembered(30.0, [shown], &presumed), "new");
+    assert!(volume_after < 0.2, "{volume_after}");
+}
+
+#[test]
+fn a_job_that_left_before_its_deadline_demanded_no_more_than_it_could_hold() {
+    let ran = job("ran").tenant("other").submitted(10.0).tasks(2);
+    let ran = ran.deadline_in(6000.0).task(0, [attempt(0).on(0)]);
+    let presumed = remembered(20.0, [ran, crowd()], &Memory::default());
+    let volume_before = volume(&presumed, "ran");
+    assert!(volume_before > 10.0, "{volume_before}");
+    // Two slots from 10 s to 30 s. Later passes know no more.
+    let left = remembered(30.0, [crowd()], &presumed);
+    let later = remembered(40.0, [crowd()], &left);
+    assert_eq!(
+        [&left, &later].map(|memory| volume(memory, "ran")),
+        [0.4; 2]
+    );
 }

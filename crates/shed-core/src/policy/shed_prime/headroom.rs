@@ -141,11 +141,22 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Opt
     }
 }
 
-/// Updates the state of the noted jobs in every pass. It forgets jobs that never ran if they may no longer run, or
-/// were removed before their deadline.
+/// Updates the noted jobs in every pass, whether or not capacity is short: what they demand, whether they have run, and
+/// which of them are gone.
 pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
-    let (now, snapshot) = (desk.now(), desk.snapshot());
-    let some_are_gone = desk.may_have_departed();
+    renew(desk);
+    mark(desk);
+    let now = desk.now();
+    if desk.may_have_departed() && desk.arrivals().may_depart(now) {
+        let present: BTreeSet<&JobKey> = desk.snapshot().jobs.iter().map(|job| &job.key).collect();
+        let (_, arrivals) = desk.jobs_and_arrivals();
+        arrivals.note_departures(now, |key| present.contains(key));
+    }
+}
+
+/// Records which of the noted jobs have run. It forgets those that may no longer run before they ever did.
+fn mark(desk: &mut PrimeDesk<'_, '_>) {
+    let now = desk.now();
     let (jobs, arrivals) = desk.jobs_and_arrivals();
     if !arrivals.may_be_withdrawn(now) {
         return;
@@ -162,11 +173,25 @@ pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
             arrivals.mark(key, has_run, state.holds_room());
         }
     }
-    if !some_are_gone {
-        return;
+}
+
+/// Estimates the demands of the noted jobs again where the jobs have changed, whether or not capacity is short. The
+/// last look at a job counts from then on, and what it says is what the job's attempts took, not a presumption.
+fn renew(desk: &mut PrimeDesk<'_, '_>) {
+    let has_news = |at: usize| {
+        let state = desk.job(at).filter(|state| state.has_changed())?;
+        desk.arrivals().has(&state.job.key).then_some(at)
+    };
+    let asks: Vec<(usize, Arrival)> = (0..desk.jobs().len())
+        .filter_map(has_news)
+        .filter_map(|at| Some((at, ask(desk, at)?.arrival?)))
+        .collect();
+    let (jobs, arrivals) = desk.jobs_and_arrivals();
+    for (at, arrival) in asks {
+        if let Some(state) = jobs.get(at) {
+            arrivals.renew(&state.job.key, arrival);
+        }
     }
-    let present: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
-    arrivals.forget_withdrawn(now, |key| present.contains(key));
 }
 
 /// Whether an attempt of the job has begun.
