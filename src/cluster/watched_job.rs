@@ -16,8 +16,12 @@ use crate::completion_history::Completion;
 use crate::conditions;
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
 use crate::quarantine;
+use crate::size;
 use crate::validate::{self, InvalidSpec, ValidatedJob};
 use shed_core::snapshot::{Conclusion, OnMiss};
+
+/// The most bytes of a status that is kept for a refusal. What shed itself writes to a job that never ran is less.
+const STATUS_KEPT_MAX: usize = 4096;
 
 /// A DeadlineJob as the operator keeps it.
 #[derive(Clone, Debug)]
@@ -55,9 +59,20 @@ pub enum Rest {
     },
     /// Its specification is too large to be kept, or to be carried out.
     Oversized {
-        /// Whether its status reports a refusal.
-        is_refused: bool,
+        /// Unless its status reports the refusal already.
+        refusal: Option<Box<Refusal>>,
     },
+}
+
+/// The refusal of a specification that is too large, until the job's status reports it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The field and the fix.
+    pub message: String,
+    /// Bytes of the specification.
+    pub spec_bytes: usize,
+    /// The status to add it to. Absent if it has a ledger or is large: the job must be read for it.
+    pub status: Option<DeadlineJobStatus>,
 }
 
 /// The stored form of a job that has ended.
@@ -224,9 +239,17 @@ fn is_observed(job: &DeadlineJob) -> bool {
 fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
     let old = job.status.clone().unwrap_or_default();
     let (generation, message) = (job.metadata.generation, invalid.to_string());
-    let refusal = conditions::invalid(&old, generation, &message, Instant(0));
+    if conditions::invalid(&old, generation, &message, Instant(0)) == old {
+        return Rest::Oversized { refusal: None };
+    }
+    let is_small = old.ledger.is_none() && size::bytes(&old) <= STATUS_KEPT_MAX;
+    let refusal = Refusal {
+        message,
+        spec_bytes: size::bytes(&job.spec),
+        status: is_small.then_some(old),
+    };
     Rest::Oversized {
-        is_refused: refusal == old,
+        refusal: Some(Box::new(refusal)),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cluster::pod::PodFacts;
 use crate::cluster::{Rest, Skeleton, WatchedJob};
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
-use crate::reconcile::{Error, driver, job_status};
+use crate::reconcile::{Error, driver, job_status, record};
 
 /// Until a place for an object that may be large is looked for again.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
@@ -101,7 +101,7 @@ fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFact
             let now = context.shared.clock.now();
             is_owed() || has_open_pods() || due.is_some_and(|due| due <= now)
         }
-        Rest::Oversized { is_refused } => !is_refused,
+        Rest::Oversized { refusal } => refusal.is_some(),
     }
 }
 
@@ -119,7 +119,7 @@ fn is_unmirrored(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
     }
 }
 
-/// Reads the job and reconciles it.
+/// Writes what is known without a read, or reads the job and reconciles it.
 async fn wake_up<F>(
     skeleton: &Skeleton,
     context: Arc<ReconcileContext>,
@@ -128,6 +128,14 @@ async fn wake_up<F>(
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
+    if let Rest::Oversized {
+        refusal: Some(refusal),
+    } = &skeleton.rest
+        && record::refuse_unread(&context, &skeleton.metadata, refusal).await?
+    {
+        context.shared.memos.settle(uid(skeleton), skeleton.version);
+        return Ok(Wake::await_change());
+    }
     let is_large = matches!(skeleton.rest, Rest::Oversized { .. });
     let place = context.shared.stores.whole_place().filter(|_| is_large);
     if is_large && place.is_none() {

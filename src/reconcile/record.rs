@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::EventType;
 use shed_core::snapshot::Resume;
@@ -20,6 +20,7 @@ use crate::api::{
     reason,
 };
 use crate::clock;
+use crate::cluster::Refusal;
 use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
 use crate::conditions;
 use crate::context::backoff::Blocked;
@@ -415,6 +416,27 @@ pub(super) async fn refuse_spec(
         );
     }
     Ok(Wake::await_change())
+}
+
+/// Refuses a specification that is too large for the job to be read. Returns whether it is done: a job with a ledger, or
+/// one that is too large to be written, must be read.
+pub(super) async fn refuse_unread(
+    context: &ReconcileContext,
+    metadata: &ObjectMeta,
+    refusal: &Refusal,
+) -> Result<bool, Error> {
+    let Some(old) = &refusal.status else {
+        return Ok(false);
+    };
+    let (generation, now) = (metadata.generation, context.shared.clock.now());
+    let status = conditions::invalid(old, generation, &refusal.message, now);
+    if !write::write_unread(context, metadata, refusal.spec_bytes, &status).await? {
+        return Ok(false);
+    }
+    let (reason, note) = (reason::INVALID_SPEC, refusal.message.clone());
+    let job = events::reference(metadata);
+    events::publish_about(context, &job, EventType::Warning, reason, note);
+    Ok(true)
 }
 
 /// A newer operator has the job's ledger. A write would lose fields that only that operator knows,

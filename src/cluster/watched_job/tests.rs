@@ -197,7 +197,7 @@ fn of_a_page_of_large_objects_one_at_a_time_is_held() {
     let is_oversized = |object: &JobObject| match object {
         JobObject::Read { job, .. } => job
             .skeleton()
-            .is_some_and(|skeleton| skeleton.rest == Rest::Oversized { is_refused: false }),
+            .is_some_and(|skeleton| matches!(skeleton.rest, Rest::Oversized { refusal: Some(_) })),
         JobObject::Undecodable { .. } => false,
     };
     assert!(list.items.iter().all(is_oversized));

@@ -65,9 +65,10 @@ pub(super) async fn write_status(
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let mut version = owner.metadata.resource_version.clone();
     for _ in 0..pod_writer::TRIES_MAX {
-        let body = encode(owner, version.as_deref(), status)?;
+        let body = encode(&owner.metadata, version.as_deref(), status)?;
+        let rest = context.shared.stores.skipped_bytes(owner) + size::bytes(&owner.spec);
         let put = || {
-            count(context, owner, status, body.len());
+            count(context, &owner.metadata, status, (body.len(), rest));
             put(context, namespace, name, body.clone())
         };
         match retried(put).await {
@@ -96,8 +97,31 @@ pub(super) async fn write_status(
     Err(Error::Conflict)
 }
 
+/// Writes the status of a job of which only the metadata is known. Returns whether it fits into the object.
+pub(super) async fn write_unread(
+    context: &ReconcileContext,
+    metadata: &ObjectMeta,
+    spec_bytes: usize,
+    status: &DeadlineJobStatus,
+) -> Result<bool, Error> {
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let body = encode(metadata, metadata.resource_version.as_deref(), status)?;
+    let put = || {
+        count(context, metadata, status, (body.len(), spec_bytes));
+        put(context, namespace, name, body.clone())
+    };
+    match retried(put).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::Gone),
+        Err(kube::Error::Api(status)) if status.code == 409 => Err(Error::Conflict),
+        Err(error) if is_too_large(&error) => Ok(false),
+        Err(error) => Err(Error::Record(error)),
+    }
+}
+
 fn encode(
-    owner: &DeadlineJob,
+    metadata: &ObjectMeta,
     version: Option<&str>,
     status: &DeadlineJobStatus,
 ) -> Result<Vec<u8>, Error> {
@@ -105,9 +129,9 @@ fn encode(
         api_version: &DeadlineJob::api_version(&()),
         kind: &DeadlineJob::kind(&()),
         metadata: Condition {
-            name: owner.metadata.name.as_deref().unwrap_or_default(),
-            namespace: owner.metadata.namespace.as_deref().unwrap_or_default(),
-            uid: owner.metadata.uid.as_deref(),
+            name: metadata.name.as_deref().unwrap_or_default(),
+            namespace: metadata.namespace.as_deref().unwrap_or_default(),
+            uid: metadata.uid.as_deref(),
             resource_version: version,
         },
         status,
@@ -115,20 +139,25 @@ fn encode(
     serde_json::to_vec(&write).map_err(|error| Error::Record(kube::Error::SerdeError(error)))
 }
 
-/// Counts a write before it is sent. Its bytes delay the job's next write, and those of all jobs.
-fn count(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJobStatus, sent: usize) {
+/// Counts a write before it is sent, with the bytes that it has and those of the object's parts that it leaves out. Its
+/// bytes delay the job's next write, and those of all jobs.
+fn count(
+    context: &ReconcileContext,
+    metadata: &ObjectMeta,
+    status: &DeadlineJobStatus,
+    (sent, rest): (usize, usize),
+) {
     pod_writer::count(&context.shared.metrics, "job_status");
     let written = &context.shared.metrics.ledger;
     written.bytes.inc_by(sent as u64);
-    let skipped = context.shared.stores.skipped_bytes(owner);
-    let object = sent + skipped + size::bytes(&owner.metadata) + size::bytes(&owner.spec);
+    let object = sent + rest + size::bytes(metadata);
     written.object_bytes.observe(object as f64);
-    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let ticks = context.shared.clock.ticks();
     context.ledger_rate.note(namespace, sent, ticks);
     if status.ledger.is_some() && object > size::OBJECT_MAX {
         written.over_budget.inc();
-        let name = owner.metadata.name.as_deref().unwrap_or_default();
+        let name = metadata.name.as_deref().unwrap_or_default();
         tracing::warn!(
             namespace,
             job = name,
