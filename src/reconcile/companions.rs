@@ -3,21 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use kube::Resource;
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::adopt::{WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
 use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::queue::{self, Wake};
 use crate::reconcile::{job_status, pod_writer};
 use crate::watchdog::isolation;
 
@@ -30,7 +29,7 @@ const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row to create a companion before the Job's conditions report them.
 const FAILURES_TOLD: u32 = 2;
 /// Jobs that are looked at at once.
-const CONCURRENCY: u16 = 8;
+const AT_ONCE: usize = 8;
 const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \
                             gang; create the Job with the policy `basic`, or without spec.managedBy";
 
@@ -40,23 +39,23 @@ pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceive
     let Some(jobs) = context.shared.stores.batch() else {
         return std::future::pending().await;
     };
-    let store = jobs.store.clone();
-    let queue = UnboundedReceiverStream::new(touched).map(|job: ObjectRef<Job>| {
-        let job = job.into_kind_unchecked::<WatchedBatchJob>(());
-        Ok::<_, std::convert::Infallible>(job)
-    });
-    applier(
-        |job: Arc<WatchedBatchJob>, context| Box::pin(look_at(job, context)),
-        |_, error: &kube::Error, context| {
-            count_error(&context, error);
-            Action::requeue(ERROR_WAIT)
-        },
-        Arc::clone(&context),
-        store,
-        queue,
-        Config::default().concurrency(CONCURRENCY),
-    )
-    .for_each(|_| std::future::ready(()))
+    let places = Semaphore::new(AT_ONCE);
+    queue::run(UnboundedReceiverStream::new(touched), |job| {
+        let job = job.clone().into_kind_unchecked::<WatchedBatchJob>(());
+        let (context, store, places) = (Arc::clone(&context), &jobs.store, &places);
+        async move {
+            // It is never closed.
+            let _place = places.acquire().await;
+            let Some(job) = store.get(&job) else {
+                return Wake::await_change();
+            };
+            let looked = look_at(job, Arc::clone(&context)).await;
+            looked.unwrap_or_else(|error| {
+                count_error(&context, &error);
+                Wake::requeue(ERROR_WAIT)
+            })
+        }
+    })
     .await;
 }
 
@@ -64,16 +63,16 @@ pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceive
 async fn look_at(
     job: Arc<WatchedBatchJob>,
     context: Arc<ReconcileContext>,
-) -> Result<Action, kube::Error> {
+) -> Result<Wake, kube::Error> {
     match job.whole() {
         Some(job) => look_apart(Arc::clone(job), context).await,
-        None => Ok(Action::await_change()),
+        None => Ok(Wake::await_change()),
     }
 }
 
 /// Handles a Job in a task of its own, so that a failure affects only this Job. There may be no
 /// ledger yet that could hold a quarantine.
-async fn look_apart(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, kube::Error> {
+async fn look_apart(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kube::Error> {
     let look = look(Arc::clone(&job), Arc::clone(&context));
     let crash = match isolation::run(&context.shared.watch, None, look).await {
         Ok(looked) => return looked,
@@ -82,13 +81,13 @@ async fn look_apart(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Act
     context.shared.count_crash(crash.failure);
     let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
     tracing::error!(?namespace, job = ?name, "companion of a Job: {crash}");
-    Ok(Action::requeue(CRASH_WAIT))
+    Ok(Wake::requeue(CRASH_WAIT))
 }
 
-async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, kube::Error> {
+async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kube::Error> {
     let is_leaving = job.metadata.deletion_timestamp.is_some();
     if is_leaving || job_status::is_finished(&job) {
-        return Ok(Action::await_change());
+        return Ok(Wake::await_change());
     }
     if is_gang(&context, &job) {
         return refuse(&context, &job, reason::GANG_SCHEDULING, GANG_REFUSED).await;
@@ -110,7 +109,7 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Action, k
         Some(found) => match found.live() {
             Some(found) => change(&context, &job, found, wanted).await,
             // It has ended and does not change any more.
-            None => Ok(Action::await_change()),
+            None => Ok(Wake::await_change()),
         },
         None => create(&context, &job, &wanted).await,
     }
@@ -129,14 +128,14 @@ async fn change(
     job: &Job,
     found: &DeadlineJob,
     mut wanted: DeadlineJob,
-) -> Result<Action, kube::Error> {
+) -> Result<Wake, kube::Error> {
     // Fixed at creation.
     wanted.spec.completions = found.spec.completions;
     if !annotations::names_on_miss(job.metadata.annotations.as_ref()) {
         wanted.spec.on_miss = found.spec.on_miss;
     }
     if wanted.spec == found.spec {
-        return Ok(Action::await_change());
+        return Ok(Wake::await_change());
     }
     let difference = unknown_fields::difference(&spec_of(found)?, &spec_of(&wanted)?);
     let version = &found.metadata.resource_version;
@@ -147,9 +146,9 @@ async fn change(
         .patch(&reference_name(found), &parameters, &Patch::Merge(patch))
         .await;
     match patched {
-        Ok(_) => Ok(Action::await_change()),
+        Ok(_) => Ok(Wake::await_change()),
         // The watch is behind.
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(Action::requeue(ERROR_WAIT)),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(Wake::requeue(ERROR_WAIT)),
         Err(kube::Error::Api(status)) if status.code == 422 => {
             let message = format!(
                 "the Job continues unchanged; shed cannot apply its new annotations: {}",
@@ -180,20 +179,20 @@ async fn create(
     context: &ReconcileContext,
     job: &Job,
     wanted: &DeadlineJob,
-) -> Result<Action, kube::Error> {
+) -> Result<Wake, kube::Error> {
     let Some(live) = jobs(context, job).get_opt(&name(job)).await? else {
-        return Ok(Action::await_change());
+        return Ok(Wake::await_change());
     };
     let is_same = live.metadata.uid == job.metadata.uid;
     if !is_same || live.metadata.deletion_timestamp.is_some() || job_status::is_finished(&live) {
-        return Ok(Action::await_change());
+        return Ok(Wake::await_change());
     }
     pod_writer::count(&context.shared.metrics, "companion");
     let api = companions(context, job);
     if has_begun(&live) {
         // The watch may be behind. A companion that does not exist has lost its ledger.
         return match api.get_metadata_opt(&reference_name(wanted)).await? {
-            Some(_) => Ok(Action::await_change()),
+            Some(_) => Ok(Wake::await_change()),
             None => {
                 let message = "the Job has started, but the DeadlineJob with its ledger is missing: it was \
                 deleted, or another controller started the Job. Delete the Job and create it again";
@@ -207,7 +206,7 @@ async fn create(
         Err(error) => return not_created(context, &live, wanted, &error).await,
     }
     context.companion_failures.forget(job);
-    Ok(Action::await_change())
+    Ok(Wake::await_change())
 }
 
 /// A quota or a policy may refuse a companion, or a webhook may be unavailable. The Job's
@@ -217,7 +216,7 @@ async fn not_created(
     job: &Job,
     wanted: &DeadlineJob,
     error: &kube::Error,
-) -> Result<Action, kube::Error> {
+) -> Result<Wake, kube::Error> {
     count_error(context, error);
     let count = context.companion_failures.count(job);
     if count >= FAILURES_TOLD {
@@ -233,7 +232,7 @@ async fn not_created(
     }
     let doublings = count.saturating_sub(1).min(16);
     let wait = ERROR_WAIT.saturating_mul(1 << doublings);
-    Ok(Action::requeue(wait.min(CREATION_WAIT_MAX)))
+    Ok(Wake::requeue(wait.min(CREATION_WAIT_MAX)))
 }
 
 fn count_error(context: &ReconcileContext, error: &kube::Error) {
@@ -268,15 +267,15 @@ pub async fn refuse(
     job: &Job,
     reason: &str,
     message: &str,
-) -> Result<Action, kube::Error> {
+) -> Result<Wake, kube::Error> {
     let Some(status) = job_status::refused(job, reason, message, context.shared.clock.now()) else {
-        return Ok(Action::await_change());
+        return Ok(Wake::await_change());
     };
     match write(context, job, status).await {
         Ok(_) => {}
         // The next check reports it on the newer version.
         Err(kube::Error::Api(status)) if status.code == 409 => {
-            return Ok(Action::requeue(ERROR_WAIT));
+            return Ok(Wake::requeue(ERROR_WAIT));
         }
         Err(error) => return Err(error),
     }
@@ -288,7 +287,7 @@ pub async fn refuse(
         secondary: None,
     };
     context.events.push(event, job.object_ref(&()));
-    Ok(Action::await_change())
+    Ok(Wake::await_change())
 }
 
 /// Writes a Job's status on the version that it was made from.

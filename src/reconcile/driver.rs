@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
-use kube::runtime::controller::Action as Wake;
 use shed_core::plan::{JobReport, Move};
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::Instant;
@@ -28,6 +27,7 @@ use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
 use crate::job::view::{JobView, Sighting};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
+use crate::reconcile::queue::Wake;
 use crate::reconcile::record::{can_merge, record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::{

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::Api;
-use kube::runtime::controller::Action as Wake;
 
 use crate::adopt;
 use crate::api::DeadlineJob;
@@ -15,6 +14,7 @@ use crate::cluster::pod::PodFacts;
 use crate::cluster::{Rest, Skeleton, WatchedJob};
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::queue::Wake;
 use crate::reconcile::{Error, driver, job_status, record};
 
 /// Until a place for an object that may be large is looked for again.

@@ -25,6 +25,7 @@ pub mod orphans;
 pub mod overload;
 pub mod pod_writer;
 pub mod quarantine;
+pub(crate) mod queue;
 mod range;
 mod record;
 mod refused_writes;
@@ -43,9 +44,8 @@ pub mod write_places;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::{self, FuturesUnordered};
+use futures::stream;
 use futures::{Stream, StreamExt};
-use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use shed_core::time::Instant;
@@ -55,6 +55,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::api::DeadlineJob;
 use crate::cluster::WatchedJob;
 use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::queue::Wake;
 
 /// Jobs that are reconciled at once, shared by namespace; the same job never is.
 pub const PASSES_AT_ONCE: usize = 64;
@@ -92,43 +93,23 @@ async fn run_by<F>(
     calm: TouchedJobs,
     work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F + Copy,
 ) where
-    F: Future<Output = Result<Action, Error>> + Send + 'static,
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
-    let queue = due_jobs(touched, calm)
-        .map(|job| Ok::<_, std::convert::Infallible>(WatchedJob::reference(&job)));
-    let jobs = context.shared.stores.jobs.clone();
-    applier(
-        |job, context| {
-            Box::pin(run_when_woken(jobs_at_rest::reconcile_by(
-                job, context, work,
-            )))
-        },
-        wake::after_error,
-        Arc::clone(&context),
-        jobs,
-        queue,
-        // Without a limit here: passes wait for a place of their namespace.
-        Config::default(),
-    )
-    .for_each(|result| {
-        // The failure was counted and logged where it happened. A deleted job is not an error.
-        if let Err(error) = result {
-            tracing::debug!(%error, "reconcile");
+    // Without a limit here: passes wait for a place of their namespace.
+    queue::run(due_jobs(touched, calm), |job| {
+        let jobs = &context.shared.stores.jobs;
+        let (watched, context) = (jobs.get(&WatchedJob::reference(job)), Arc::clone(&context));
+        async move {
+            let Some(watched) = watched else {
+                return Wake::await_change();
+            };
+            let reconcile = jobs_at_rest::reconcile_by(watched.clone(), context.clone(), work);
+            // A failure was counted and logged where it happened.
+            let after_error = |error| wake::after_error(watched, &error, context);
+            reconcile.await.unwrap_or_else(after_error)
         }
-        std::future::ready(())
     })
     .await;
-}
-
-/// The applier polls all its futures whenever one of them is woken, also the hundreds that wait for a place. So each
-/// is polled only after it was woken itself.
-async fn run_when_woken<F: Future>(reconcile: F) -> F::Output {
-    let mut alone = FuturesUnordered::from_iter([reconcile]);
-    match alone.next().await {
-        Some(result) => result,
-        // It holds one future, and that is not polled again after its end.
-        None => std::future::pending().await,
-    }
 }
 
 /// Why a reconcile failed; the next try starts from scratch.

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::EventType;
 use shed_core::time::Span;
 
@@ -15,6 +14,7 @@ use crate::clock;
 use crate::cluster::Versioned;
 use crate::quarantine::{Crash, Failure, Subject, WAIT_LAST, entry, note, uid, wait};
 use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::queue::Wake;
 use crate::reconcile::{Error, events, mirror, pod_writer, record};
 
 /// The next wake of a quarantined job, which is not reconciled before. None if the job may be

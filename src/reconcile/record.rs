@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::EventType;
 use shed_core::snapshot::Resume;
 use shed_core::time::{Instant, Span};
@@ -35,6 +34,7 @@ use crate::observed_clones;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
+use crate::reconcile::queue::Wake;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, companions, condition_events, events, job_status, status};
 use crate::validate::DeadlineRule;

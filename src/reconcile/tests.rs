@@ -2,7 +2,6 @@ mod spans;
 
 use std::time::Duration;
 
-use kube::runtime::controller::Action as Wake;
 use kube::runtime::reflector::ObjectRef;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -12,6 +11,7 @@ use crate::cluster::Stores;
 use crate::fixtures;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::mock::{Apiserver, Process};
+use crate::reconcile::queue::Wake;
 
 const A_WHILE: Duration = Duration::from_secs(5);
 

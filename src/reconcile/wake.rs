@@ -1,11 +1,10 @@
 //! When a job is looked at again though nothing happens: the only place that turns an outcome
-//! into an action of the runtime.
+//! into a wake.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Resource;
-use kube::runtime::controller::Action;
 use shed_core::settle::settle_wake;
 use shed_core::time::{Instant, Span};
 
@@ -14,6 +13,7 @@ use crate::clock;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::Case;
 use crate::reconcile::driver::{Pass, creations_wait};
+use crate::reconcile::queue::Wake;
 use crate::reconcile::status::READY_WAIT;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, count_error};
@@ -39,7 +39,7 @@ pub(super) fn after(
     pass: &Pass,
     step: &Step,
     recorded: &DeadlineJob,
-) -> Action {
+) -> Wake {
     let (job, ledger, now) = (&pass.view.job, &step.ledger, pass.view.now);
     let next = if ledger.finished {
         validate::expiry(job, ledger)
@@ -59,8 +59,8 @@ pub(super) fn after(
         let creations = creations.map(|at| clock.at(at));
         all.chain(waits).chain(creations).min()
     };
-    next.map_or_else(Action::await_change, |next| {
-        Action::requeue(clock::duration(next.since(now)).max(WAIT_MIN))
+    next.map_or_else(Wake::await_change, |next| {
+        Wake::requeue(clock::duration(next.since(now)).max(WAIT_MIN))
     })
 }
 
@@ -80,12 +80,12 @@ fn status_period(pass: &Pass, ledger: &Ledger, recorded: &DeadlineJob) -> Span {
 }
 
 /// At an instant of the process's own clock.
-pub(super) fn at(context: &ReconcileContext, until: Instant) -> Action {
-    Action::requeue(clock::duration(until.since(context.shared.clock.ticks())).max(WAIT_MIN))
+pub(super) fn at(context: &ReconcileContext, until: Instant) -> Wake {
+    Wake::requeue(clock::duration(until.since(context.shared.clock.ticks())).max(WAIT_MIN))
 }
 
 /// After a reconcile that failed.
-pub fn after_error<K>(job: Arc<K>, error: &Error, context: Arc<ReconcileContext>) -> Action
+pub fn after_error<K>(job: Arc<K>, error: &Error, context: Arc<ReconcileContext>) -> Wake
 where
     K: Resource<DynamicType = ()>,
 {
@@ -94,24 +94,24 @@ where
     let name = metadata.name.as_deref().unwrap_or_default();
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     match error {
-        Error::Conflict => Action::requeue(CONFLICT_WAIT),
+        Error::Conflict => Wake::requeue(CONFLICT_WAIT),
         // A watch that lags must not make it a loop.
-        Error::Gone => Action::requeue(ERROR_WAIT),
+        Error::Gone => Wake::requeue(ERROR_WAIT),
         Error::Create(_) => {
             tracing::warn!(%error, namespace, job = name, "a pod can't be created, trying again");
             let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
             let until = creations_wait(&context, &uid);
             let wait =
                 until.map(|until| clock::duration(until.since(context.shared.clock.ticks())));
-            Action::requeue(wait.unwrap_or(ERROR_WAIT))
+            Wake::requeue(wait.unwrap_or(ERROR_WAIT))
         }
         Error::TooLarge(_) => {
             tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again later");
-            Action::requeue(TOO_LARGE_WAIT)
+            Wake::requeue(TOO_LARGE_WAIT)
         }
         error => {
             tracing::warn!(%error, namespace, job = name, "reconcile failed, trying again");
-            Action::requeue(ERROR_WAIT)
+            Wake::requeue(ERROR_WAIT)
         }
     }
 }

@@ -83,7 +83,7 @@ async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_
         let seconds = [2, 4, 8, 16, 32, 60, 60];
         assert_eq!(
             waits,
-            seconds.map(|wait| Action::requeue(Duration::from_secs(wait)))
+            seconds.map(|wait| Wake::requeue(Duration::from_secs(wait)))
         );
         let (reason, words) = said(&job).unwrap();
         assert_eq!(reason, "CompanionCreationFailed");
@@ -111,7 +111,7 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
     let wanted = translate::companion(&job).unwrap();
     assert_eq!(wanted.spec.on_miss, OnMiss::Continue);
     let kept = change(&process.context, &job, &found, wanted).await;
-    assert_eq!(kept.unwrap(), Action::await_change(), "no call");
+    assert_eq!(kept.unwrap(), Wake::await_change(), "no call");
     let job = annotate("on-miss", "Continue");
     let wanted = translate::companion(&job).unwrap();
     let changed = change(&process.context, &job, &found, wanted).await;
@@ -133,7 +133,7 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     let context = Arc::get_mut(&mut process.context).expect("the only owner");
     context.client = client;
     let looked = look(Arc::new(held), Arc::clone(&process.context)).await;
-    assert_eq!(looked.unwrap(), Action::await_change());
+    assert_eq!(looked.unwrap(), Wake::await_change());
     let (reason, words) = said(&job).expect("it is told");
     assert_eq!(reason, "GangScheduling");
     assert!(words.contains("spec.scheduling"), "{words}");

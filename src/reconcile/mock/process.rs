@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::runtime::controller::Action as Wake;
 use kube::runtime::events::{Recorder, Reporter};
 use shed_core::plan::Move;
 use shed_core::time::{Instant, Span};
@@ -31,6 +30,7 @@ use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::event_queue::{self, EventSender};
 use crate::reconcile::mock::Apiserver;
+use crate::reconcile::queue::Wake;
 use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{Error, driver};
 use crate::restore_guard::Doubt;
