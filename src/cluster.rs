@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::{FutureExt, StreamExt};
@@ -100,6 +100,7 @@ pub struct Stores {
     batch_version: AtomicU64,
     /// Raised whenever a node is added, removed or changed.
     nodes_version: AtomicU64,
+    node_bytes: AtomicUsize,
     /// Places for objects that may be large and are read whole.
     whole: Semaphore,
     /// Entries that were looked at.
@@ -187,6 +188,7 @@ impl Stores {
             table: RwLock::default(),
             batch_version: AtomicU64::new(0),
             nodes_version: AtomicU64::new(0),
+            node_bytes: AtomicUsize::new(0),
             whole: Semaphore::new(WHOLE_MAX),
             #[cfg(test)]
             visits: std::sync::atomic::AtomicUsize::default(),
@@ -305,11 +307,7 @@ impl Stores {
     /// Bytes of the names and boot ids of all nodes, with separators.
     #[must_use]
     pub fn node_bytes(&self) -> usize {
-        let nodes = self.nodes_guard();
-        let nodes = nodes.iter().flat_map(BTreeMap::values);
-        nodes
-            .map(|node| node.name.len() + node.boot.len() + 4)
-            .sum()
+        self.node_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether a node has the address.
@@ -324,6 +322,10 @@ impl Stores {
         self.nodes_version.fetch_add(1, Ordering::Relaxed);
         let nodes = self.nodes_guard();
         let all = nodes.iter().flat_map(BTreeMap::values);
+        let bytes = all
+            .clone()
+            .map(|node| node.name.len() + node.boot.len() + 4);
+        self.node_bytes.store(bytes.sum(), Ordering::Relaxed);
         let addresses = all.flat_map(|node| node.addresses.iter().copied());
         let addresses: HashSet<IpAddr> = addresses.collect();
         let known = self.node_addresses.write();

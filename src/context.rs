@@ -14,9 +14,10 @@ pub mod unanswered_writes;
 pub mod validation;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use k8s_openapi::api::batch::v1::Job;
+use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
 use crate::api::{DeadlineJob, LEDGER_FORM};
@@ -42,6 +43,7 @@ use crate::observed_clones::ObservedClones;
 use crate::plan_slices::Board;
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
+use crate::validate::ValidatedJob;
 use crate::watchdog::Watch;
 
 /// State that reconcilers and the planner share.
@@ -90,6 +92,8 @@ pub struct Memo {
     pub newest: Option<Arc<DeadlineJob>>,
     /// The result of validating its specification.
     pub validated: Option<Validation>,
+    /// The requests of one of its attempts by its template, for the last validation that they were read from.
+    pub demand: Option<(Weak<ValidatedJob>, Resources)>,
     /// Observations of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched, as attempts could not start.

@@ -26,8 +26,14 @@ pub struct Obstacles {
 
 /// Requests of an attempt of the job, as far as its pods show.
 pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
-    let template = attempt_pod::demand(&view.job, &context.agent);
     context.memos.look(&view.job.uid, |memo| {
+        let known = memo.demand.take();
+        let known = known.filter(|(of, _)| of.as_ptr() == Arc::as_ptr(&view.job));
+        let (of, template) = known.unwrap_or_else(|| {
+            let template = attempt_pod::demand(&view.job, &context.agent);
+            (Arc::downgrade(&view.job), template)
+        });
+        memo.demand = Some((of, template.clone()));
         memo.placement.learn_requests(template, &view.pods)
     })
 }
