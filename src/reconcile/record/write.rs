@@ -97,7 +97,7 @@ pub(super) async fn write_status(
     Err(Error::Conflict)
 }
 
-/// Writes the status of a job of which only the metadata is known. Returns whether it fits into the object.
+/// Writes the status of a job that was not read. Returns whether it fits into the object.
 pub(super) async fn write_unread(
     context: &ReconcileContext,
     metadata: &ObjectMeta,
