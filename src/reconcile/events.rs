@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
-use kube::api::ObjectMeta;
 use kube::runtime::events::{Event, EventType};
 use shed_core::snapshot::AttemptKind;
 
@@ -147,18 +146,6 @@ fn subject(owner: &DeadlineJob) -> ObjectReference {
             ..ObjectReference::default()
         },
         None => owner.object_ref(&()),
-    }
-}
-
-/// A DeadlineJob by its metadata.
-pub(super) fn reference(metadata: &ObjectMeta) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(DeadlineJob::api_version(&()).into_owned()),
-        kind: Some(DeadlineJob::kind(&()).into_owned()),
-        name: metadata.name.clone(),
-        namespace: metadata.namespace.clone(),
-        uid: metadata.uid.clone(),
-        ..ObjectReference::default()
     }
 }
 

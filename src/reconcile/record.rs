@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::Resource;
+use kube::core::PartialObjectMetaExt;
 use kube::runtime::events::EventType;
 use shed_core::snapshot::Resume;
 use shed_core::time::{Instant, Span};
@@ -430,11 +432,15 @@ pub(super) async fn refuse_unread(
     };
     let (generation, now) = (metadata.generation, context.shared.clock.now());
     let status = conditions::invalid(old, generation, &refusal.message, now);
-    if !write::write_unread(context, metadata, refusal.spec_bytes, &status).await? {
+    // However many such jobs a namespace has, they take its places only.
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let write = write::write_unread(context, metadata, refusal.spec_bytes, &status);
+    if !context.passes.run(&namespace.into(), write).await? {
         return Ok(false);
     }
     let (reason, note) = (reason::INVALID_SPEC, refusal.message.clone());
-    let job = events::reference(metadata);
+    let job = metadata.clone().into_response_partial::<DeadlineJob>();
+    let job = job.object_ref(&());
     events::publish_about(context, &job, EventType::Warning, reason, note);
     Ok(true)
 }

@@ -7,6 +7,7 @@ use crate::api::{self, AttemptCounts, DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
 use crate::deadline_totals::StoredTotals;
 use crate::fixtures;
+use crate::reconcile::PASSES_AT_ONCE;
 use crate::reconcile::mock::{Apiserver, Process, originals};
 
 /// The job as the watch keeps it once it has caught up.
@@ -234,6 +235,33 @@ async fn a_specification_that_is_too_large_is_refused_and_not_kept() {
     assert!(!is_remembered(&process, &api));
     visit(&process, &api).await;
     assert!(api.said().is_empty(), "once is enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_waits_for_a_place_of_its_namespace() {
+    let mut job = fixtures::job_of_age(60, "");
+    let containers = job.spec.template.spec.as_mut().unwrap();
+    containers.containers[0].args = Some(vec!["x".repeat(300 * 1024)]);
+    let namespace: Arc<str> = job.metadata.namespace.as_deref().unwrap().into();
+    let api = Apiserver::new(job);
+    let process = Process::start(&api);
+    let mut hung = tokio::task::JoinSet::new();
+    for _ in 0..PASSES_AT_ONCE {
+        let (context, namespace) = (Arc::clone(&process.context), Arc::clone(&namespace));
+        hung.spawn(async move {
+            context
+                .passes
+                .run(&namespace, std::future::pending::<()>())
+                .await
+        });
+    }
+    // They begin one after the other; no real time passes.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let visited = tokio::time::timeout(Duration::from_secs(60), visit(&process, &api)).await;
+    assert!(visited.is_err() && api.said().is_empty());
+    hung.shutdown().await;
+    visit(&process, &api).await;
+    assert_eq!(api.said(), ["PUT job status", "POST event InvalidSpec"]);
 }
 
 #[tokio::test]
