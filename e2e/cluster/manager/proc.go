@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,10 @@ type component struct {
 func (c *config) start(comp component, lock *os.File) error {
 	if _, alive := c.pid(comp.name); alive {
 		return nil
+	}
+	// The record of an earlier process would look like the end of this one.
+	if err := os.Remove(c.pidFile(comp.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := os.MkdirAll(c.path("logs"), 0o755); err != nil {
 		return err
@@ -121,6 +126,13 @@ func (c *config) pid(name string) (int, bool) {
 	}
 	began, err := startTime(pid)
 	return pid, err == nil && began == fields[1]
+}
+
+// hasEnded says whether a component was recorded and runs no longer. One that was
+// only just started is not recorded yet.
+func (c *config) hasEnded(name string) bool {
+	_, alive := c.pid(name)
+	return !alive && fileExists(c.pidFile(name))
 }
 
 // startTime is field 22 of /proc/PID/stat, in clock ticks since boot. A zombie

@@ -328,15 +328,36 @@ func (c *config) startAll(kube string, archives []string, lock *os.File) error {
 	if err := <-loaded; err != nil {
 		return err
 	}
-	return poll(90*time.Second, 100*time.Millisecond, c.allHealthy)
+	return c.waitHealthy(all, lock)
+}
+
+// restartsMax is how often a component that ends while the cluster comes up is
+// started again. A controller-manager once ended right after its start next to a
+// busy apiserver. A kubelet would restart it as well.
+const restartsMax = 3
+
+func (c *config) waitHealthy(all []component, lock *os.File) error {
+	restarts := map[string]int{}
+	return poll(90*time.Second, 100*time.Millisecond, func() error {
+		for _, comp := range all {
+			if !c.hasEnded(comp.name) || restarts[comp.name] == restartsMax {
+				continue
+			}
+			restarts[comp.name]++
+			say("%s ended; starting it again (see `cluster logs %s`)", comp.name, comp.name)
+			if err := c.start(comp, lock); err != nil {
+				return err
+			}
+		}
+		return c.allHealthy()
+	})
 }
 
 func (c *config) waitForAPI() error {
 	client := probeClient()
 	return poll(90*time.Second, 50*time.Millisecond, func() error {
 		for _, name := range []string{"etcd", "kube-apiserver"} {
-			// Not recorded yet is no failure: the child has just been started.
-			if _, alive := c.pid(name); !alive && fileExists(c.pidFile(name)) {
+			if c.hasEnded(name) {
 				return fmt.Errorf("%s ended: see `cluster logs %s`", name, name)
 			}
 		}
