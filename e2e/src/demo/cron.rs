@@ -19,8 +19,9 @@ use crate::wait;
 /// Tasks of some 25 s, so that a whole minute is a close deadline; alone on the slow node they take longer.
 pub const PACE: Pace = Pace {
     cpu_limit: 40,
+    task_seconds: Some(25.0),
     slow_share: 0.08,
-    slow_cpus: (0.05, 0.06),
+    slow_limits: (1.25, 1.5),
 };
 /// The schedule is made for the next full minute that is at least this far away.
 const LEAD_SECONDS: i64 = 10;

@@ -37,17 +37,24 @@ const CHART_COLUMNS: usize = 110;
 pub struct Pace {
     /// CPU that an attempt may use, in thousandths.
     pub cpu_limit: u32,
+    /// How long a task should take. One task is measured, and the limit is adjusted. Without it the limit stays.
+    pub task_seconds: Option<f64>,
     /// The share of the slow node, of its even share of the machine …
     pub slow_share: f64,
-    /// … but no less than one task may use (the kernel wants it so), and on a large machine little more.
-    pub slow_cpus: (f64, f64),
+    /// … but no less than one task may use (the kernel wants it so), and on a large machine little more; in limits
+    /// of a task.
+    pub slow_limits: (f64, f64),
 }
+
+/// Limits that a measured task may lead to: all twelve tasks and six clones then fit two CPUs.
+const LIMITS: (f64, f64) = (20.0, 110.0);
 
 /// Tasks of some 8 s, and a node with a fifth of its share.
 pub const QUICK: Pace = Pace {
     cpu_limit: 120,
+    task_seconds: None,
     slow_share: 0.2,
-    slow_cpus: (0.12, 0.13),
+    slow_limits: (1.0, 1.1),
 };
 
 /// Everything that the runs need.
@@ -97,14 +104,43 @@ impl<'a> Stage<'a> {
             cpu_limit: pace.cpu_limit,
         };
         let storage = Storage::set_up(cluster, &text, &work).await?;
-        let slow_node = slow_a_node(cluster, screen, pace).await?;
-        Ok(Self {
+        let mut stage = Self {
             cluster,
             screen,
             work,
             results: Some((storage, text.expected)),
-            slow_node,
-        })
+            slow_node: None,
+        };
+        if let Some(seconds) = pace.task_seconds {
+            stage.adjust_limit(seconds).await?;
+        }
+        stage.slow_node = slow_a_node(cluster, screen, pace, stage.work.cpu_limit).await?;
+        Ok(stage)
+    }
+
+    /// Measures one task, and sets the limit under which it should take that many seconds.
+    async fn adjust_limit(&mut self, seconds: f64) -> Result<()> {
+        let name = "measured";
+        let mut job = self.work.job(name)?;
+        let spec = job.spec.get_or_insert_default();
+        (spec.completions, spec.parallelism) = (Some(1), Some(1));
+        let client = self.cluster.client();
+        let jobs: Api<Job> = Api::namespaced(client.clone(), NAMESPACE);
+        jobs.create(&PostParams::default(), &job).await?;
+        let names = live::Names {
+            job: name,
+            deadline_job: name,
+            who: name,
+        };
+        let run = live::follow(&client, &names, 1, self.screen).await?;
+        let taken =
+            outcome::healthy_seconds(&run.attempts, None).context("the measured task failed")?;
+        let limit = f64::from(self.work.cpu_limit) * taken / seconds;
+        self.work.cpu_limit = limit.clamp(LIMITS.0, LIMITS.1).round() as u32;
+        let limit = self.work.cpu_limit;
+        let said = format!("one task took {taken:.0} s: tasks now may use {limit}m of CPU");
+        self.screen.say("demo", &said);
+        Ok(())
     }
 
     /// Only a namespace: nothing is really done.
@@ -330,12 +366,19 @@ async fn node_to_slow(cluster: &Cluster) -> Result<String> {
         .context("the demo needs a node beside the operator's")
 }
 
-async fn slow_a_node(cluster: &Cluster, screen: &Screen, pace: &Pace) -> Result<Option<String>> {
+async fn slow_a_node(
+    cluster: &Cluster,
+    screen: &Screen,
+    pace: &Pace,
+    cpu_limit: u32,
+) -> Result<Option<String>> {
     let node = node_to_slow(cluster).await?;
     let Some(existing) = cluster.existing() else {
         let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
         let even_share = cpus / cluster.node_names().await?.len() as f64;
-        let left = (pace.slow_share * even_share).clamp(pace.slow_cpus.0, pace.slow_cpus.1);
+        let limits = |count: f64| count * f64::from(cpu_limit) / 1000.0;
+        let (least, most) = (limits(pace.slow_limits.0), limits(pace.slow_limits.1));
+        let left = (pace.slow_share * even_share).clamp(least, most);
         cluster.slow(&node, left / even_share).await?;
         let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
         screen.say("demo", &said);
