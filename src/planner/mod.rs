@@ -7,6 +7,7 @@ mod known_jobs;
 mod nodes;
 pub mod observation;
 pub mod obstacles;
+mod pace;
 mod quarantined_jobs;
 mod restore;
 
@@ -42,8 +43,6 @@ use crate::recording::{self, Decision};
 use self::known_jobs::KnownJobs;
 use self::quarantined_jobs::Apart;
 
-/// Shortest time between two passes: a burst of events makes one plan.
-const PASS_PERIOD_MIN: Duration = Duration::from_millis(100);
 /// A pass that nothing but the time asks for comes no sooner than this.
 const WAKE_MIN: Duration = Duration::from_millis(300);
 /// A pass happens this often even if nothing does.
@@ -60,9 +59,11 @@ pub async fn run(
     context.stores.ready().await;
     let mut passes = Passes::begin(Arc::clone(&context), policy, touched);
     loop {
+        let began = std::time::Instant::now();
         let wake = passes.pass();
+        let taken = began.elapsed();
         context.board.drained(SLICE_WAIT).await;
-        let next = changed(&context, wake);
+        let next = pace::changed(&context, taken, wake);
         tokio::pin!(next);
         loop {
             tokio::select! {
@@ -187,15 +188,6 @@ impl Passes {
             decided: Decided::after(passed.panics),
         });
         (passed, decision)
-    }
-}
-
-/// Waits for a change that the watches show, but not longer than this.
-async fn changed(context: &Context, wake: Duration) {
-    tokio::time::sleep(PASS_PERIOD_MIN).await;
-    tokio::select! {
-        () = context.stores.changed.notified() => {}
-        () = tokio::time::sleep(wake) => {}
     }
 }
 
