@@ -31,7 +31,6 @@ use tokio::sync::mpsc;
 use tracing::debug_span;
 
 use crate::api::DeadlineJob;
-use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::context::feasibility::Told;
 use crate::metrics::{JobFigures, JobLabels, JobWork, Metrics};
@@ -43,10 +42,6 @@ use crate::recording::{self, Decision};
 use self::known_jobs::KnownJobs;
 use self::quarantined_jobs::Apart;
 
-/// A pass that nothing but the time asks for comes no sooner than this.
-const WAKE_MIN: Duration = Duration::from_millis(300);
-/// A pass happens this often even if nothing does.
-const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
 /// The next pass waits this long for slices to be recorded; those that are not are held.
 const SLICE_WAIT: Duration = Duration::from_millis(250);
 
@@ -133,7 +128,7 @@ impl Passes {
         drop(check);
         // publish (no client required)
         let _publish = debug_span!("publish").entered();
-        let wake = next_pass(&plan.report, view.due, &context.clock);
+        let wake = pace::next_pass(&plan.report, view.due, &context.clock);
         let looked = self.planner.planner().looked(view.snapshot.now);
         let looked: Vec<bool> = looked.collect();
         drop_series(&context.metrics, &view.gone);
@@ -216,16 +211,6 @@ fn remember(context: &Context, now: Instant, memory: &Memory) {
     let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
     let by_job = bounded.map(|(key, state)| (&key.0, state));
     context.board.remember(by_job);
-}
-
-/// How long until the next pass, if nothing happens: the report's time is the apiserver's, `due` is by
-/// the process's own clock.
-fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Duration {
-    let planned = report.next_pass.map(|at| at.since(clock.now()));
-    let due = due.map(|at| at.since(clock.ticks()));
-    let wait = planned.into_iter().chain(due).min();
-    wait.map_or(PASS_PERIOD_MAX, clock::duration)
-        .clamp(WAKE_MIN, PASS_PERIOD_MAX)
 }
 
 /// Counts and logs the faults of a pass. The affected jobs get one attempt per task.

@@ -1,7 +1,11 @@
-//! The pauses between passes.
+//! When the next pass begins: after a pause, with the first change or when the time asks for it.
 
 use std::time::Duration;
 
+use shed_core::plan::PlanReport;
+use shed_core::time::Instant;
+
+use crate::clock::{self, Clock};
 use crate::context::Context;
 
 /// Shortest pause: a burst of events makes one plan.
@@ -12,6 +16,11 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The pause per time of the pass before it: while pauses are between these bounds, passes take a fiftieth of a core.
 const PAUSE_PER_PASS: u32 = 49;
 
+/// A pass that nothing but the time asks for comes no sooner than this.
+const WAKE_MIN: Duration = Duration::from_millis(300);
+/// A pass happens this often even if nothing does.
+pub(super) const PASS_PERIOD_MAX: Duration = Duration::from_secs(10);
+
 /// Waits after a pass that took `pass`, and then for a change that the watches show, but not longer than `wake`.
 pub(super) async fn changed(context: &Context, pass: Duration, wake: Duration) {
     tokio::time::sleep(pause_after(pass)).await;
@@ -19,6 +28,16 @@ pub(super) async fn changed(context: &Context, pass: Duration, wake: Duration) {
         () = context.stores.changed.notified() => {}
         () = tokio::time::sleep(wake) => {}
     }
+}
+
+/// How long until the next pass, if nothing happens: the report's time is the apiserver's, `due` is by
+/// the process's own clock.
+pub(super) fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock) -> Duration {
+    let planned = report.next_pass.map(|at| at.since(clock.now()));
+    let due = due.map(|at| at.since(clock.ticks()));
+    let wait = planned.into_iter().chain(due).min();
+    wait.map_or(PASS_PERIOD_MAX, clock::duration)
+        .clamp(WAKE_MIN, PASS_PERIOD_MAX)
 }
 
 fn pause_after(pass: Duration) -> Duration {

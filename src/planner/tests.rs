@@ -11,8 +11,10 @@ use shed_record::schema::recorded_plan;
 use shed_record::{Fault, Item, Reader, Recorder, Replayer};
 use tokio::time::{sleep, timeout};
 
+use super::pace::PASS_PERIOD_MAX;
 use super::*;
 use crate::api::DeadlineJob;
+use crate::clock;
 use crate::cluster::Stores;
 use crate::context::backoff::{Backoff, Blocked};
 use crate::fixtures;
