@@ -114,7 +114,7 @@ impl<'a> Stage<'a> {
         if let Some(seconds) = pace.task_seconds {
             stage.adjust_limit(seconds).await?;
         }
-        stage.slow_node = slow_a_node(cluster, screen, pace, stage.work.cpu_limit).await?;
+        stage.slow_node = stage.slow_a_node(pace).await?;
         Ok(stage)
     }
 
@@ -141,6 +141,36 @@ impl<'a> Stage<'a> {
         let said = format!("one task took {taken:.0} s: tasks now may use {limit}m of CPU");
         self.screen.say("demo", &said);
         Ok(())
+    }
+
+    async fn slow_a_node(&self, pace: &Pace) -> Result<Option<String>> {
+        let (cluster, screen) = (self.cluster, self.screen);
+        let node = node_to_slow(cluster).await?;
+        let Some(existing) = cluster.existing() else {
+            let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+            let even_share = cpus / cluster.node_names().await?.len() as f64;
+            let limits = |count: f64| count * f64::from(self.work.cpu_limit) / 1000.0;
+            let (least, most) = (limits(pace.slow_limits.0), limits(pace.slow_limits.1));
+            let left = (pace.slow_share * even_share).clamp(least, most);
+            cluster.slow(&node, left / even_share).await?;
+            let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
+            screen.say("demo", &said);
+            return Ok(Some(node));
+        };
+        let Some(command) = &existing.slow_node else {
+            let how = "SHED_SLOW_NODE='docker update --cpus 0.1 {node}'";
+            screen.say(
+                "demo",
+                &format!("no node is slowed (as {how} would do with kind): expect no straggler"),
+            );
+            return Ok(None);
+        };
+        let line = command.replace("{node}", &node);
+        run_quietly("sh", &["-c", &line])
+            .await
+            .context("SHED_SLOW_NODE")?;
+        screen.say("demo", &format!("node {node} is slow now: {line}"));
+        Ok(Some(node))
     }
 
     /// Only a namespace: nothing is really done.
@@ -364,40 +394,6 @@ async fn node_to_slow(cluster: &Cluster) -> Result<String> {
     let mut free = nodes.into_iter().filter(|node| !taken.contains(&node));
     free.next()
         .context("the demo needs a node beside the operator's")
-}
-
-async fn slow_a_node(
-    cluster: &Cluster,
-    screen: &Screen,
-    pace: &Pace,
-    cpu_limit: u32,
-) -> Result<Option<String>> {
-    let node = node_to_slow(cluster).await?;
-    let Some(existing) = cluster.existing() else {
-        let cpus = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
-        let even_share = cpus / cluster.node_names().await?.len() as f64;
-        let limits = |count: f64| count * f64::from(cpu_limit) / 1000.0;
-        let (least, most) = (limits(pace.slow_limits.0), limits(pace.slow_limits.1));
-        let left = (pace.slow_share * even_share).clamp(least, most);
-        cluster.slow(&node, left / even_share).await?;
-        let said = format!("node {node} now has {left:.2} of its {even_share:.2} CPUs");
-        screen.say("demo", &said);
-        return Ok(Some(node));
-    };
-    let Some(command) = &existing.slow_node else {
-        let how = "SHED_SLOW_NODE='docker update --cpus 0.1 {node}'";
-        screen.say(
-            "demo",
-            &format!("no node is slowed (as {how} would do with kind): expect no straggler"),
-        );
-        return Ok(None);
-    };
-    let line = command.replace("{node}", &node);
-    run_quietly("sh", &["-c", &line])
-        .await
-        .context("SHED_SLOW_NODE")?;
-    screen.say("demo", &format!("node {node} is slow now: {line}"));
-    Ok(Some(node))
 }
 
 /// Takes the cap off every node of ours. Only the user can undo the effect of the user's own command.
