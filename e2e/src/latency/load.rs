@@ -85,6 +85,22 @@ impl FromStr for Rate {
     }
 }
 
+/// When the storm comes, from the first arrival on: by then the first stragglers have clones.
+pub const STORM_AFTER: Duration = Duration::from_secs(20);
+
+/// A job of a storm: its attempts all take the usual time, so none is cloned or deleted.
+#[must_use]
+pub fn storm_job(index: u32) -> Value {
+    let spec = json!({
+        "completions": TASKS,
+        "deadline": {"within": "1h"},
+        "onMiss": "Continue",
+        "speculation": {"mode": "Disabled"},
+        "template": shell_or_fake("exit 0", LONGEST_MS, 0),
+    });
+    manifest(&format!("storm-{index}"), &spec)
+}
+
 /// One job. Pods draw their durations by the hash of job, task and attempt (kwok/stages.yaml), so a clone's differs
 /// from its original's.
 #[must_use]

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use jiff::Timestamp;
 
 use self::load::Rate;
-use self::results::{Line, WRITE_LIMIT_MS};
+use self::results::{Line, Loads, WRITE_LIMIT_MS};
 use self::run::Site;
 use crate::bench_scale::results::Origin;
 use crate::bench_scale::{audit, fingerprint, identity, machine, revision};
@@ -37,6 +37,9 @@ pub struct Options {
         default_value = "0.5,1,1.5,2,3,4,6,8,12,16"
     )]
     pub rate: Vec<Rate>,
+    /// Jobs that arrive at once, in a load of its own at the lowest rate; 0 for no such load.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub storm: u32,
     /// For how long jobs arrive, in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub seconds: u64,
@@ -62,14 +65,14 @@ pub struct Options {
 /// # Errors
 /// If there is no cluster to run on, a load fails, or the results can't be read or written.
 pub async fn bench_latency(options: &Options) -> Result<bool> {
-    let mut lines = results::read(&options.results)?;
+    let mut loads = results::read(&options.results)?;
     let program = match &options.operator {
         Some(program) => std::path::absolute(program)?,
         None => host_operator::program()?,
     };
     let operator = fingerprint(&program)?;
     let is_other = |line: &&Line| line.origin.operator != operator;
-    if let Some(other) = lines.values().find(is_other) {
+    if let Some(other) = loads.steady.values().chain(&loads.storm).find(is_other) {
         anyhow::bail!(
             "{} has loads of another build of the operator (revision {}): name another file with --results, or remove it",
             options.results.display(),
@@ -79,15 +82,28 @@ pub async fn bench_latency(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);
     }
-    if !rest(options, &lines).is_empty() {
+    let storm = options.storm > 0 && loads.storm.is_none();
+    if storm || !rest(options, &loads.steady).is_empty() {
         let (site, origin) = set_up(program, operator).await?;
-        all_loads(options, &site, &origin, &mut lines).await?;
+        if storm {
+            loads.storm = Some(one_load(options, &site, &origin, lowest(options)?, true).await?);
+        }
+        all_loads(options, &site, &origin, &mut loads.steady).await?;
     }
-    println!("{}", page::table(&lines));
+    println!("{}", page::table(&loads.steady));
+    if let Some(line) = &loads.storm {
+        println!("{}", page::storm(line));
+    }
     if let Some(folder) = &options.report {
-        report(folder, &lines, &options.note)?;
+        report(folder, &loads, &options.note)?;
     }
-    Ok(lines.values().all(page::meets_bar))
+    let mut all = loads.steady.values().chain(&loads.storm);
+    Ok(all.all(page::meets_bar))
+}
+
+fn lowest(options: &Options) -> Result<Rate> {
+    let lowest = options.rate.iter().min().copied();
+    lowest.context("--rate needs at least one load")
 }
 
 /// The loads that are left to do, in rising order: none beyond one at which the apiserver was too slow.
@@ -139,15 +155,7 @@ async fn all_loads(
     lines: &mut BTreeMap<Rate, Line>,
 ) -> Result<()> {
     while let Some(&rate) = rest(options, lines).first() {
-        eprintln!(
-            "bench_latency: {rate} jobs per second for {} s",
-            options.seconds
-        );
-        let time = Duration::from_secs(options.seconds);
-        let (found, wall) = site.run(rate, time).await?;
-        let ended = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let line = Line::of(rate, origin.clone(), ended, wall.as_secs_f64(), found);
-        json_lines::append(&options.results, &line)?;
+        let line = one_load(options, site, origin, rate, false).await?;
         if !line.is_below_limit() {
             eprintln!(
                 "bench_latency: the p99 of the apiserver's writes is {:.1} ms, more than {WRITE_LIMIT_MS}: no higher load is run",
@@ -159,11 +167,33 @@ async fn all_loads(
     Ok(())
 }
 
+async fn one_load(
+    options: &Options,
+    site: &Site,
+    origin: &Origin,
+    rate: Rate,
+    has_storm: bool,
+) -> Result<Line> {
+    let storm = if has_storm { options.storm } else { 0 };
+    eprintln!(
+        "bench_latency: {rate} jobs per second for {} s, and {storm} at once",
+        options.seconds
+    );
+    let time = Duration::from_secs(options.seconds);
+    let (found, wall) = site.run(rate, time, storm).await?;
+    let ended = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let wall = wall.as_secs_f64();
+    let line = Line::of((rate, storm), origin.clone(), ended, wall, found);
+    json_lines::append(&options.results, &line)?;
+    Ok(line)
+}
+
 /// Writes the page, its figures and its data.
-fn report(folder: &Path, lines: &BTreeMap<Rate, Line>, note: &str) -> Result<()> {
+fn report(folder: &Path, loads: &Loads, note: &str) -> Result<()> {
+    let lines = &loads.steady;
     std::fs::create_dir_all(folder)?;
     let file = folder.join("bench-latency.md");
-    std::fs::write(&file, page::page(lines, note))?;
+    std::fs::write(&file, page::page(loads, note))?;
     for (name, figure) in [
         (page::CURVES, chart::curves(lines)?),
         (page::HISTOGRAM, chart::histogram(lines)?),
@@ -172,7 +202,7 @@ fn report(folder: &Path, lines: &BTreeMap<Rate, Line>, note: &str) -> Result<()>
             std::fs::write(folder.join(name), figure)?;
         }
     }
-    let rows: Vec<&Line> = lines.values().collect();
+    let rows: Vec<&Line> = lines.values().chain(&loads.storm).collect();
     let data = format!("{}\n", serde_json::to_string_pretty(&rows)?);
     std::fs::write(folder.join(page::DATA), data)?;
     eprintln!("bench_latency: wrote {}", file.display());

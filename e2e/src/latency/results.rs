@@ -18,6 +18,9 @@ use crate::json_lines;
 pub struct Line {
     /// Arrival rate in jobs per second.
     pub rate: Rate,
+    /// Jobs that arrive at once in addition.
+    #[serde(default, skip_serializing_if = "is_calm")]
+    pub storm: u32,
     /// Its surroundings.
     #[serde(flatten)]
     pub origin: Origin,
@@ -50,9 +53,16 @@ pub struct Line {
 impl Line {
     /// Of the latencies of a load, and the time that it took.
     #[must_use]
-    pub fn of(rate: Rate, origin: Origin, ended: String, wall: f64, found: Latencies) -> Self {
+    pub fn of(
+        (rate, storm): (Rate, u32),
+        origin: Origin,
+        ended: String,
+        wall: f64,
+        found: Latencies,
+    ) -> Self {
         Self {
             rate,
+            storm,
             origin,
             ended,
             jobs: found.jobs,
@@ -78,8 +88,16 @@ impl Line {
     /// Most that the p99 of kills may be, in milliseconds.
     #[must_use]
     pub fn bar(&self) -> f64 {
-        2.0 * self.writes.p99 + KILL_ALLOWANCE_MS
+        match self.storm {
+            0 => 2.0 * self.writes.p99 + KILL_ALLOWANCE_MS,
+            _ => STORM_BAR_MS,
+        }
     }
+}
+
+// Serde passes a reference.
+fn is_calm(storm: &u32) -> bool {
+    *storm == 0
 }
 
 /// Beyond this p99 of its own writes, in milliseconds, the apiserver is the limit.
@@ -87,13 +105,32 @@ pub const WRITE_LIMIT_MS: f64 = 20.0;
 /// What a kill may take in addition to two writes, in milliseconds.
 const KILL_ALLOWANCE_MS: f64 = 20.0;
 
+/// Most that the p99 of kills may be while a storm of launches lasts, at any speed of the apiserver.
+pub const STORM_BAR_MS: f64 = 2000.0;
+
+/// Finished loads.
+#[derive(Debug, Default)]
+pub struct Loads {
+    /// Those at a steady rate.
+    pub steady: BTreeMap<Rate, Line>,
+    /// The last one with a storm.
+    pub storm: Option<Line>,
+}
+
 /// The loads of a file. One that was repeated is there with its last result.
 ///
 /// # Errors
 /// If a line can't be read.
-pub fn read(file: &Path) -> Result<BTreeMap<Rate, Line>> {
-    let lines = json_lines::read(file, "load")?.into_iter();
-    Ok(lines.map(|line: Line| (line.rate, line)).collect())
+pub fn read(file: &Path) -> Result<Loads> {
+    let mut loads = Loads::default();
+    for line in json_lines::read::<Line>(file, "load")? {
+        if line.storm == 0 {
+            loads.steady.insert(line.rate, line);
+        } else {
+            loads.storm = Some(line);
+        }
+    }
+    Ok(loads)
 }
 
 #[cfg(test)]
@@ -118,21 +155,31 @@ pub(super) mod tests {
             ..Latencies::default()
         };
         let ended = "2030-01-01T00:00:00Z".to_owned();
-        Line::of(rate.parse().unwrap(), origin, ended, 70.0, found)
+        Line::of((rate.parse().unwrap(), 0), origin, ended, 70.0, found)
     }
 
     #[test]
     fn loads_are_read_back_and_a_repeated_one_replaces_the_first() {
         let name = format!("shed-latency-results-{}.jsonl", std::process::id());
         let file = std::env::temp_dir().join(name);
-        assert!(read(&file).unwrap().is_empty());
+        assert!(read(&file).unwrap().steady.is_empty());
         let second = line("1", 9.0, 30.0);
-        for line in [line("1", 5.0, 20.0), line("0.5", 5.0, 20.0), second.clone()] {
+        let storm = Line {
+            storm: 300,
+            ..line("1", 5.0, 900.0)
+        };
+        for line in [
+            line("1", 5.0, 20.0),
+            line("0.5", 5.0, 20.0),
+            second.clone(),
+            storm.clone(),
+        ] {
             json_lines::append(&file, &line).unwrap();
         }
-        let lines = read(&file).unwrap();
-        assert_eq!(lines.len(), 2);
-        assert_eq!(lines[&second.rate], second);
+        let loads = read(&file).unwrap();
+        assert_eq!(loads.steady.len(), 2);
+        assert_eq!(loads.steady[&second.rate], second);
+        assert_eq!(loads.storm, Some(storm));
         std::fs::write(&file, "{}\n").unwrap();
         let said = read(&file).unwrap_err().to_string();
         assert!(said.contains("line 1"), "{said}");

@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use shed::api::{self, DeadlineJob};
 
-use super::load::{Rate, job};
+use super::load::{Rate, STORM_AFTER, job, storm_job};
 use super::timeline::{Latencies, Timeline};
 use crate::bench_scale::audit::AuditLog;
 use crate::bench_scale::run::{make_namespace, remove, submit};
@@ -43,13 +43,19 @@ pub struct Site {
 
 impl Site {
     /// Runs one load next to an operator of its own: its latencies, and the time until all jobs were complete.
+    /// `storm` further jobs arrive at once in the same namespace, while the load goes on.
     ///
     /// # Errors
     /// If jobs do not complete, or the audit log lacks what is needed.
-    pub async fn run(&self, rate: Rate, time: Duration) -> Result<(Latencies, Duration)> {
-        let namespace = format!("latency-{rate}").replace('.', "-");
+    pub async fn run(
+        &self,
+        rate: Rate,
+        time: Duration,
+        storm: u32,
+    ) -> Result<(Latencies, Duration)> {
+        let namespace = format!("latency-{rate}-{storm}").replace('.', "-");
         make_namespace(&self.client, &namespace).await?;
-        let went = self.measure(rate, time, &namespace).await;
+        let went = self.measure(rate, time, storm, &namespace).await;
         remove(&self.client, &namespace).await?;
         went
     }
@@ -58,6 +64,7 @@ impl Site {
         &self,
         rate: Rate,
         time: Duration,
+        storm: u32,
         namespace: &str,
     ) -> Result<(Latencies, Duration)> {
         let subject =
@@ -66,8 +73,9 @@ impl Site {
         let mut timeline = Timeline::default();
         let began = Instant::now();
         let complete = async {
-            self.create(rate, time, namespace).await?;
-            self.completed(rate.jobs_in(time), namespace).await
+            let storming = self.storm(storm, namespace);
+            tokio::try_join!(self.create(rate, time, namespace), storming)?;
+            self.completed(rate.jobs_in(time) + storm, namespace).await
         };
         tokio::pin!(complete);
         let mut looks = tokio::time::interval(LOOK);
@@ -102,6 +110,19 @@ impl Site {
         });
         let made = stream::iter(made).buffered(AT_ONCE);
         made.try_collect().await
+    }
+
+    async fn storm(&self, size: u32, namespace: &str) -> Result<()> {
+        let jobs: Api<DeadlineJob> = Api::namespaced(self.client.clone(), namespace);
+        tokio::time::sleep(STORM_AFTER).await;
+        let made = (0..size).map(|index| {
+            let jobs = &jobs;
+            async move {
+                let job: DeadlineJob = serde_json::from_value(storm_job(index))?;
+                submit(jobs, &job).await
+            }
+        });
+        stream::iter(made).buffered(AT_ONCE).try_collect().await
     }
 
     /// Waits until this number of jobs is complete.
