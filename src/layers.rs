@@ -197,3 +197,26 @@ fn an_import_that_points_up_is_named() {
     assert!(of_cluster[0].starts_with("cluster (cluster state) imports job (job view)"));
     assert!(fault("novel", "api").is_some_and(|fault| fault.contains("no place")));
 }
+
+/// Whether code serves its callers in their order, so that those of a slow namespace delay all others.
+fn is_unfair(code: &str) -> bool {
+    code.contains("Semaphore") || code.contains("for_each_concurrent")
+}
+
+#[test]
+fn reconcilers_share_places_by_namespace() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/reconcile");
+    let (mut faults, mut seen) = (Vec::new(), 0);
+    walk(&folder, &mut |path| {
+        if !is_of_tests(path.strip_prefix(&folder).unwrap()) {
+            seen += 1;
+            if is_unfair(&code(&fs::read_to_string(path).unwrap())) {
+                faults.push(format!("{}: use FairPlaces", path.display()));
+            }
+        }
+    });
+    assert!(seen > 40, "{seen} files");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    assert!(is_unfair("let places = Semaphore::new(8);"));
+    assert!(!is_unfair("let places = FairPlaces::new(8);"));
+}

@@ -9,12 +9,13 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::events::{Event, EventType};
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::adopt::{WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
+use crate::fair_places::FairPlaces;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::{self, Wake};
 use crate::reconcile::{job_status, pod_writer};
@@ -28,8 +29,8 @@ const CRASH_WAIT: Duration = Duration::from_secs(300);
 const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row to create a companion before the Job's conditions report them.
 const FAILURES_TOLD: u32 = 2;
-/// Jobs that are looked at at once.
-const AT_ONCE: usize = 8;
+/// Jobs that are looked at at once, shared by namespace.
+const AT_ONCE: usize = 32;
 const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \
                             gang; create the Job with the policy `basic`, or without spec.managedBy";
 
@@ -39,13 +40,13 @@ pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceive
     let Some(jobs) = context.shared.stores.batch() else {
         return std::future::pending().await;
     };
-    let places = Semaphore::new(AT_ONCE);
+    let places = FairPlaces::new(AT_ONCE);
     queue::run(UnboundedReceiverStream::new(touched), |job| {
         let job = job.clone().into_kind_unchecked::<WatchedBatchJob>(());
         let (context, store, places) = (Arc::clone(&context), &jobs.store, &places);
         async move {
-            // It is never closed.
-            let _place = places.acquire().await;
+            let namespace: Arc<str> = job.namespace.as_deref().unwrap_or_default().into();
+            let _place = places.acquire(&namespace).await;
             let Some(job) = store.get(&job) else {
                 return Wake::await_change();
             };

@@ -6,6 +6,7 @@
 mod invariants;
 mod kubelet;
 mod process;
+mod slow;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,6 +23,7 @@ use shed_core::time::Instant;
 
 use self::invariants::Invariants;
 pub use self::process::Process;
+pub use self::slow::{SLOW_NAMESPACE, WEBHOOK_TIME, slow_webhook};
 use crate::api::{ATTEMPT_FINALIZER, DeadlineJob, JOB_TRACKING_FINALIZER};
 use crate::clock;
 use crate::cluster::pod::AttemptId;

@@ -3,11 +3,12 @@
 //! orphaning deletion means that the user wants to keep the pods. It finds attempts by their owner
 //! and other pods by their finalizers, so that a pod without labels delays no deletion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
@@ -21,28 +22,41 @@ use crate::reconcile::pod_writer::PodWriter;
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Orphans of a namespace that are let go between two looks.
+/// Orphans of a namespace that one release lets go.
 const AT_ONCE: usize = 256;
-/// Namespaces at a time.
-const NAMESPACES_AT_ONCE: usize = 4;
 
 /// Versions at the last check that had nothing left to do.
 type Seen = (u64, u64, u64);
 
-/// Checks without end.
+/// Orphans to release, by namespace.
+type Orphans = BTreeMap<Arc<str>, Vec<PodRef>>;
+
+/// Checks without end. Each namespace is released by itself: one that is slow delays no other, and is left out until it
+/// is done.
 pub async fn run(context: Arc<ReconcileContext>) {
     context.shared.stores.ready().await;
-    let mut seen = None;
+    let (mut seen, mut busy) = (None, BTreeSet::new());
+    let mut releases = FuturesUnordered::new();
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
-        look(&context, &mut seen).await;
+        tokio::select! {
+            _ = ticks.tick() => {
+                for (namespace, pods) in look(&context, &mut seen) {
+                    if busy.insert(Arc::clone(&namespace)) {
+                        releases.push(release(&context, namespace, pods));
+                    }
+                }
+            }
+            Some(namespace) = releases.next() => {
+                busy.remove(&namespace);
+            }
+        }
     }
 }
 
 /// Looks, unless nothing has changed since a look that had nothing to do.
-async fn look(context: &ReconcileContext, seen: &mut Option<Seen>) {
+fn look(context: &ReconcileContext, seen: &mut Option<Seen>) -> Orphans {
     let stores = &context.shared.stores;
     let now = (
         stores.pods_version(),
@@ -50,13 +64,12 @@ async fn look(context: &ReconcileContext, seen: &mut Option<Seen>) {
         stores.batch_version(),
     );
     if *seen == Some(now) {
-        return;
+        return Orphans::new();
     }
     forget(context);
     let orphans = orphans(stores);
-    let is_done = orphans.is_empty();
-    release(context, orphans).await;
-    *seen = is_done.then_some(now);
+    *seen = orphans.is_empty().then_some(now);
+    by_namespace(orphans)
 }
 
 /// Drops the metrics of deleted jobs. A job that is created again under the same name writes its
@@ -126,10 +139,9 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     identity.deleting && is_sheds && !stays(job)
 }
 
-/// Releases a bounded number per namespace at a time, so that a namespace with many pods does not
-/// delay the others.
-async fn release(context: &ReconcileContext, orphans: Vec<Arc<PodFacts>>) {
-    let mut by_namespace: BTreeMap<Arc<str>, Vec<PodRef>> = BTreeMap::new();
+/// A bounded number of each namespace.
+fn by_namespace(orphans: Vec<Arc<PodFacts>>) -> Orphans {
+    let mut by_namespace = Orphans::new();
     for pod in orphans {
         let of_namespace = by_namespace.entry(Arc::clone(&pod.namespace)).or_default();
         if of_namespace.len() < AT_ONCE {
@@ -139,17 +151,17 @@ async fn release(context: &ReconcileContext, orphans: Vec<Arc<PodFacts>>) {
             });
         }
     }
-    let namespaces = futures::stream::iter(by_namespace);
-    let release = |(namespace, pods): (Arc<str>, Vec<PodRef>)| async move {
-        let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
-        let writer = PodWriter::new(context, &namespace);
-        if let Some(error) = writer.release(&api, &pods).await.failure {
-            tracing::warn!(%error, %namespace, "release of orphans, trying again");
-        }
-    };
-    namespaces
-        .for_each_concurrent(NAMESPACES_AT_ONCE, release)
-        .await;
+    by_namespace
+}
+
+/// Releases pods of a namespace, and returns its name.
+async fn release(context: &ReconcileContext, namespace: Arc<str>, pods: Vec<PodRef>) -> Arc<str> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
+    let writer = PodWriter::new(context, &namespace);
+    if let Some(error) = writer.release(&api, &pods).await.failure {
+        tracing::warn!(%error, %namespace, "release of orphans, trying again");
+    }
+    namespace
 }
 
 #[cfg(test)]

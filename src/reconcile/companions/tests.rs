@@ -8,9 +8,10 @@ use crate::api::OnMiss;
 use crate::cluster::Stores;
 use crate::fixtures;
 use crate::reconcile::companion_failures::Failures;
-use crate::reconcile::mock::{Apiserver, Process};
+use crate::reconcile::mock::{Apiserver, Process, SLOW_NAMESPACE, WEBHOOK_TIME, slow_webhook};
 use crate::validate::template_extras::TemplateExtras;
 use std::sync::Mutex;
+use tokio::time::timeout;
 
 /// An apiserver that holds one Job and refuses companions with this answer. It keeps the status
 /// that shed writes to the Job.
@@ -137,4 +138,40 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     let (reason, words) = said(&job).expect("it is told");
     assert_eq!(reason, "GangScheduling");
     assert!(words.contains("spec.scheduling"), "{words}");
+}
+
+/// A Job of this name and namespace.
+fn job_in(namespace: &str, name: &str) -> Job {
+    let mut job = fixtures::batch_job("completions: 2");
+    job.metadata.namespace = Some(namespace.to_owned());
+    job.metadata.name = Some(name.to_owned());
+    job.metadata.uid = Some(format!("{namespace}-{name}"));
+    job
+}
+
+#[tokio::test(start_paused = true)]
+async fn companions_of_a_slow_namespace_delay_no_other() {
+    let slow = (0..40).map(|number| job_in(SLOW_NAMESPACE, &format!("pi-{number}")));
+    let jobs: Vec<Job> = slow.chain([job_in("other", "pi")]).collect();
+    let path = |job: &Job| {
+        let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
+        let (namespace, name) = (namespace.as_deref().unwrap(), name.as_deref().unwrap());
+        format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+    };
+    let (client, created) = slow_webhook(jobs.iter().map(|job| (path(job), json!(job))).collect());
+    let stores = Stores::for_tests(vec![], vec![], &[]);
+    let stores = stores.adopting(AdoptJobs::All, jobs.clone());
+    let api = Apiserver::new(fixtures::job(""));
+    let mut process = Process::with_stores(&api, stores);
+    let context = Arc::get_mut(&mut process.context).expect("the only owner");
+    context.client = client;
+    let (touched, named) = mpsc::unbounded_channel();
+    for job in &jobs {
+        touched.send(ObjectRef::from_obj(job)).unwrap();
+    }
+    let mut looks = std::pin::pin!(run(Arc::clone(&process.context), named));
+    assert!(timeout(WEBHOOK_TIME / 2, &mut looks).await.is_err());
+    assert_eq!(*created.lock().unwrap(), ["other"]);
+    assert!(timeout(WEBHOOK_TIME * 4, &mut looks).await.is_err());
+    assert_eq!(created.lock().unwrap().len(), jobs.len());
 }

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -8,7 +9,9 @@ use crate::adopt::AdoptJobs;
 use crate::api::DeadlineJob;
 use crate::clock;
 use crate::fixtures;
-use crate::reconcile::mock::{Apiserver, Fate, Process, originals};
+use crate::reconcile::mock::{
+    Apiserver, Fate, Process, SLOW_NAMESPACE, WEBHOOK_TIME, originals, slow_webhook,
+};
 
 /// Two attempts run; then the job store shows `left` of the job.
 async fn two_attempts(
@@ -304,12 +307,34 @@ async fn many_orphans_of_a_namespace_are_let_go_together_and_keep_no_other_waiti
 async fn an_idle_look_visits_nothing() {
     let (api, process) = two_attempts(Some).await;
     let (context, mut seen) = (&process.context, None);
-    look(context, &mut seen).await;
+    look(context, &mut seen);
     context.shared.stores.visits();
-    look(context, &mut seen).await;
+    look(context, &mut seen);
     assert_eq!(context.shared.stores.visits(), 0);
     context.shared.stores.show(api.pods());
-    look(context, &mut seen).await;
+    look(context, &mut seen);
     assert!(context.shared.stores.visits() > 0, "something has changed");
     assert!(api.said().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_of_a_slow_namespace_delay_no_other_release() {
+    let (api, _) = two_attempts(Some).await;
+    let mut pods = api.pods();
+    pods[0].metadata.namespace = Some(SLOW_NAMESPACE.to_owned());
+    let stores = Stores::for_tests(vec![], pods[..1].to_vec(), &[]);
+    let mut process = Process::with_stores(&api, Arc::clone(&stores));
+    let (client, released) = slow_webhook(HashMap::new());
+    let context = Arc::get_mut(&mut process.context).expect("the only owner");
+    context.client = client;
+    let mut looks = std::pin::pin!(run(Arc::clone(&process.context)));
+    assert!(timeout(PERIOD * 3, &mut looks).await.is_err());
+    // Another namespace gets an orphan while the first release is under way.
+    stores.show(pods);
+    assert!(timeout(PERIOD * 3 / 2, &mut looks).await.is_err());
+    let once = released.lock().unwrap().clone();
+    assert!(!once.is_empty() && once.iter().all(|namespace| namespace == "team"));
+    assert!(timeout(WEBHOOK_TIME, &mut looks).await.is_err());
+    let slow = |namespace: &&String| *namespace == SLOW_NAMESPACE;
+    assert_eq!(released.lock().unwrap().iter().filter(slow).count(), 1);
 }
