@@ -39,7 +39,7 @@ use crate::watchdog::isolation;
 use crate::{planner, recording};
 
 pub(super) use answers::creations_wait;
-use execution::carry_out;
+use execution::{carry_out, carry_out_recorded};
 
 /// Until the next check whether the totals keep the outcome of a job that has expired.
 const TOTALS_WAIT: Duration = Duration::from_secs(2);
@@ -158,7 +158,9 @@ async fn pass(
     let recorded = match recorded.await {
         Err(Error::Deferred(until)) => {
             context.shared.board.put_back(&pass.view.job.uid);
-            return Ok(wake::at(context, until));
+            let is_cut_short = carry_out_recorded(context, &pass, &step).await?;
+            let ticks = context.shared.clock.ticks();
+            return Ok(wake::at(context, if is_cut_short { ticks } else { until }));
         }
         recorded => recorded?,
     };

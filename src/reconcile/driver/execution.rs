@@ -1,5 +1,6 @@
 //! The writes of pods that a recorded step allows.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -13,13 +14,11 @@ use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::{Pass, answers};
 use crate::reconcile::pod_writer::{self, PodWriter, Written};
 use crate::reconcile::step::Step;
-use crate::reconcile::{Error, claims, range, refused_writes, reserved_keys};
+use crate::reconcile::{Error, claims, mirror, range, refused_writes, reserved_keys};
 use crate::validate::ValidatedJob;
 
-/// Deletes before it releases and releases before it creates, to free capacity first. Each write
-/// may be repeated. A failure of one kind of write does not stop the other kinds. No pod is created
-/// before the status of an adopted Job contains its start. Returns whether time ran out before all
-/// writes were begun.
+/// Writes the pods of a recorded step. A failure of one kind of write does not stop the other kinds. Returns whether
+/// time ran out before all writes were begun.
 pub(super) async fn carry_out(
     context: &ReconcileContext,
     pass: &Pass,
@@ -27,18 +26,54 @@ pub(super) async fn carry_out(
     step: &Step,
     mirrored: Result<(), Error>,
 ) -> Result<bool, Error> {
-    let claimed = match &pass.view.job.adopted {
+    let (view, job) = (&pass.view, &pass.view.job);
+    let claimed = match &job.adopted {
         Some(adopted) => {
-            let claims = claims::carry_out(
-                context,
-                adopted,
-                &pass.view.job.namespace,
-                &pass.view.claims,
-            );
+            let claims = claims::carry_out(context, adopted, &job.namespace, &view.claims);
             claims.await.map_err(Error::Claim)
         }
         None => Ok(()),
     };
+    let written = write_pods(context, pass, owner, step, mirrored).await;
+    claimed.and(written)
+}
+
+/// Carries out what the ledger before the step already demands of it: the step itself is recorded later.
+pub(super) async fn carry_out_recorded(
+    context: &ReconcileContext,
+    pass: &Pass,
+    step: &Step,
+) -> Result<bool, Error> {
+    let view = &pass.view;
+    let recorded = |id: &AttemptId| view.ledger.attempt(id.0, id.1);
+    let mut part = Step {
+        deletes: step.deletes.clone(),
+        creates: step.creates.clone(),
+        deadline: view.job.deadline_by(&view.ledger),
+        ledger: view.ledger.clone(),
+        ..Step::default()
+    };
+    let killed = |id: &AttemptId| recorded(id).is_some_and(|entry| entry.kill.is_some());
+    let killed = view.pods.iter().filter(|(id, _)| killed(id));
+    let killed: BTreeSet<&str> = killed.map(|(_, pod)| &*pod.uid).collect();
+    part.deletes.retain(|pod| killed.contains(&*pod.uid));
+    part.creates.retain(|id| recorded(id).is_some());
+    let mirrored = match part.creates.is_empty() {
+        true => Ok(()),
+        false => mirror::mirror(context, pass, &part.ledger, &pass.owner).await,
+    };
+    write_pods(context, pass, &pass.owner, &part, mirrored).await
+}
+
+/// Deletes before it releases and releases before it creates, to free capacity first. Each write may be repeated. No
+/// pod is created before the status of an adopted Job contains its start.
+async fn write_pods(
+    context: &ReconcileContext,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &Step,
+    mirrored: Result<(), Error>,
+) -> Result<bool, Error> {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
     let (deleted, released) = stop(context, pass, step, writer, &api).await;
@@ -46,15 +81,12 @@ pub(super) async fn carry_out(
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
     };
-    refused_writes::tell(
-        context,
-        owner,
-        [("delete", &deleted), ("release", &released)],
-    );
+    let told = [("delete", &deleted), ("release", &released)];
+    refused_writes::tell(context, owner, told);
     let is_cut_short = deleted.is_cut_short || released.is_cut_short;
     let (deleted, released) = (deleted.failure, released.failure);
-    claimed
-        .and(deleted.map_or(Ok(()), |error| Err(Error::Delete(error))))
+    deleted
+        .map_or(Ok(()), |error| Err(Error::Delete(error)))
         .and(released.map_or(Ok(()), |error| Err(Error::Release(error))))
         .and(created)
         .map(|created| is_cut_short || created)

@@ -61,6 +61,32 @@ async fn a_stop_is_written_a_quarter_second_after_the_last_write() {
 }
 
 #[tokio::test]
+async fn a_deferred_write_defers_nothing_that_is_recorded() {
+    let (api, process) = two_running("completions: 4").await;
+    process.plan(&api.job(), vec![launch(1, AttemptKind::Clone)]);
+    process.look(&api).await.unwrap();
+    api.run((1, 1));
+    process.look(&api).await.unwrap();
+    api.exit((1, 1), 0, clock::now());
+    process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
+    api.script(|call| match call.words.as_str() {
+        "DELETE pod 1-0" | "POST pod 2-0" => Fate::LostBefore,
+        _ => Fate::Served,
+    });
+    process.look(&api).await.unwrap_err();
+    api.script(|_| Fate::Served);
+    api.said();
+    // The next process finds both in the ledger, and a win that it may not write yet.
+    let process = Process::start(&api);
+    api.exit((0, 0), 0, clock::now());
+    wrote_a_mib(&process, &api.job(), 0);
+    process.plan(&api.job(), vec![launch(3, AttemptKind::Original)]);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["DELETE pod 1-0", "POST pod 2-0"]);
+    assert!(!process.is_drained().await, "what is not recorded waits");
+}
+
+#[tokio::test]
 async fn what_all_jobs_write_delays_a_launch_and_no_stop() {
     let (api, process) = one_to_stop().await;
     let rate = &process.context.ledger_rate;
