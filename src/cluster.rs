@@ -63,7 +63,9 @@ use jobs::JobTable;
 use nodes::watch_nodes;
 use versions::NewestVersions;
 pub use versions::{Versioned, version};
-pub use watched_job::{Finished, JobObject, Refusal, Rest, Skeleton, WatchedJob, job_version};
+pub use watched_job::{
+    Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, job_version,
+};
 pub use watermark::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.

@@ -20,11 +20,11 @@ use k8s_openapi::api::batch::v1::Job;
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
-use crate::api::{DeadlineJob, LEDGER_FORM};
+use crate::api::DeadlineJob;
 use crate::attempt_pod::AgentSettings;
 use crate::clock::Clock;
 use crate::cluster::pod::PodFacts;
-use crate::cluster::{Stores, job_version, version};
+use crate::cluster::{JobVersion, Stores, WatchedJob, job_version, version};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::context::creation::Creations;
 use crate::context::done_writes::DoneWrites;
@@ -88,7 +88,7 @@ struct Remembered {
 /// This process's memory of one job. Its instants are of the process's own clock.
 #[derive(Clone, Default)]
 pub struct Memo {
-    /// The job as the last own write left it: newer than the watch for a while.
+    /// The newest copy of the job that was seen: in the watch, in the answer to a write, or in a live read.
     pub newest: Option<Arc<DeadlineJob>>,
     /// The result of validating its specification.
     pub validated: Option<Validation>,
@@ -123,7 +123,7 @@ pub struct Memo {
 /// What a job's reconciler remembers and the planner does not read.
 #[derive(Clone, Default)]
 pub struct ReconcileMemo {
-    /// The batch/v1 Job that it represents, as the last own write left it.
+    /// The newest copy of the batch/v1 Job that it represents.
     pub newest_batch: Option<Arc<Job>>,
     /// When PoCD was last written.
     pub pocd_written: Option<Instant>,
@@ -151,6 +151,17 @@ pub struct ReconcileMemo {
 }
 
 impl Memo {
+    /// The newest copy of the job that was seen, with this one. It is kept until a newer one is seen, so a reader with
+    /// an older copy gets it too. In general it is the watch's own copy and takes no memory.
+    pub fn newest(&mut self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
+        let before = self.newest.take();
+        let newer = before.filter(|before| job_version(before) > job_version(seen));
+        Arc::clone(
+            self.newest
+                .insert(newer.unwrap_or_else(|| Arc::clone(seen))),
+        )
+    }
+
     /// The last known obstacle to creating, placing or starting its attempts.
     #[must_use]
     pub fn blocked(&self) -> Option<Blocked> {
@@ -186,10 +197,15 @@ impl Memos {
         self.lock().jobs.get(job).map(read)
     }
 
-    /// Forgets a job, as a crash of the process would.
+    /// Forgets a job, as a crash of the process would. Like a new process, this one never decides on an older ledger.
     pub fn forget(&self, job: &str) {
         let mut memos = self.lock();
-        memos.jobs.remove(job);
+        if let Some(memo) = memos.jobs.get_mut(job) {
+            *memo = Memo {
+                newest: memo.newest.take(),
+                ..Memo::default()
+            };
+        }
         memos.touched.insert(job.into());
     }
 
@@ -229,43 +245,32 @@ impl Memos {
         pods.iter().all(is_done)
     }
 
-    /// Forgets a job that has nothing to do, unless an own write is newer than the watch.
-    pub fn settle(&self, job: &str, shown: (i64, Option<i64>)) {
+    /// Forgets a job that has nothing to do, unless a newer copy was seen than the watch shows.
+    pub fn settle(&self, job: &str, shown: JobVersion) {
         let mut memos = self.lock();
         let newest = memos.jobs.get(job).and_then(|memo| memo.newest.as_ref());
-        if newest.is_none_or(|own| job_version(own) <= shown) {
+        if newest.is_none_or(|newest| job_version(newest) <= shown) {
             memos.jobs.remove(job);
             memos.touched.remove(job);
         }
     }
 
-    /// The version of each job as the last own write left it.
+    /// The newest version of each job that was seen.
     #[must_use]
-    pub fn own_versions(&self) -> Vec<(Arc<str>, u64)> {
+    pub fn newest_versions(&self) -> Vec<(Arc<str>, u64)> {
         let memos = self.lock();
-        let own = memos.jobs.iter().filter_map(|(uid, memo)| {
+        let newest = memos.jobs.iter().filter_map(|(uid, memo)| {
             let newest = memo.newest.as_ref()?;
             Some((Arc::clone(uid), version(&newest.metadata)?))
         });
-        own.collect()
+        newest.collect()
     }
 
-    /// The newer of the watched job and the result of the last own write or live read.
+    /// The newest copy of the job that was seen, with this one.
     #[must_use]
-    pub fn newest(&self, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
-        let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
-        self.look(&uid, |memo| {
-            // Nothing is read of a ledger in a newer form, its revision neither.
-            let own = memo
-                .newest
-                .as_ref()
-                .filter(|own| !has_newer_form(watched) && job_version(own) > job_version(watched));
-            if let Some(own) = own {
-                return Arc::clone(own);
-            }
-            memo.newest = None;
-            Arc::clone(watched)
-        })
+    pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
+        let uid: Arc<str> = seen.metadata.uid.as_deref().unwrap_or_default().into();
+        self.look(&uid, |memo| memo.newest(seen))
     }
 
     // A panic while the lock was held leaves valid memos, and memos can be lost.
@@ -274,16 +279,26 @@ impl Memos {
     }
 }
 
-fn has_newer_form(job: &DeadlineJob) -> bool {
-    let status = job.status.as_ref();
-    let ledger = status.and_then(|status| status.ledger.as_ref());
-    ledger.is_some_and(|ledger| ledger.form > LEDGER_FORM)
+impl Context {
+    /// The job as a pass decides on it: the newest copy that was seen. A pass asks once, after it has waited for its
+    /// place. `seen` is the copy that it began with. None if the job is gone, or has had nothing to do since then.
+    #[must_use]
+    pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Option<Arc<DeadlineJob>> {
+        let newest = self.memos.newest(seen);
+        let uid = seen.metadata.uid.as_deref().unwrap_or_default();
+        match self.stores.job(uid)? {
+            WatchedJob::Live(shown, _) => Some(self.memos.newest(&shown)),
+            WatchedJob::Skeleton(shown) => {
+                (shown.version <= job_version(&newest)).then_some(newest)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{DeadlineJobStatus, Ledger};
+    use crate::api::{DeadlineJobStatus, LEDGER_FORM, Ledger};
     use crate::fixtures;
 
     fn at_revision(revision: i64) -> Arc<DeadlineJob> {
@@ -299,30 +314,39 @@ mod tests {
     }
 
     #[test]
-    fn own_writes_are_read_until_the_watch_has_caught_up() {
+    fn the_newest_copy_is_never_forgotten_for_an_older_one() {
         let memos = Memos::default();
         let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
+        let revision = |seen| job_version(&memos.newest(&at_revision(seen))).1;
         memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
-        assert_eq!(job_version(&memos.newest(&at_revision(3))).0, 5);
-        assert_eq!(job_version(&memos.newest(&at_revision(6))).0, 6);
-        assert_eq!(
-            job_version(&memos.newest(&at_revision(3))).0,
-            3,
-            "the own copy is dropped"
-        );
+        assert_eq!([3, 6, 3].map(revision), [5, 6, 6]);
+        memos.forget(&uid);
+        assert_eq!(revision(3), 6, "not after a crash of its reconcile");
+        let with_generation = |generation| {
+            let mut job = Arc::unwrap_or_clone(at_revision(6));
+            job.metadata.generation = Some(generation);
+            memos.newest(&Arc::new(job)).metadata.generation
+        };
+        assert_eq!([2, 1].map(with_generation), [Some(2), Some(2)]);
     }
 
     #[test]
-    fn an_own_copy_hides_no_ledger_in_a_newer_form() {
+    fn an_older_copy_hides_no_ledger_in_a_newer_form() {
         let memos = Memos::default();
-        let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
-        memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
+        let _ = memos.newest(&at_revision(5));
+        // Nothing is read of a ledger in a newer form, its revision neither.
         let mut watched = Arc::unwrap_or_clone(at_revision(0));
+        watched.metadata.resource_version = Some("8".to_owned());
         let ledger = watched
             .status
             .as_mut()
             .and_then(|status| status.ledger.as_mut());
         ledger.unwrap().form = LEDGER_FORM + 1;
-        assert!(has_newer_form(&memos.newest(&Arc::new(watched))));
+        let newest = memos.newest(&Arc::new(watched));
+        let ledger = newest
+            .status
+            .as_ref()
+            .and_then(|status| status.ledger.as_ref());
+        assert_eq!(ledger.unwrap().form, LEDGER_FORM + 1);
     }
 }

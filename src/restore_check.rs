@@ -160,7 +160,7 @@ async fn compare(check: &RestoreCheck) -> Result<Compared, kube::Error> {
 /// Own writes are known before the watch shows them.
 fn known_jobs(check: &RestoreCheck) -> Shown {
     let mut shown = check.shared.stores.shown_jobs();
-    for (uid, own) in check.shared.memos.own_versions() {
+    for (uid, own) in check.shared.memos.newest_versions() {
         if let Some(known) = shown.versions.get_mut(&*uid) {
             *known = own.max(*known);
         }

@@ -52,7 +52,7 @@ impl Gap {
 
 impl Stores {
     /// Takes a notice of the watch in; returns the jobs that it is about, and whether it is calm.
-    pub(super) fn apply_job_event(
+    pub(crate) fn apply_job_event(
         &self,
         writer: &mut Writer<WatchedJob>,
         event: Event<JobObject>,

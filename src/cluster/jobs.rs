@@ -296,6 +296,12 @@ impl Stores {
             .is_some_and(|known| self.is_staying(known))
     }
 
+    /// Whether the watch shows the job with the ledger of an owner's attempts, decodable or not.
+    #[must_use]
+    pub fn knows(&self, owner: &Owner) -> bool {
+        self.table().by_owner.contains_key(owner)
+    }
+
     /// Metadata of the job of that uid, if it is there to stay.
     #[must_use]
     pub fn staying(&self, uid: &str) -> Option<ObjectMeta> {

@@ -12,6 +12,7 @@ use crate::api::decoding::{Read, read};
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
 use crate::clock;
+use crate::cluster::version;
 use crate::completion_history::Completion;
 use crate::conditions;
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
@@ -39,8 +40,8 @@ pub struct Skeleton {
     pub metadata: ObjectMeta,
     /// Whether it holds the ledger of a batch/v1 Job.
     pub is_companion: bool,
-    /// Revision of its ledger, and generation of its specification.
-    pub version: (i64, Option<i64>),
+    /// Its version.
+    pub version: JobVersion,
     /// Why it has nothing to do.
     pub rest: Rest,
 }
@@ -219,15 +220,17 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
     }
 }
 
-/// Revision of the ledger, and generation of the specification.
+/// Version of a job: its resourceVersion, and for stores that do not count, the revision of its ledger and the
+/// generation of its specification. The newer of two copies of a job has the higher one.
+pub type JobVersion = (Option<u64>, i64, Option<i64>);
+
+/// The job's version.
 #[must_use]
-pub fn job_version(job: &DeadlineJob) -> (i64, Option<i64>) {
-    let ledger = job
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
+pub fn job_version(job: &DeadlineJob) -> JobVersion {
+    let status = job.status.as_ref();
+    let ledger = status.and_then(|status| status.ledger.as_ref());
     let revision = ledger.map_or(0, |ledger| ledger.revision);
-    (revision, job.metadata.generation)
+    (version(&job.metadata), revision, job.metadata.generation)
 }
 
 /// Whether the status is about this specification.

@@ -76,9 +76,7 @@ pub async fn reconcile_by<F>(
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
-    // A job that is being deleted launches nothing; its pods are let go as orphans.
-    let is_leaving = watched.metadata.deletion_timestamp.is_some();
-    if is_leaving || !watched.spec.is_ours() || !context.shared.stores.is_ready() {
+    if !is_run(&watched) || !context.shared.stores.is_ready() {
         return Ok(Wake::await_change());
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
@@ -88,6 +86,11 @@ where
         hold_or_work(watched.clone(), &context, work).await
     };
     context.passes.run(&namespace.into(), held).await
+}
+
+/// Whether shed runs the job. One that is being deleted launches nothing; its pods are let go as orphans.
+fn is_run(job: &DeadlineJob) -> bool {
+    job.metadata.deletion_timestamp.is_none() && job.spec.is_ours()
 }
 
 /// Does the work, unless the job is quarantined.
@@ -117,15 +120,20 @@ where
     }
 }
 
-/// Reconciles one job with its slice of the plan, if there is one.
+/// Reconciles one job with its slice of the plan, if there is one. `watched` may have grown old while the pass waited.
 pub async fn work(
     watched: Arc<DeadlineJob>,
     context: Arc<ReconcileContext>,
 ) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
-    let is_on_trial = crate::quarantine::entry(&context.shared.memos.newest(&watched)).is_some();
+    let Some(owner) = context.shared.newest(&watched).filter(|job| is_run(job)) else {
+        // The watch has named the job again for it.
+        context.shared.board.abandon(&uid);
+        return Ok(Wake::await_change());
+    };
+    let is_on_trial = crate::quarantine::entry(&owner).is_some();
     let slice = context.shared.board.take(&uid);
-    let reconcile = pass(Arc::clone(&watched), &context, &slice);
+    let reconcile = pass(owner, &context, &slice);
     let result = reconcile.instrument(debug_span!("reconcile", %uid)).await;
     context.shared.board.finish(&uid);
     if is_on_trial {
@@ -136,11 +144,10 @@ pub async fn work(
 }
 
 async fn pass(
-    watched: Arc<DeadlineJob>,
+    owner: Arc<DeadlineJob>,
     context: &ReconcileContext,
     slice: &[Move],
 ) -> Result<Wake, Error> {
-    let owner = context.shared.memos.newest(&watched);
     // validate (no client required)
     let (job, ledger) = match read(context, &owner).await? {
         ControlFlow::Continue(read) => read,

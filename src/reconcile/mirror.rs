@@ -8,6 +8,7 @@ use kube::Resource;
 use kube::api::Api;
 
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
+use crate::cluster::version;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
 use crate::reconcile::{Error, companions, job_status, pod_writer};
@@ -80,18 +81,14 @@ fn render(
     })
 }
 
-/// The Job as the last own write left it, until the watch shows something newer.
+/// The newest copy of the Job that was seen.
 fn newest(context: &ReconcileContext, pass: &Pass) -> Option<Arc<Job>> {
     let watched = context.shared.stores.batch()?.of(&pass.owner)?;
-    let version = |job: &Job| -> Option<u64> {
-        let version = job.metadata.resource_version.as_deref()?;
-        version.parse().ok()
-    };
     context.shared.memos.with(&pass.view.job.uid, |memo| {
-        let own = memo.reconcile.newest_batch.clone();
-        let own = own.filter(|own| version(own) > version(&watched));
-        memo.reconcile.newest_batch.clone_from(&own);
-        Some(own.unwrap_or(watched))
+        let before = memo.reconcile.newest_batch.take();
+        let newer = before.filter(|before| version(&before.metadata) > version(&watched.metadata));
+        let newest = newer.unwrap_or(watched);
+        Some(Arc::clone(memo.reconcile.newest_batch.insert(newest)))
     })
 }
 

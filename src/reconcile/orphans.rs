@@ -11,7 +11,10 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
+use kube::api::ObjectMeta;
 
+use crate::adopt::translate;
+use crate::api::DeadlineJob;
 use crate::cluster::Stores;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::pod::{PodFacts, PodRef};
@@ -24,12 +27,14 @@ const PERIOD: Duration = Duration::from_millis(500);
 
 /// Orphans of a namespace that one release lets go.
 const AT_ONCE: usize = 256;
+/// Jobs of a namespace that are looked for at a time.
+const READS_AT_ONCE: usize = 16;
 
 /// Versions at the last check that had nothing left to do.
 type Seen = (u64, u64, u64);
 
 /// Orphans to release, by namespace.
-type Orphans = BTreeMap<Arc<str>, Vec<PodRef>>;
+type Orphans = BTreeMap<Arc<str>, Vec<Arc<PodFacts>>>;
 
 /// Checks without end. Each namespace is released by itself: one that is slow delays no other, and is left out until it
 /// is done.
@@ -145,23 +150,67 @@ fn by_namespace(orphans: Vec<Arc<PodFacts>>) -> Orphans {
     for pod in orphans {
         let of_namespace = by_namespace.entry(Arc::clone(&pod.namespace)).or_default();
         if of_namespace.len() < AT_ONCE {
-            of_namespace.push(PodRef {
-                name: pod.name.to_string(),
-                uid: pod.uid.clone(),
-            });
+            of_namespace.push(pod);
         }
     }
     by_namespace
 }
 
 /// Releases pods of a namespace, and returns its name.
-async fn release(context: &ReconcileContext, namespace: Arc<str>, pods: Vec<PodRef>) -> Arc<str> {
+async fn release(
+    context: &ReconcileContext,
+    namespace: Arc<str>,
+    mut pods: Vec<Arc<PodFacts>>,
+) -> Arc<str> {
+    keep_counted(context, &mut pods).await;
+    let pods: Vec<PodRef> = pods.iter().map(|pod| reference(pod)).collect();
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
     let writer = PodWriter::new(context, &namespace);
     if let Some(error) = writer.release(&api, &pods).await.failure {
         tracing::warn!(%error, %namespace, "release of orphans, trying again");
     }
     namespace
+}
+
+fn reference(pod: &PodFacts) -> PodRef {
+    PodRef {
+        name: pod.name.to_string(),
+        uid: pod.uid.clone(),
+    }
+}
+
+/// Takes out the pods of jobs that the watch does not show and that exist: their ledgers count them. The watch of pods
+/// may be ahead of that of jobs, and this process may be behind another leader.
+async fn keep_counted(context: &ReconcileContext, pods: &mut Vec<Arc<PodFacts>>) {
+    let owners = pods.iter().filter_map(|pod| pod.identity.owner.as_deref());
+    let is_unknown = |owner: &&Owner| !context.shared.stores.knows(owner);
+    let unknown: BTreeSet<Owner> = owners.filter(is_unknown).cloned().collect();
+    let checks = unknown.into_iter().map(|owner| async {
+        let is_gone = is_gone(context, &owner).await;
+        let is_gone = is_gone.inspect_err(|error| tracing::warn!(%error, "job of orphans"));
+        (!is_gone.unwrap_or(false)).then_some(owner)
+    });
+    let checks: Vec<_> = checks.collect();
+    let kept = futures::stream::iter(checks).buffer_unordered(READS_AT_ONCE);
+    let kept: BTreeSet<Owner> = kept.filter_map(std::future::ready).collect().await;
+    pods.retain(|pod| {
+        let owner = pod.identity.owner.as_deref();
+        !owner.is_some_and(|owner| kept.contains(owner))
+    });
+}
+
+/// Whether the DeadlineJob with the ledger of an owner's attempts does not exist, or is being deleted.
+async fn is_gone(context: &ReconcileContext, owner: &Owner) -> Result<bool, kube::Error> {
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), &owner.namespace);
+    let name = match owner.kind {
+        OwnerKind::DeadlineJob => owner.name.to_string(),
+        OwnerKind::Job => translate::companion_name_of(&owner.name, &owner.uid),
+    };
+    let live = api.get_metadata_opt(&name).await?;
+    let counts = |metadata: &ObjectMeta| {
+        Owner::of(metadata) == *owner && metadata.deletion_timestamp.is_none()
+    };
+    Ok(!live.is_some_and(|live| counts(&live.metadata)))
 }
 
 #[cfg(test)]

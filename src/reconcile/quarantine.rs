@@ -111,7 +111,7 @@ fn take_in(context: &ReconcileContext, seen: u64, written: DeadlineJob) -> Arc<D
     let written = Arc::new(written);
     context.shared.memos.with(&uid(&written), |memo| {
         memo.quarantine.unwritten = None;
-        memo.newest = Some(Arc::clone(&written));
+        memo.newest(&written);
     });
     context.shared.stores.changed.notify_one();
     written

@@ -13,8 +13,8 @@ use shed_core::time::{Instant, Span};
 
 mod write;
 
-pub(super) use write::note_answer;
 use write::write_status;
+pub(super) use write::{is_newest, note_answer};
 
 use crate::api::{
     self, DeadlineJob, DeadlineJobStatus, JobRecord, LEDGER_FORM, Ledger, ObservedClones, Pocd,
@@ -112,7 +112,7 @@ pub(super) async fn record(
         if new.is_none_or(|new| status::have_estimates_changed(new, &old)) {
             memo.reconcile.pocd_written = Some(pass.view.ticks);
         }
-        memo.newest = Some(Arc::clone(&written));
+        memo.newest(&written);
         memo.reconcile.unanswered.clear();
     });
     announce(context, &written, &old, verdict);

@@ -20,6 +20,7 @@ mod refusals;
 mod renamed;
 mod secrets;
 mod size;
+mod stale;
 mod unanswered;
 mod writes;
 

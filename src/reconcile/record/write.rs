@@ -245,10 +245,31 @@ fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
 /// Stores the result of a live read, so that the next pass need not wait for the watch.
 fn remember(context: &ReconcileContext, live: DeadlineJob) {
     let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
-    context
-        .shared
-        .memos
-        .with(&uid, |memo| memo.newest = Some(Arc::new(live)));
+    let live = Arc::new(live);
+    context.shared.memos.with(&uid, |memo| memo.newest(&live));
+}
+
+/// Whether this is the job's version in the store, or the job is gone. Else the next pass decides on the newer one.
+///
+/// # Errors
+/// If the job can't be read.
+pub(in crate::reconcile) async fn is_newest(
+    context: &ReconcileContext,
+    owner: &DeadlineJob,
+) -> Result<bool, Error> {
+    let name = owner.metadata.name.as_deref().unwrap_or_default();
+    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+    let live = api.get_metadata_opt(name).await.map_err(Error::Read)?;
+    let live = live.filter(|live| live.metadata.uid == owner.metadata.uid);
+    let version = live.map(|live| live.metadata.resource_version);
+    if version.is_none_or(|version| version == owner.metadata.resource_version) {
+        return Ok(true);
+    }
+    if let Some(live) = api.get_opt(name).await.map_err(Error::Read)? {
+        remember(context, live);
+    }
+    Ok(false)
 }
 
 /// The facts that a write leaves for the spacing of the next one.
