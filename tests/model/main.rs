@@ -46,6 +46,18 @@ fn one_task_with_a_crash_and_a_stale_view() {
 }
 
 #[test]
+fn one_task_whose_passes_wait_while_a_stale_view_catches_up() {
+    explore(Size {
+        budget: Budget {
+            stale: 1,
+            waits: 1,
+            ..UNDISTURBED
+        },
+        ..ONE_TASK
+    });
+}
+
+#[test]
 fn one_task_with_a_lost_answer_and_a_stale_view() {
     explore(Size {
         budget: Budget {

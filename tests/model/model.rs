@@ -36,6 +36,7 @@ pub const UNDISTURBED: Budget = Budget {
     crashes: 0,
     stale: 0,
     stale_reads: 0,
+    waits: 0,
     lost: 0,
     disruptions: 0,
     suspends: 0,
@@ -66,6 +67,8 @@ pub struct Model {
 pub enum Move {
     /// The operator begins a pass, perhaps with a slice of a plan.
     Look(Option<Planned>),
+    /// A pass gets the job as the watch shows it, and waits.
+    Wait,
     /// Its next write is carried out and answered.
     Write(Write),
     /// Its next write is carried out, and the answer is lost.
@@ -286,6 +289,9 @@ impl Model {
         let left = world.left;
         if world.flight.is_none() {
             moves.push(Move::Look(None));
+            if left.waits > 0 && world.waiting.is_none() {
+                moves.push(Move::Wait);
+            }
             if !world.job.ledger.finished {
                 let plans = self.plans(world);
                 moves.extend(plans.into_iter().map(|plan| Move::Look(Some(plan))));
@@ -334,6 +340,10 @@ impl Model {
                 if world.held_once {
                     catch_up(world);
                 }
+            }
+            Move::Wait => {
+                world.left.waits -= 1;
+                world.waiting = Some(Self::watched(world));
             }
             Move::Write(write) => self.write(world, write, true),
             Move::LoseAnswer(write) => {
@@ -452,6 +462,7 @@ pub fn actions(plan: Planned) -> Vec<plan::Move> {
 
 fn restart(world: &mut World) {
     world.flight = None;
+    world.waiting = None;
     world.traces = super::world::TraceMap::default();
     catch_up(world);
 }
@@ -470,7 +481,8 @@ pub fn catch_up(world: &mut World) {
     world.held_once = false;
     world.held_job = None;
     world.held_pods = None;
-    world.newest = None;
+    // A reader with the newest copy clears no memory: a pass may wait with an older one.
+    world.newest = world.waiting.is_some().then(|| world.current_job());
 }
 
 fn set_stage(world: &mut World, id: AttemptId, stage: Stage) {

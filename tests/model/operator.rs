@@ -37,13 +37,22 @@ struct View {
 }
 
 impl Model {
-    /// The newer of the watched job and the one that the last own write left.
-    fn base(world: &World) -> JobCopy {
-        let watched = world.held_job.clone();
-        let watched = watched.unwrap_or_else(|| world.current_job());
-        let own = world.newest.clone();
-        own.filter(|own| own.behind < watched.behind)
-            .unwrap_or(watched)
+    /// The job as the watch shows it.
+    pub fn watched(world: &World) -> JobCopy {
+        let held = world.held_job.clone();
+        held.unwrap_or_else(|| world.current_job())
+    }
+
+    /// The newest of the copy that the pass got and those that were seen before.
+    fn base(world: &mut World) -> JobCopy {
+        let waited = world.waiting.take();
+        let got = waited.unwrap_or_else(|| Self::watched(world));
+        let newest = world.newest.clone();
+        let newest = newest.filter(|newest| newest.behind < got.behind);
+        if world.held_job.is_none() {
+            world.newest = None;
+        }
+        newest.unwrap_or(got)
     }
 
     /// Reads the watches (live at the deadline), and notes what they show.

@@ -23,6 +23,7 @@ const SIZE: Size = Size {
         crashes: 1,
         stale: 1,
         stale_reads: 0,
+        waits: 2,
         lost: 1,
         disruptions: 1,
         suspends: 2,

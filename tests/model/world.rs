@@ -126,6 +126,8 @@ pub struct Budget {
     pub stale: u8,
     /// Passes that read a watch as it was at any moment before.
     pub stale_reads: u8,
+    /// Passes that wait after they got their job.
+    pub waits: u8,
     /// Times that an answer of the apiserver is lost.
     pub lost: u8,
     /// Pods that another client deletes.
@@ -152,8 +154,10 @@ pub struct World {
     pub held_pods: Option<Pods>,
     /// Whether the watch that stands still does so for the next pass only.
     pub held_once: bool,
-    /// The job as the operator's last write left it, while the watch is behind that.
+    /// The newest copy of the job that the operator has seen, while an older one can still reach a pass.
     pub newest: Option<JobCopy>,
+    /// The copy that the next pass got before it began to wait.
+    pub waiting: Option<JobCopy>,
     pub traces: TraceMap,
     pub flight: Option<Flight>,
     pub left: Budget,
@@ -196,6 +200,7 @@ impl World {
             held_pods: None,
             held_once: false,
             newest: None,
+            waiting: None,
             traces: TraceMap::default(),
             flight: None,
             left,
@@ -215,7 +220,8 @@ impl World {
 
     /// The job was written: every copy of it is older now.
     pub fn job_changed(&mut self, ledger: bool) {
-        for copy in [&mut self.held_job, &mut self.newest].into_iter().flatten() {
+        let copies = [&mut self.held_job, &mut self.newest, &mut self.waiting];
+        for copy in copies.into_iter().flatten() {
             copy.is_current = false;
             copy.behind += u8::from(ledger);
         }
