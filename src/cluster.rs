@@ -50,7 +50,6 @@ pub mod requests;
 pub mod scheduling;
 mod versions;
 mod watched_job;
-mod watermark;
 
 use batch::watch_batch;
 pub use changes::{Changes, Inbox};
@@ -62,11 +61,10 @@ pub use jobs::Departed;
 use jobs::JobTable;
 use nodes::watch_nodes;
 use versions::NewestVersions;
-pub use versions::{Versioned, version};
+pub use versions::{Newest, Seen, Versioned, version};
 pub use watched_job::{
     Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, job_version,
 };
-pub use watermark::Shown;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
@@ -96,6 +94,8 @@ pub struct Stores {
     /// The last event of the pod watch.
     pods_heard: AtomicI64,
     newest_versions: NewestVersions,
+    /// Raised once an object was seen in an older version than before.
+    restored: Notify,
     /// Dates the observations.
     clock: Arc<Clock>,
     /// Raised by every notice of the watch of batch/v1 Jobs.
@@ -203,6 +203,7 @@ impl Stores {
             changed: Notify::new(),
             pods_heard: AtomicI64::new(0),
             newest_versions: NewestVersions::default(),
+            restored: Notify::new(),
             clock,
             first_lists: Mutex::default(),
         }
@@ -355,15 +356,30 @@ impl Stores {
     /// The highest resourceVersion that a watch or an own write has shown of the resource.
     #[must_use]
     pub fn newest_version(&self, of: Versioned) -> u64 {
-        self.newest_versions.of(of).load(Ordering::Relaxed)
+        self.newest_versions.of(of).version
+    }
+
+    /// The newest changes of the resource that a watch or an own write has shown.
+    #[must_use]
+    pub fn newest(&self, of: Versioned) -> Newest {
+        self.newest_versions.of(of).clone()
     }
 
     /// Takes note of a version that a watch or an own write has shown.
     pub fn note_version(&self, of: Versioned, metadata: &ObjectMeta) {
-        if let Some(version) = version(metadata) {
-            let newest = self.newest_versions.of(of);
-            newest.fetch_max(version, Ordering::Relaxed);
+        self.newest_versions.note(of, metadata, false);
+    }
+
+    /// Compares an object with an earlier version of it. Only in a store that was restored is it older.
+    pub fn compare_versions(&self, earlier: Option<u64>, later: Option<u64>) {
+        if later.is_some() && later < earlier {
+            self.restored.notify_one();
         }
+    }
+
+    /// Returns once an object was seen in an older version than before.
+    pub async fn restored(&self) {
+        self.restored.notified().await;
     }
 
     // A panic while the lock was held leaves data that the next event mends.
@@ -392,7 +408,9 @@ impl Stores {
         let now = self.clock.now();
         self.pods_heard.store(now.0, Ordering::Relaxed);
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
-            self.note_version(Versioned::Pods, &pod.metadata);
+            let is_deleted = matches!(event, Event::Delete(_));
+            self.newest_versions
+                .note(Versioned::Pods, &pod.metadata, is_deleted);
         }
         let is_list = matches!(event, Event::InitDone);
         let mut index = self.pods_mut();
@@ -412,7 +430,10 @@ impl Stores {
             Event::InitDone => {
                 let before: Vec<_> = index.all.values().cloned().collect();
                 let incoming = index.incoming.take().unwrap_or_default();
-                incoming.iter().for_each(|pod| index.note_bind(pod, now));
+                for pod in &incoming {
+                    index.note_bind(pod, now);
+                    self.compare_pod(index.known(pod), pod);
+                }
                 index.replace_all(incoming);
                 index.all.values().cloned().chain(before).collect()
             }
@@ -420,7 +441,7 @@ impl Stores {
                 let mut facts = PodFacts::from_pod(&pod, now);
                 index.names.share(&mut facts);
                 index.note_bind(&facts, now);
-                index.reached = index.reached.max(facts.version);
+                self.compare_pod(index.known(&facts), &facts);
                 let (facts, before) = index.put(facts);
                 is_calm = calm::is_calm(&index, before.as_deref(), &facts);
                 // A job loses a pod that now belongs to another job.
@@ -430,13 +451,32 @@ impl Stores {
             }
             Event::Delete(pod) => {
                 let facts = PodFacts::from_pod(&pod, now);
-                index.reached = index.reached.max(facts.version);
                 let key = (Arc::clone(&facts.namespace), Arc::clone(&facts.name));
                 index.remove(&key).into_iter().collect()
             }
         };
         self.news.pods_changed(is_list, &changed);
         (changed, is_calm)
+    }
+
+    fn compare_pod(&self, earlier: Option<&Arc<PodFacts>>, later: &PodFacts) {
+        let earlier = earlier.filter(|earlier| earlier.uid == later.uid);
+        let later = Some(later.version).filter(|version| *version > 0);
+        self.compare_versions(earlier.map(|pod| pod.version), later);
+    }
+
+    /// Whether the watch shows the object.
+    #[must_use]
+    pub fn shows(&self, of: Versioned, seen: &Seen) -> bool {
+        match of {
+            Versioned::DeadlineJobs => self.table().is_there(&seen.uid),
+            Versioned::Pods => {
+                let key = (seen.namespace.as_str().into(), seen.name.as_str().into());
+                let pods = self.pods();
+                pods.all.get(&key).is_some_and(|pod| pod.uid == seen.uid)
+            }
+            Versioned::Jobs => false,
+        }
     }
 }
 
@@ -533,6 +573,11 @@ impl Stores {
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
         *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = Some(nodes);
         self.note_nodes();
+    }
+
+    /// The watch of pods shows that this one is gone.
+    pub fn show_deleted(&self, pod: Pod) {
+        self.apply_pod_event(Event::Delete(pod));
     }
 
     /// The watch of pods lists again.

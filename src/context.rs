@@ -24,7 +24,7 @@ use crate::api::DeadlineJob;
 use crate::attempt_pod::AgentSettings;
 use crate::clock::Clock;
 use crate::cluster::pod::PodFacts;
-use crate::cluster::{JobVersion, Stores, WatchedJob, job_version, version};
+use crate::cluster::{JobVersion, Stores, WatchedJob, job_version};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::context::creation::Creations;
 use crate::context::done_writes::DoneWrites;
@@ -253,17 +253,6 @@ impl Memos {
             memos.jobs.remove(job);
             memos.touched.remove(job);
         }
-    }
-
-    /// The newest version of each job that was seen.
-    #[must_use]
-    pub fn newest_versions(&self) -> Vec<(Arc<str>, u64)> {
-        let memos = self.lock();
-        let newest = memos.jobs.iter().filter_map(|(uid, memo)| {
-            let newest = memo.newest.as_ref()?;
-            Some((Arc::clone(uid), version(&newest.metadata)?))
-        });
-        newest.collect()
     }
 
     /// The newest copy of the job that was seen, with this one.

@@ -17,7 +17,6 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "forecast",
             "registrar",
             "watch_age",
-            "restore_guard",
             "api",
             "token_bucket",
             "observed_clones",

@@ -40,7 +40,6 @@ pub mod reconcile;
 pub mod recording;
 pub mod registrar;
 pub mod restore_check;
-pub mod restore_guard;
 pub mod server;
 pub mod size;
 #[cfg(feature = "otel")]

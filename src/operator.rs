@@ -46,7 +46,6 @@ use crate::reconcile::event_queue::{self, EventQueue};
 use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{self, companions};
 use crate::restore_check::RestoreCheck;
-use crate::restore_guard::{Doubt, DoubtLayer};
 use crate::server::{Protection, Served};
 use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::{self, Polls, Term, Watch};
@@ -282,12 +281,8 @@ async fn act(
     writes: Arc<WriteFence>,
     hand_overs: HandOverRequests,
 ) -> anyhow::Result<&'static str> {
-    let doubt = Doubt::new();
     let clock = Arc::clone(&setup.clock);
-    let term = Term {
-        writes,
-        doubt: Arc::clone(&doubt),
-    };
+    let term = Term { writes };
     let watches = WatchAgeLayer(Arc::clone(&setup.metrics.watch_ages));
     let client = client(&setup.config, &clock, &term, watches)?;
     let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
@@ -351,7 +346,6 @@ async fn context(
     let args = &setup.args;
     let pull_secret = args.agent_pull_secret.clone();
     let security_context = args.agent_security_context.clone();
-    let doubt = Arc::clone(&term.doubt);
     let shared = Context {
         stores,
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
@@ -376,7 +370,6 @@ async fn context(
         shared: Arc::new(shared),
         clone_priority: clone_priority(&client, args.clone_priority_class.clone()).await,
         client,
-        doubt,
         fence: Arc::new(FenceTable::default()),
         events,
         passes: PacedPlaces::new(reconcile::PASSES_AT_ONCE, reconcile::NEW_PASSES),
@@ -418,7 +411,6 @@ fn poll(
     let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
         reach: reach.clone(),
-        doubt: Arc::clone(&context.doubt),
         metrics: Arc::clone(&context.shared.metrics),
         key: Arc::clone(&key),
         clock: Arc::clone(&context.shared.clock),
@@ -429,7 +421,6 @@ fn poll(
         reach,
         Arc::clone(&context.shared.metrics),
         key,
-        Arc::clone(&context.doubt),
         Arc::clone(&context.shared.clock),
         setup.args.progress_polls_per_second,
     );
@@ -447,7 +438,6 @@ fn poll(
 fn check_for_restores(context: &ReconcileContext, tasks: &mut JoinSet<&'static str>) {
     let check = RestoreCheck {
         client: context.client.clone(),
-        doubt: Arc::clone(&context.doubt),
         shared: Arc::clone(&context.shared),
     };
     tasks.spawn(async move {
@@ -470,7 +460,7 @@ fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(blocked.map(|()| "count of jobs that cannot continue"));
 }
 
-/// A client for one term: a write of it must pass the term's gate, and there must be no doubt.
+/// A client for one term: a write of it must pass the term's gate.
 fn client(
     config: &Config,
     clock: &Arc<Clock>,
@@ -481,7 +471,6 @@ fn client(
     Ok(builder
         .with_layer(&ClockLayer(Arc::clone(clock)))
         .with_layer(&watches)
-        .with_layer(&DoubtLayer(Arc::clone(&term.doubt)))
         .with_layer(&FenceLayer(Arc::clone(&term.writes)))
         .build())
 }

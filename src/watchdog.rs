@@ -17,7 +17,6 @@ use futures::future::poll_fn;
 
 use crate::api::DeadlineJob;
 use crate::lease::write_gate::Fence as WriteFence;
-use crate::restore_guard::Doubt;
 
 /// The time between two looks.
 pub const TICK: Duration = Duration::from_secs(1);
@@ -27,13 +26,11 @@ pub const TICKS_MAX: u32 = 20;
 /// A poll that takes longer has got stuck.
 pub const POLL_MAX: Duration = Duration::from_secs(TICK.as_secs() * TICKS_MAX as u64);
 
-/// The write permissions of a term of leadership: the gate and the doubt of its own client.
+/// The write permissions of a term of leadership.
 #[derive(Clone)]
 pub struct Term {
     /// Its write gate.
     pub writes: Arc<WriteFence>,
-    /// Whether the process's memory still agrees with the store.
-    pub doubt: Arc<Doubt>,
 }
 
 /// A poll that does not end.

@@ -21,8 +21,6 @@ type Groups<K> = HashMap<K, BTreeMap<PodKey, Arc<PodFacts>>>;
 #[derive(Default)]
 pub(super) struct PodIndex {
     pub(super) listed: bool,
-    /// The newest version that the watch has shown; all up to it is in here.
-    pub(super) reached: u64,
     pub(super) all: HashMap<PodKey, Arc<PodFacts>>,
     /// Attempts by owner. A task and a number give one name, so no other pod takes their place.
     pub(super) by_owner: HashMap<Owner, JobPods>,
@@ -110,6 +108,12 @@ impl PodIndex {
         (facts, before)
     }
 
+    /// The pod of the same name as it was seen last.
+    pub(super) fn known(&self, pod: &PodFacts) -> Option<&Arc<PodFacts>> {
+        let key = (Arc::clone(&pod.namespace), Arc::clone(&pod.name));
+        self.all.get(&key)
+    }
+
     pub(super) fn remove(&mut self, key: &PodKey) -> Option<Arc<PodFacts>> {
         let old = self.all.remove(key)?;
         let identity = &old.identity;
@@ -167,7 +171,6 @@ impl PodIndex {
         self.others.clear();
         self.nodes.clear();
         for pod in pods {
-            self.reached = self.reached.max(pod.version);
             let known = before.get(&(Arc::clone(&pod.namespace), Arc::clone(&pod.name)));
             self.put(match known {
                 Some(known) => pod.after(known),

@@ -57,14 +57,14 @@ impl Stores {
         writer: &mut Writer<WatchedJob>,
         event: Event<JobObject>,
     ) -> (Vec<WatchedJob>, bool) {
-        if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
-            self.note_version(Versioned::DeadlineJobs, job.meta());
-        }
         // Held until both tables agree, because a job that is in neither looks deleted.
         let mut table = self.table_mut();
-        if let Event::Apply(job) | Event::Delete(job) = &event {
-            let version = version(job.meta()).unwrap_or(0);
-            table.reached = table.reached.max(version);
+        if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
+            let (metadata, is_deleted) = (job.meta(), matches!(event, Event::Delete(_)));
+            let uid = metadata.uid.as_deref().unwrap_or_default();
+            self.compare_versions(table.version(uid), version(metadata));
+            self.newest_versions
+                .note(Versioned::DeadlineJobs, metadata, is_deleted);
         }
         let is_list = matches!(event, Event::InitDone);
         let mut is_calm = false;

@@ -10,7 +10,7 @@ use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::job_watch::Gap;
 use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob};
-use crate::cluster::{Shown, Stores, version};
+use crate::cluster::{Stores, version};
 use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::{DeadlineTotals, JobWithDeadline};
 
@@ -52,8 +52,6 @@ pub(super) struct JobTable {
     pub(super) gaps_version: u64,
     /// The list that is coming in.
     pub(super) incoming: Vec<JobObject>,
-    /// The newest version that the watch of jobs has shown; all up to it is taken in.
-    pub(super) reached: u64,
     totals: Arc<DeadlineTotals>,
     completions: Arc<CompletionHistory>,
 }
@@ -154,8 +152,6 @@ impl JobTable {
         self.totals.listed();
         // The first list may be empty, and its waiters must still check.
         self.staying_version += 1;
-        let newest = self.versions().values().copied().max();
-        self.reached = self.reached.max(newest.unwrap_or(0));
     }
 
     fn take(&mut self, key: &Key) -> Option<Known> {
@@ -216,11 +212,14 @@ impl JobTable {
         }
     }
 
-    fn versions(&self) -> BTreeMap<String, u64> {
-        let all = self.by_uid.iter();
-        let version = |known: &Known| version(known.metadata());
-        all.filter_map(|(uid, known)| Some((uid.to_string(), version(known)?)))
-            .collect()
+    /// Whether the job of that uid is there, decodable or not.
+    pub(super) fn is_there(&self, uid: &str) -> bool {
+        self.by_uid.contains_key(uid)
+    }
+
+    /// The version in which the job of that uid was seen last.
+    pub(super) fn version(&self, uid: &str) -> Option<u64> {
+        version(self.by_uid.get(uid)?.metadata())
     }
 }
 
@@ -367,18 +366,6 @@ impl Stores {
         match self.table().by_uid.get(uid) {
             Some(Known::Watched(WatchedJob::Live(_, skipped))) => *skipped,
             _ => 0,
-        }
-    }
-
-    /// Progress of the watch of jobs.
-    #[must_use]
-    pub fn shown_jobs(&self) -> Shown {
-        let table = self.table();
-        let versions = table.versions();
-        Shown {
-            reached: table.reached,
-            expected: versions.keys().cloned().collect(),
-            versions,
         }
     }
 }

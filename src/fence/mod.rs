@@ -25,7 +25,6 @@ use crate::fair_places::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
-use crate::restore_guard::Doubt;
 
 /// Maximum number of concurrent polls. An agent holds its poll while the task requests no grant.
 const POLLED_AT_ONCE_MAX: usize = 1024;
@@ -201,8 +200,6 @@ pub struct Fence {
     pub table: Arc<FenceTable>,
     /// Where agents may be polled.
     pub reach: Reach,
-    /// Whether the memory still agrees with the store.
-    pub doubt: Arc<Doubt>,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
     /// Signs grants.
@@ -312,17 +309,11 @@ async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
     let Ok(message) = fence.key.sign(&attempt.pod, &nonce, &grant) else {
         return;
     };
-    // The grant may be from a ledger write that was undone. Then this process exits; otherwise the
-    // next poll repeats the request.
-    let leaving = request::leave(client, &target.agent, message);
-    match fence.doubt.unless_arisen(leaving).await {
-        Some(true) => table.is_answered(attempt),
-        Some(false) => {
-            fence.metrics.attempts.fence_unanswered.inc();
-            table.is_silent(attempt, fence.clock.ticks());
-        }
-        None => table.is_silent(attempt, fence.clock.ticks()),
+    if request::leave(client, &target.agent, message).await {
+        return table.is_answered(attempt);
     }
+    fence.metrics.attempts.fence_unanswered.inc();
+    table.is_silent(attempt, fence.clock.ticks());
 }
 
 #[cfg(test)]

@@ -69,13 +69,12 @@ async fn who_waits_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn in_doubt_nobody_is_told_and_once_it_is_gone_who_asks_again_is() {
+async fn a_task_that_asks_and_is_granted_is_told_once() {
     let agent = Agent::serve(br#"{"attempt":"pod","nonce":"nonce"}"#.to_vec()).await;
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     let fence = Fence {
         table: Arc::new(asking()),
         reach: Reach::new(Stores::for_tests(vec![], vec![], &[]), false),
-        doubt: Doubt::new(),
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
         clock: Clock::for_tests(),
@@ -88,14 +87,6 @@ async fn in_doubt_nobody_is_told_and_once_it_is_gone_who_asks_again_is() {
     };
     let client = request::client();
     fence.table.allow("pod", grant(7));
-    fence.doubt.raise();
-    attend(&fence, &client, &target).await;
-    assert_eq!(agent.orders(), 0);
-    assert!(
-        fence.table.asking(JOB).is_empty(),
-        "who has gone silent meanwhile is given nothing"
-    );
-    fence.doubt.dispel(fence.doubt.arisen().await);
     attend(&fence, &client, &target).await;
     assert_eq!(agent.orders(), 1);
     assert_eq!(fence.table.told_for_tests(JOB, "pod"), None, "told");
@@ -131,7 +122,6 @@ fn poller(tenants: &[(&str, u32)]) -> Poller {
     Poller::new(Fence {
         table: Arc::default(),
         reach: Reach::new(Stores::for_tests(jobs, pods, &[]), false),
-        doubt: Doubt::new(),
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
         clock: Clock::for_tests(),

@@ -73,7 +73,6 @@ fn note(
     let noting = async {
         // Its tasks run on this runtime.
         let client = client()?;
-        term.doubt.settled().await;
         put(
             &client,
             job,

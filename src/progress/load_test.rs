@@ -20,7 +20,6 @@ use crate::fixtures;
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::progress::{ProgressTable, run};
-use crate::restore_guard::Doubt;
 
 /// Polls that one endpoint received.
 #[derive(Debug, Clone, Copy, Default)]
@@ -139,7 +138,6 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
             Reach::new(stores, true),
             Arc::new(Metrics::new().unwrap()),
             Arc::new(key),
-            Doubt::new(),
             clock::Clock::for_tests(),
             per_second,
         );

@@ -20,7 +20,6 @@ use crate::progress::budget::Budget;
 use crate::progress::period::{Outlook, jittered};
 use crate::progress::request::{self, HttpClient, Question, Reply};
 use crate::progress::{Entry, ProgressTable};
-use crate::restore_guard::Doubt;
 use crate::validate::{self, ProgressRule};
 
 /// Polls under way at once.
@@ -39,7 +38,6 @@ struct Poller {
     places: Arc<FairPlaces<Arc<str>>>,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
-    doubt: Arc<Doubt>,
     clock: Arc<Clock>,
     client: HttpClient,
 }
@@ -53,7 +51,6 @@ pub async fn run(
     reach: Reach,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
-    doubt: Arc<Doubt>,
     clock: Arc<Clock>,
     per_second: u32,
 ) {
@@ -63,7 +60,6 @@ pub async fn run(
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics,
         key,
-        doubt,
         clock,
         client: request::client(),
     });
@@ -83,9 +79,7 @@ impl Poller {
         let timer = self.metrics.progress.poll_seconds.start_timer();
         let Reply { answer, stop } = request::ask(&self.client, &question).await;
         timer.observe_duration();
-        // The division may be of a ledger that was undone.
-        let telling = request::tell(&self.client, &question, &self.key, stop.as_ref());
-        if self.doubt.unless_arisen(telling).await == Some(true) {
+        if request::tell(&self.client, &question, &self.key, stop.as_ref()).await {
             self.table.is_told(&question.attempt, question.ends_at);
         }
         let now = self.clock.now();

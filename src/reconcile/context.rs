@@ -13,7 +13,6 @@ use crate::paced_places::PacedPlaces;
 use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::event_queue::EventQueue;
 use crate::reconcile::write_places::WritePlaces;
-use crate::restore_guard::Doubt;
 
 /// State that the reconcilers share. Only they write to the apiserver.
 pub struct ReconcileContext {
@@ -21,8 +20,6 @@ pub struct ReconcileContext {
     pub shared: Arc<Context>,
     /// The apiserver.
     pub client: Client,
-    /// Whether the memory still agrees with the store.
-    pub doubt: Arc<Doubt>,
     /// Attempts that request a commit grant.
     pub fence: Arc<FenceTable>,
     /// Events for users.

@@ -103,8 +103,6 @@ where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     let _running = context.shared.metrics.reconciles.running.enter();
-    // The memory may be of a future that was undone.
-    context.doubt.settled().await;
     if let Some(wake) = quarantine::hold(context, &watched).await? {
         return Ok(wake);
     }

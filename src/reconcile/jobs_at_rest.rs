@@ -48,8 +48,6 @@ where
     if is_leaving || skeleton.rest == Rest::Foreign || !context.shared.stores.is_ready() {
         return Ok(Wake::await_change());
     }
-    // The memory may be of a future that was undone.
-    context.doubt.settled().await;
     let open = open_attempts(&context, skeleton);
     if has_work(&context, skeleton, &open) {
         return wake_up(skeleton, context, work).await;

@@ -75,3 +75,27 @@ async fn calm_news_of_a_job_are_one_reconcile_and_others_do_not_wait() {
         "it covers both"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_of_10_000_jobs_is_a_pass_each_and_no_read() {
+    const JOBS: u64 = 10_000;
+    let job = |number| {
+        let mut job = fixtures::job_of_age(0, "");
+        job.metadata.name = Some(format!("job-{number}"));
+        job.metadata.uid = Some(format!("uid-{number}"));
+        job
+    };
+    let all: Vec<DeadlineJob> = (0..JOBS).map(job).collect();
+    let api = Apiserver::new(all[0].clone());
+    let process = Process::with_stores(&api, Stores::for_tests(all.clone(), vec![], &[]));
+    let (touched, jobs) = mpsc::unbounded_channel();
+    let (_calm, calm_jobs) = mpsc::unbounded_channel();
+    // A list names each with its page, and again at its end.
+    for job in all.iter().chain(&all) {
+        touched.send(ObjectRef::from_obj(job)).unwrap();
+    }
+    let running = run_by(Arc::clone(&process.context), jobs, calm_jobs, work);
+    assert!(timeout(A_WHILE, running).await.is_err(), "the term goes on");
+    assert_eq!(process.context.shared.metrics.attempts.grants.get(), JOBS);
+    assert!(api.said().is_empty());
+}

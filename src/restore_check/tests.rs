@@ -6,11 +6,10 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::fixtures;
-use crate::reconcile::mock::{Apiserver, Fate, Process, launch, originals};
+use crate::reconcile::Error;
+use crate::reconcile::mock::{Apiserver, Process, launch, originals};
 
-const LISTS: [&str; 2] = ["LIST jobs", "LIST pods"];
-
-/// A process that has launched its first attempts, its watches up to date.
+/// A process that has launched its first attempt, its watches up to date.
 async fn begun() -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
     let process = Process::start(&api);
@@ -21,22 +20,40 @@ async fn begun() -> (Apiserver, Process) {
     (api, process)
 }
 
+fn check(process: &Process) -> RestoreCheck {
+    RestoreCheck {
+        client: process.context.client.clone(),
+        shared: Arc::clone(&process.context.shared),
+    }
+}
+
+/// Whether a first look shows that the store was put back.
+async fn is_found(process: &Process) -> bool {
+    let mut last = [(); 3].map(|()| LastLook::default());
+    went_back(&check(process), &mut last).await
+}
+
+/// Whether the watches or the answers have shown it.
+async fn is_shown(process: &Process) -> bool {
+    let restored = process.context.shared.stores.restored();
+    timeout(Duration::from_millis(20), restored).await.is_ok()
+}
+
 #[tokio::test]
 async fn the_counter_that_goes_back_is_noticed() {
     let api = Apiserver::new(fixtures::job(""));
     let process = Process::start(&api);
-    // Each list is one version newer than the one before, from 101 on.
-    for (seen, expected) in [("102", false), ("104", false), ("107", true)] {
+    // Each list is one version newer than the one before, from 101 on. Each look lists jobs, the job, and pods.
+    for (seen, expected) in [("103", false), ("106", false), ("110", true)] {
         let mut pod = Pod::default();
         pod.metadata.resource_version = Some(seen.to_owned());
         process.context.shared.stores.show(vec![pod]);
-        assert_eq!(
-            counter_went_back(&check(&process)).await,
-            expected,
-            "{seen}"
-        );
+        assert_eq!(is_found(&process).await, expected, "{seen}");
     }
-    assert_eq!(api.said(), LISTS.repeat(3));
+    assert_eq!(
+        api.said(),
+        ["LIST jobs", "LIST jobs", "LIST pods"].repeat(3)
+    );
 }
 
 #[tokio::test]
@@ -51,74 +68,56 @@ async fn versions_of_two_resources_are_not_compared() {
     process.look(&api).await.unwrap();
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
-    assert!(
-        process
-            .context
-            .shared
-            .stores
-            .newest_version(Versioned::Pods)
-            > 1_000_000
-    );
-    let no_doubt = process.context.doubt.settled();
-    timeout(Duration::from_millis(20), no_doubt).await.unwrap();
-    assert!(!counter_went_back(&check(&process)).await);
-    assert!(!went_back(&process).await);
+    let newest = process
+        .context
+        .shared
+        .stores
+        .newest_version(Versioned::Pods);
+    assert!(newest > 1_000_000);
+    assert!(!is_shown(&process).await);
+    assert!(!is_found(&process).await);
     // Of the pods alone it is noticed, too.
     api.world().pods_apart = 999_000;
-    assert!(counter_went_back(&check(&process)).await);
-    assert!(went_back(&process).await);
-}
-
-fn check(process: &Process) -> RestoreCheck {
-    RestoreCheck {
-        client: process.context.client.clone(),
-        doubt: Arc::clone(&process.context.doubt),
-        shared: Arc::clone(&process.context.shared),
-    }
-}
-
-/// Whether lists show that the store was put back.
-async fn went_back(process: &Process) -> bool {
-    compare(&check(process)).await.unwrap() == Compared::Older
+    assert!(is_found(&process).await);
 }
 
 #[tokio::test]
 async fn versions_that_went_forward_are_no_restore() {
-    let (api, process) = begun().await;
-    assert!(!went_back(&process).await);
-    assert_eq!(api.said(), LISTS);
+    let (_api, process) = begun().await;
+    assert!(!is_found(&process).await);
+    assert!(!is_shown(&process).await);
 }
 
 #[tokio::test]
-async fn what_was_seen_to_go_and_is_back_is_a_restore_though_the_counter_has_caught_up() {
+async fn a_deleted_pod_that_is_back_is_a_restore_though_the_counter_has_caught_up() {
     let (api, process) = begun().await;
-    process.context.shared.stores.show(vec![]);
-    assert!(went_back(&process).await);
-
-    // A pod that no watch has shown yet.
-    let newer = api.world().version.to_string();
+    process
+        .context
+        .shared
+        .stores
+        .show_deleted(api.pods().remove(0));
+    assert!(is_found(&process).await);
+    // One of the same name.
     for pod in api.world().pods.values_mut() {
-        pod.metadata.resource_version = Some(newer.clone());
+        pod.metadata.uid = Some("another".to_owned());
     }
-    assert!(!went_back(&process).await);
+    assert!(!is_found(&process).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lists_lack_must_go_from_view_or_the_store_was_put_back() {
+async fn a_pod_that_is_missing_must_go_from_view_or_the_store_was_put_back() {
     for goes in [true, false] {
         let (api, process) = begun().await;
         let check = check(&process);
         let noticed = tokio::spawn(async move { noticed(&check).await });
         let pods = std::mem::take(&mut api.world().pods);
-        process.context.doubt.raise();
-        process.context.doubt.settled().await;
         assert_eq!(pods.len(), 1);
+        tokio::time::sleep(PERIOD * 2).await;
         if goes {
             process.context.shared.stores.show(vec![]);
         }
-        tokio::time::sleep(MISSING_PATIENCE - Duration::from_secs(1)).await;
         assert!(!noticed.is_finished(), "a watch may begin again late");
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(MISSING_PATIENCE + PERIOD).await;
         assert_eq!(noticed.is_finished(), !goes);
     }
 }
@@ -128,13 +127,34 @@ async fn an_older_job_or_pod_is_a_restore_though_the_counter_has_caught_up() {
     let (api, process) = begun().await;
     // The own write of the ledger counts, though no watch has shown it.
     api.world().job.as_mut().unwrap().metadata.resource_version = Some("7".to_owned());
-    assert!(went_back(&process).await);
+    assert!(is_found(&process).await);
 
     let (api, process) = begun().await;
     for pod in api.world().pods.values_mut() {
         pod.metadata.resource_version = Some("8".to_owned());
     }
-    assert!(went_back(&process).await);
+    assert!(is_found(&process).await);
+}
+
+#[tokio::test]
+async fn what_was_newest_at_the_last_look_is_looked_at_again() {
+    let (api, process) = begun().await;
+    let mut last = [(); 3].map(|()| LastLook::default());
+    assert!(!went_back(&check(&process), &mut last).await);
+    // After the restore the counter has caught up, and another pod is the newest.
+    let shown = api.pods().remove(0);
+    let (mut restored, mut other) = (shown.clone(), shown.clone());
+    restored.metadata.resource_version = Some("8".to_owned());
+    other.metadata.name = Some("other-1-0".to_owned());
+    other.metadata.uid = Some("other".to_owned());
+    let newest = api.world().version.to_string();
+    other.metadata.resource_version = Some(newest);
+    let name = |pod: &Pod| pod.metadata.name.clone().unwrap();
+    for pod in [&restored, &other] {
+        api.world().pods.insert(name(pod), pod.clone());
+    }
+    process.context.shared.stores.show(vec![shown, other]);
+    assert!(went_back(&check(&process), &mut last).await);
 }
 
 #[tokio::test]
@@ -144,39 +164,23 @@ async fn an_own_write_counts_for_the_counter() {
     api.world().job = None;
     api.world().pods.clear();
     api.world().version = 99;
-    assert!(went_back(&process).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_a_watch_broke_nothing_is_done_until_lists_were_read() {
-    let (api, process) = begun().await;
-    let check = check(&process);
-    let noticed = tokio::spawn(async move { noticed(&check).await });
-    api.script(|_| Fate::LostBefore);
-    process.context.doubt.raise();
-    let pass = process.reconcile(api.job());
-    assert!(timeout(Duration::from_secs(1), pass).await.is_err());
-    assert!(api.said().iter().all(|call| call == "LIST jobs"));
-    api.script(|_| Fate::Served);
-    process.reconcile(api.job()).await.unwrap();
-    assert!(!noticed.is_finished());
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_a_restore_nothing_is_done_any_more() {
-    let (api, process) = begun().await;
-    let check = check(&process);
-    let noticed = tokio::spawn(async move { noticed(&check).await });
-    api.world().version = 50;
-    process.context.doubt.raise();
-    let pass = process.reconcile(api.job());
-    assert!(timeout(Duration::from_secs(1), pass).await.is_err());
-    assert!(noticed.is_finished());
-    assert_eq!(api.said(), ["LIST jobs"]);
+    assert!(is_found(&process).await);
 }
 
 #[tokio::test]
-async fn an_answer_from_the_past_raises_doubt() {
+async fn a_list_or_a_notice_of_an_older_object_is_a_restore() {
+    let (api, process) = begun().await;
+    let stores = &process.context.shared.stores;
+    stores.show(api.pods());
+    assert!(!is_shown(&process).await);
+    let mut older = api.pods();
+    older[0].metadata.resource_version = Some("8".to_owned());
+    stores.show(older);
+    assert!(is_shown(&process).await);
+}
+
+#[tokio::test]
+async fn an_answer_from_the_past_is_a_restore() {
     let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
     let process = Process::start(&api);
     let mut newer = (*api.job()).clone();
@@ -184,5 +188,21 @@ async fn an_answer_from_the_past_raises_doubt() {
     let stores = &process.context.shared.stores;
     stores.note_version(Versioned::DeadlineJobs, &newer.metadata);
     process.reconcile(api.job()).await.unwrap();
-    assert_eq!(process.context.doubt.arisen().await, 1);
+    assert!(is_shown(&process).await);
+}
+
+#[tokio::test]
+async fn a_live_job_from_the_past_is_a_restore() {
+    let (api, process) = begun().await;
+    // Its own ledger is not in the store any more.
+    let mut world = api.world();
+    let job = world.job.as_mut().unwrap();
+    job.metadata.resource_version = Some("7".to_owned());
+    job.status = None;
+    drop(world);
+    api.run((0, 0));
+    api.exit((0, 0), 0, crate::clock::now());
+    let error = process.look(&api).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict), "{error}");
+    assert!(is_shown(&process).await);
 }

@@ -11,7 +11,6 @@ use crate::metrics::loose_counter;
 fn watch(polls: &Arc<Polls>) -> Watch {
     let term = Term {
         writes: WriteFence::new(None, loose_counter()),
-        doubt: Doubt::new(),
     };
     Watch::new(Arc::clone(polls), term)
 }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::DeadlineJob;
+use crate::cluster::Seen;
 use crate::fixtures;
 
 const UNREADABLE: (&str, &str) = ("/spec/onMiss", "Postpone");
@@ -101,27 +102,23 @@ fn a_job_with_a_field_that_is_not_known_is_read_and_the_field_is_named() {
 }
 
 #[test]
-fn all_up_to_the_version_that_is_reached_is_shown() {
+fn the_newest_changes_are_known_until_the_job_goes() {
     let at = |uid: &str, version: &str| {
         let version = json!(version);
         fixtures::object(&job(uid), &[("/metadata/resourceVersion", version)])
     };
-    let (stores, mut writer) = Stores::of_objects(vec![at("a", "7"), unreadable("b")], vec![]);
-    let shown = |stores: &Stores| {
-        let shown = stores.shown_jobs();
-        let uids: Vec<String> = shown.versions.into_keys().collect();
-        (shown.reached, uids.join(" "))
+    let (stores, mut writer) = Stores::of_objects(vec![at("a", "7"), at("b", "6")], vec![]);
+    let newest = |stores: &Stores| {
+        let newest = stores.newest(Versioned::DeadlineJobs);
+        let name = |seen: Option<Seen>| seen.map(|seen| (seen.name, seen.version));
+        (newest.version, name(newest.changed), name(newest.deleted))
     };
-    assert_eq!(shown(&stores), (7, "a b".to_owned()));
+    let seen = |name: &str, version| Some((name.to_owned(), version));
+    assert_eq!(newest(&stores), (7, seen("a", 7), None));
+    stores.apply_job_event(&mut writer, Event::Apply(at("b", "8")));
+    assert_eq!(newest(&stores), (8, seen("b", 8), None));
     stores.apply_job_event(&mut writer, Event::Delete(at("a", "9")));
-    assert_eq!(shown(&stores), (9, "b".to_owned()));
-    stores.apply_job_event(&mut writer, Event::Init);
-    stores.apply_job_event(&mut writer, Event::InitApply(at("c", "12")));
-    assert_eq!(
-        shown(&stores),
-        (9, "b".to_owned()),
-        "a list counts as a whole"
-    );
-    stores.apply_job_event(&mut writer, Event::InitDone);
-    assert_eq!(shown(&stores), (12, "c".to_owned()));
+    assert_eq!(newest(&stores), (9, seen("b", 8), seen("a", 9)));
+    stores.apply_job_event(&mut writer, Event::Delete(at("b", "10")));
+    assert_eq!(newest(&stores), (10, None, seen("b", 10)));
 }

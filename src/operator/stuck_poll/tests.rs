@@ -8,7 +8,6 @@ use crate::fixtures;
 use crate::lease::write_gate::Fence;
 use crate::metrics::loose_counter;
 use crate::reconcile::mock::{Apiserver, Process};
-use crate::restore_guard::Doubt;
 use crate::watchdog::{self, Polls, Watch};
 
 /// A poll that is about no single job, in a term that may write.
@@ -17,7 +16,6 @@ fn nowhere() -> Stuck {
         job: None,
         term: Term {
             writes: Fence::new(None, loose_counter()),
-            doubt: Doubt::new(),
         },
     }
 }

@@ -16,11 +16,7 @@ const POD: &str = "pod";
 /// End of the attempt's segment.
 const END: u64 = 40;
 
-fn poller(doubt: &Arc<Doubt>) -> Arc<Poller> {
-    polling(doubt, &Stores::for_tests(vec![], vec![], &[]))
-}
-
-fn polling(doubt: &Arc<Doubt>, stores: &Arc<Stores>) -> Arc<Poller> {
+fn polling(stores: &Arc<Stores>) -> Arc<Poller> {
     let table = Arc::new(ProgressTable::new(Instant(0)));
     table.answer_for_tests(JOB, POD, &[]);
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
@@ -30,7 +26,6 @@ fn polling(doubt: &Arc<Doubt>, stores: &Arc<Stores>) -> Arc<Poller> {
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
-        doubt: Arc::clone(doubt),
         clock: Clock::for_tests(),
         client: request::client(),
     })
@@ -58,21 +53,14 @@ fn told(poller: &Poller) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn in_doubt_no_attempt_is_told_where_it_ends_and_reports_are_read_on() {
-    let doubt = Doubt::new();
-    let (poller, agent) = (poller(&doubt), agent().await);
-    doubt.raise();
+async fn a_poll_reads_the_report_and_tells_the_end_of_the_segment() {
+    let stores = Stores::for_tests(vec![], vec![], &[]);
+    let (poller, agent) = (polling(&stores), agent().await);
     ask_once(&poller, &agent).await;
-    assert_eq!((agent.orders(), told(&poller)), (0, None));
-    assert!(
-        poller.table.reports_of(JOB).contains_key(POD),
-        "asked all the same"
-    );
-    doubt.dispel(doubt.arisen().await);
-    ask_once(&poller, &agent).await;
+    assert!(poller.table.reports_of(JOB).contains_key(POD));
     assert_eq!((agent.orders(), told(&poller)), (1, Some(END)));
     let page = poller.metrics.page().unwrap();
-    assert!(page.contains("shed_progress_poll_duration_seconds_count 2"));
+    assert!(page.contains("shed_progress_poll_duration_seconds_count 1"));
 }
 
 #[tokio::test]
@@ -93,7 +81,7 @@ async fn a_pod_that_says_to_be_where_no_pod_is_is_not_asked() {
     ];
     job.status = Some(crate::api::DeadlineJobStatus::default());
     let first = pods[0].metadata.uid.clone().unwrap();
-    let poller = polling(&Doubt::new(), &Stores::for_tests(vec![job], pods, &[]));
+    let poller = polling(&Stores::for_tests(vec![job], pods, &[]));
     let mut budget = Budget::new(10, Instant(0));
     let asked = poller.due(&mut budget, clock::now());
     let asked: Vec<&str> = asked.iter().map(|(to, _)| &*to.attempt.pod).collect();
@@ -129,7 +117,7 @@ fn asked(tenants: &[(&str, u32)], per_second: u32) -> BTreeMap<String, u32> {
         jobs.push(job);
         pods.extend(own);
     }
-    let poller = polling(&Doubt::new(), &Stores::for_tests(jobs, pods, &[]));
+    let poller = polling(&Stores::for_tests(jobs, pods, &[]));
     let mut budget = Budget::new(per_second, Instant(0));
     let mut counts = BTreeMap::new();
     let mut under_way: Vec<(Instant, Asking)> = vec![];
@@ -185,7 +173,7 @@ fn a_namespace_that_uses_up_the_budget_delays_no_poll_of_another() {
 fn a_division_moves_the_poll_of_its_task_alone() {
     let (job, pods) = tenant("quick", 3);
     let (stores, mut writer) = Stores::of_objects(vec![fixtures::object(&job, &[])], pods);
-    let poller = polling(&Doubt::new(), &stores);
+    let poller = polling(&stores);
     let mut budget = Budget::new(100, Instant(0));
     let mut polled_at = |now: i64| {
         let asked = poller.due(&mut budget, Instant(now));

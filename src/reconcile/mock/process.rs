@@ -33,7 +33,6 @@ use crate::reconcile::mock::Apiserver;
 use crate::reconcile::queue::Wake;
 use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{Error, driver};
-use crate::restore_guard::Doubt;
 use crate::watchdog::{Term, Watch};
 
 /// No conversation takes that long, on a busy machine either. One that does waits for an event that never comes.
@@ -65,10 +64,8 @@ impl Process {
             controller: "shed".to_owned(),
             instance: None,
         };
-        let doubt = Doubt::new();
         let term = Term {
             writes: WriteFence::new(None, loose_counter()),
-            doubt: Arc::clone(&doubt),
         };
         let metrics = Metrics::new().unwrap();
         metrics.deadlines.show_totals(Some(stores.totals()));
@@ -97,7 +94,6 @@ impl Process {
         let context = Arc::new(ReconcileContext {
             shared: Arc::new(shared),
             client: api.client.clone(),
-            doubt,
             fence: Arc::new(FenceTable::default()),
             events,
             passes: PacedPlaces::new(

@@ -88,6 +88,7 @@ pub(super) async fn write_status(
         }
         let live = api.get_opt(name).await.map_err(Error::Record)?;
         let live = live.ok_or(Error::Gone)?;
+        compare(context, owner, &live.metadata);
         if !is_as_decided(&live, owner) {
             remember(context, live);
             return Err(Error::Conflict);
@@ -227,11 +228,17 @@ pub(in crate::reconcile) fn note_answer(
     seen: u64,
     written: &ObjectMeta,
 ) {
-    if version(written).is_some_and(|version| version < seen) {
-        context.doubt.raise();
-    }
     let stores = &context.shared.stores;
+    stores.compare_versions(Some(seen), version(written));
     stores.note_version(Versioned::DeadlineJobs, written);
+}
+
+/// A live read is newer than a copy that was seen before it.
+fn compare(context: &ReconcileContext, owner: &DeadlineJob, live: &ObjectMeta) {
+    if live.uid == owner.metadata.uid {
+        let stores = &context.shared.stores;
+        stores.compare_versions(version(&owner.metadata), version(live));
+    }
 }
 
 /// Whether all that the write was decided on is still so.
@@ -267,6 +274,7 @@ pub(in crate::reconcile) async fn is_newest(
         return Ok(true);
     }
     if let Some(live) = api.get_opt(name).await.map_err(Error::Read)? {
+        compare(context, owner, &live.metadata);
         remember(context, live);
     }
     Ok(false)
