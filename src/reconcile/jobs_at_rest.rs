@@ -45,7 +45,11 @@ where
 {
     let metadata = &skeleton.metadata;
     let is_leaving = metadata.deletion_timestamp.is_some();
-    if is_leaving || skeleton.rest == Rest::Foreign || !context.shared.stores.is_ready() {
+    if is_leaving || !context.shared.stores.is_ready() {
+        return Ok(Wake::await_change());
+    }
+    if skeleton.rest == Rest::Foreign {
+        context.shared.memos.settle(uid(skeleton), skeleton.version);
         return Ok(Wake::await_change());
     }
     let open = open_attempts(&context, skeleton);
