@@ -471,7 +471,8 @@ impl Stores {
         match of {
             Versioned::DeadlineJobs => self.table().is_there(&seen.uid),
             Versioned::Pods => {
-                let key = (seen.namespace.as_str().into(), seen.name.as_str().into());
+                let key: (Arc<str>, Arc<str>) =
+                    (seen.namespace.as_str().into(), seen.name.as_str().into());
                 let pods = self.pods();
                 pods.all.get(&key).is_some_and(|pod| pod.uid == seen.uid)
             }

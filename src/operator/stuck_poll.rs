@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::quarantine::note::put;
 use crate::quarantine::{Crash, Subject};
 use crate::watch_age::WatchAgeLayer;
-use crate::watchdog::{Stuck, Term};
+use crate::watchdog::Stuck;
 
 /// The exit code: 1 is any error, 2 a wrong command line, 101 a panic.
 const EXIT_CODE: i32 = 70;
@@ -45,7 +45,7 @@ fn note_and_log(
     };
     let job = Subject::of(job);
     let (namespace, name) = (&job.namespace, &job.name);
-    match note(&job, &stuck.term, clock, client) {
+    match note(&job, clock, client) {
         Ok(()) => tracing::error!(
             namespace,
             job = name,
@@ -64,7 +64,6 @@ fn note_and_log(
 /// such a poll.
 fn note(
     job: &Subject,
-    term: &Term,
     clock: &Clock,
     client: impl FnOnce() -> Result<Client, kube::Error>,
 ) -> anyhow::Result<()> {

@@ -39,7 +39,7 @@ use crate::watchdog::isolation;
 use crate::{planner, recording};
 
 pub(super) use answers::creations_wait;
-use execution::{carry_out, carry_out_recorded};
+use execution::{carry_out, carry_out_recorded, withhold_unrecorded};
 
 /// Until the next check whether the totals keep the outcome of a job that has expired.
 const TOTALS_WAIT: Duration = Duration::from_secs(2);
@@ -156,7 +156,7 @@ async fn pass(
     let observed = observe(context, owner, job, ledger).instrument(debug_span!("observe"));
     let pass = observed.await?;
     // step (no client required)
-    let step = debug_span!("step").in_scope(|| decide(context, &pass, slice));
+    let mut step = debug_span!("step").in_scope(|| decide(context, &pass, slice));
     backoff::note(context, &pass, &step);
     // record (client required)
     let recorded = record(context, &pass, &step).instrument(debug_span!("record"));
@@ -172,6 +172,7 @@ async fn pass(
     // From here on the ledger holds the capacity, so the next steps may take time.
     context.shared.board.finish(&pass.view.job.uid);
     fence::answer(context, &pass, &step.ledger);
+    let proven = withhold_unrecorded(context, &pass, &recorded, &mut step).await;
     // A Job says that it has begun before its first pod is created, and that it has ended after its last one is released.
     let has_ended = step.ledger.finished;
     let mirrored = match has_ended {
@@ -182,6 +183,7 @@ async fn pass(
     // carry out (client required)
     let apply = carry_out(context, &pass, &recorded, &step, mirrored);
     let is_cut_short = apply.instrument(debug_span!("apply")).await?;
+    proven?;
     if has_ended && !is_cut_short {
         mirror::mirror(context, &pass, &step.ledger, &recorded).await?;
     }

@@ -8,7 +8,7 @@ use crate::fixtures;
 use crate::lease::write_gate::Fence;
 use crate::metrics::loose_counter;
 use crate::reconcile::mock::{Apiserver, Process};
-use crate::watchdog::{self, Polls, Watch};
+use crate::watchdog::{self, Polls, Term, Watch};
 
 /// A poll that is about no single job, in a term that may write.
 fn nowhere() -> Stuck {

@@ -10,12 +10,58 @@ use shed_core::snapshot::Resume;
 use crate::api::DeadlineJob;
 use crate::attempt_pod::{self, preference};
 use crate::cluster::pod::{AttemptId, PodRef};
+use crate::context::done_writes::Done;
+use crate::job::notice::Notice;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::{Pass, answers};
 use crate::reconcile::pod_writer::{self, PodWriter, Written};
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, claims, mirror, range, record, refused_writes, reserved_keys};
 use crate::validate::ValidatedJob;
+
+/// Takes the writes of pods without an entry out of a step if the ledger is not the newest: an attempt may have been
+/// recorded, or not have been counted, since then. A write of the ledger has proven that it is the newest. A pass
+/// without a write asks the apiserver.
+///
+/// # Errors
+/// If it is not the newest, or that can't be read.
+pub(super) async fn withhold_unrecorded(
+    context: &ReconcileContext,
+    pass: &Pass,
+    owner: &Arc<DeadlineJob>,
+    step: &mut Step,
+) -> Result<(), Error> {
+    let has_written = !Arc::ptr_eq(owner, &pass.owner);
+    if has_written || step.deletes.len() + step.releases.len() == 0 {
+        return Ok(());
+    }
+    let pods = pass.view.pods.iter();
+    let unrecorded =
+        pods.filter(|((task, number), _)| step.ledger.attempt(*task, *number).is_none());
+    let unrecorded: HashSet<&str> = unrecorded.map(|(_, pod)| &*pod.uid).collect();
+    let is_unrecorded = |pod: &PodRef| unrecorded.contains(&*pod.uid);
+    let ticks = context.shared.clock.ticks();
+    let is_sent = context.shared.memos.look(&pass.view.job.uid, |memo| {
+        let done = &memo.reconcile.done_writes;
+        let is_new = |pods: &[PodRef], done: &Done| {
+            let mut pods = pods.iter().filter(|pod| is_unrecorded(pod));
+            pods.any(|pod| !done.has(&pod.uid, ticks))
+        };
+        is_new(&step.deletes, &done.deletes) || is_new(&step.releases, &done.releases)
+    });
+    if !is_sent {
+        return Ok(());
+    }
+    let newest = record::is_newest(context, owner).await;
+    if matches!(newest, Ok(true)) {
+        return Ok(());
+    }
+    step.deletes.retain(|pod| !is_unrecorded(pod));
+    step.releases.retain(|pod| !is_unrecorded(pod));
+    step.notices
+        .retain(|notice| !matches!(notice, Notice::Unrecorded { .. }));
+    newest.and(Err(Error::Conflict))
+}
 
 /// Writes the pods of a recorded step. A failure of one kind of write does not stop the other kinds. Returns whether
 /// time ran out before all writes were begun.
@@ -76,7 +122,7 @@ async fn write_pods(
 ) -> Result<bool, Error> {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pass.view.job.namespace);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
-    let (deleted, released, checked) = stop(context, pass, owner, step, writer, &api).await;
+    let (deleted, released) = stop(context, pass, step, writer, &api).await;
     let created = match mirrored {
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
@@ -88,31 +134,27 @@ async fn write_pods(
     deleted
         .map_or(Ok(()), |error| Err(Error::Delete(error)))
         .and(released.map_or(Ok(()), |error| Err(Error::Release(error))))
-        .and(checked)
         .and(created)
         .map(|created| is_cut_short || created)
 }
 
-/// Deletes and releases, each once as far as this process remembers. The result tells whether those of pods without an
-/// entry in the ledger were sent.
+/// Deletes and releases, each once as far as this process remembers.
 async fn stop(
     context: &ReconcileContext,
     pass: &Pass,
-    owner: &Arc<DeadlineJob>,
     step: &Step,
     writer: PodWriter<'_>,
     api: &Api<Pod>,
-) -> (Written, Written, Result<(), Error>) {
+) -> (Written, Written) {
     let (memos, job) = (&context.shared.memos, &pass.view.job.uid);
     let ticks = context.shared.clock.ticks();
-    let (mut deletes, mut releases) = memos.look(job, |memo| {
+    let (deletes, releases) = memos.look(job, |memo| {
         let done = &mut memo.reconcile.done_writes;
         (
             done.deletes.to_send(&step.deletes, ticks),
             done.releases.to_send(&step.releases, ticks),
         )
     });
-    let checked = check(context, pass, owner, step, [&mut deletes, &mut releases]).await;
     let mut deleted = writer.delete(api, &deletes).await;
     let waited = context.shared.clock.ticks().since(pass.view.ticks);
     for _ in &deleted.done {
@@ -126,37 +168,7 @@ async fn stop(
         done.deletes.note(deleted.done.drain(..), ticks);
         done.releases.note(released.done.drain(..), ticks);
     });
-    (deleted, released, checked)
-}
-
-/// Withholds the writes of pods without an entry in the ledger if the ledger is not the newest. An attempt may have
-/// been recorded, or not been counted, since then. A write of the ledger has proven that it is the newest. A pass
-/// without a write asks the apiserver.
-async fn check(
-    context: &ReconcileContext,
-    pass: &Pass,
-    owner: &Arc<DeadlineJob>,
-    step: &Step,
-    writes: [&mut Vec<PodRef>; 2],
-) -> Result<(), Error> {
-    let has_written = !Arc::ptr_eq(owner, &pass.owner);
-    if has_written || writes.iter().all(|pods| pods.is_empty()) {
-        return Ok(());
-    }
-    let pods = pass.view.pods.iter();
-    let without_entry =
-        pods.filter(|((task, number), _)| step.ledger.attempt(*task, *number).is_none());
-    let without_entry: HashSet<&str> = without_entry.map(|(_, pod)| &*pod.uid).collect();
-    let is_recorded = |pod: &PodRef| !without_entry.contains(&*pod.uid);
-    if writes.iter().all(|pods| pods.iter().all(is_recorded)) {
-        return Ok(());
-    }
-    let newest = record::is_newest(context, owner).await;
-    if matches!(newest, Ok(true)) {
-        return Ok(());
-    }
-    writes.into_iter().for_each(|pods| pods.retain(is_recorded));
-    newest.and(Err(Error::Conflict))
+    (deleted, released)
 }
 
 async fn create(

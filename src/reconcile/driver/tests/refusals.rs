@@ -236,6 +236,9 @@ async fn a_conflict_while_taking_back_keeps_the_record_for_the_next_pass() {
 /// The job as a newer operator leaves it, in a form that can't be read here.
 fn of_newer_operator(job: &DeadlineJob) -> DeadlineJob {
     let mut value = serde_json::to_value(job).unwrap();
+    let version = value["metadata"]["resourceVersion"].as_str().unwrap();
+    let version: u64 = version.parse().unwrap();
+    value["metadata"]["resourceVersion"] = (version + 1).to_string().into();
     value["status"]["ledger"] = serde_json::json!({
         "form": api::LEDGER_FORM + 1, "revision": "r7", "ending": "Postponed", "tasks": {"0": 1}});
     serde_json::from_value(value).expect("what is not understood is not read")

@@ -269,5 +269,5 @@ async fn a_pod_is_stopped_and_released_once_though_the_watch_lags() {
     // Another process does not know.
     let next = Process::with_stores(&api, Arc::clone(&process.context.shared.stores));
     next.reconcile(api.job()).await.unwrap();
-    assert_eq!(api.said(), ["DELETE pod 1-0", "PATCH pod 1-1"]);
+    assert_eq!(api.said(), ["GET job", "DELETE pod 1-0", "PATCH pod 1-1"]);
 }
