@@ -1,8 +1,8 @@
-//! Deadlines met, missed and failed, by namespace and class, as totals that survive a crash and a failover.
+//! Deadlines met, missed and failed, by namespace and class, as totals that survive a failover.
 //!
-//! A total is the sum of two counts: the jobs that are counted for good, which the stored state holds, and the ended jobs
-//! that exist now, whose ledgers hold it. A job moves from the second count to the first when its object goes. For a job
-//! that shed itself deletes, the move is stored before the delete.
+//! A total is the sum of two counts: the ended jobs that are gone, which the stored state holds, and the ended jobs that
+//! exist, whose ledgers hold it. A job moves from the second count to the first when its object goes. A leader that
+//! crashes loses the jobs that have gone since its last write; no deletion waits for that.
 
 mod outcome;
 mod stored;
@@ -10,10 +10,8 @@ mod table;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
-
 pub use outcome::{DeadlineOutcome, JobWithDeadline};
-pub use stored::{Counts, FOLDED_MAX, StoredTotals};
+pub use stored::{Counts, StoredTotals};
 
 use table::Table;
 
@@ -21,7 +19,6 @@ use table::Table;
 #[derive(Debug, Default)]
 pub struct DeadlineTotals {
     table: Mutex<Table>,
-    news: Notify,
 }
 
 impl DeadlineTotals {
@@ -36,9 +33,7 @@ impl DeadlineTotals {
 
     /// The watch shows that a job is gone, or that its deletion began.
     pub fn gone(&self, uid: &str) {
-        if self.lock().gone(uid) {
-            self.news.notify_one();
-        }
+        self.lock().gone(uid);
     }
 
     /// The first list of jobs is complete.
@@ -55,32 +50,6 @@ impl DeadlineTotals {
     #[must_use]
     pub fn to_store(&self) -> StoredTotals {
         self.lock().to_store()
-    }
-
-    /// The state with these totals was stored.
-    pub fn stored(&self, totals: &StoredTotals) {
-        self.lock().stored(totals);
-    }
-
-    /// The state could not be stored.
-    pub fn not_stored(&self) {
-        self.lock().not_stored();
-    }
-
-    /// Whether an ended job with a deadline may be deleted without being lost from the totals. If not, it may be after the
-    /// next write.
-    #[must_use]
-    pub fn may_expire(&self, uid: &str) -> bool {
-        let (may, is_news) = self.lock().may_expire(uid);
-        if is_news {
-            self.news.notify_one();
-        }
-        may
-    }
-
-    /// Waits until a write is needed that no change of the other sections asks for.
-    pub async fn changed(&self) {
-        self.news.notified().await;
     }
 
     /// The totals by namespace and class; absent until both counts are complete, so that no scrape sees a lower value.

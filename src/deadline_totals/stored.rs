@@ -1,6 +1,6 @@
 //! The totals as the stored state holds them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,15 +10,11 @@ use super::DeadlineOutcome;
 pub const NAMESPACES_MAX: usize = 200;
 /// Classes of a namespace with series of their own.
 pub const CLASSES_MAX: usize = 8;
-/// Jobs that are counted here while their object still exists.
-pub const FOLDED_MAX: usize = 1000;
 /// The namespace and the class of all others.
 pub const OTHER: &str = "other";
 
 /// The longest name of a namespace, and the longest value of a label.
 const NAME_MAX: usize = 63;
-/// The apiserver's uids have 36 characters.
-const UID_MAX: usize = 64;
 /// A larger count is not one that shed wrote.
 const COUNT_MAX: u64 = 1 << 53;
 
@@ -29,27 +25,25 @@ pub struct Counts([u64; 3]);
 /// Counts by class.
 pub type ByClass<V> = BTreeMap<String, V>;
 
-/// The jobs that are counted for good: those that are gone, and those that are about to expire.
+/// The ended jobs that are gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredTotals {
     /// By namespace and class.
     pub series: BTreeMap<String, ByClass<Counts>>,
-    /// Uids of jobs that are in `series` and whose object may still exist.
-    pub folded: BTreeSet<String>,
 }
 
 impl StoredTotals {
     /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.series.is_empty() && self.folded.is_empty()
+        self.series.is_empty()
     }
 
     /// Whether both count the same jobs. A series without jobs is no difference: it is stored with the next write.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        self.folded == other.folded && self.counted().eq(other.counted())
+        self.counted().eq(other.counted())
     }
 
     fn counted(&self) -> impl Iterator<Item = (&str, &str, Counts)> {
@@ -67,11 +61,9 @@ impl StoredTotals {
         let mut classes = self.series.values();
         let mut counts = self.series.values().flat_map(BTreeMap::values);
         self.series.len() <= NAMESPACES_MAX + 1
-            && self.folded.len() <= FOLDED_MAX
             && self.series.keys().all(is_name)
             && classes.all(|one| one.len() <= CLASSES_MAX + 1 && one.keys().all(is_name))
             && counts.all(|counts| counts.0.iter().all(|count| *count <= COUNT_MAX))
-            && self.folded.iter().all(|uid| uid.len() <= UID_MAX)
     }
 }
 

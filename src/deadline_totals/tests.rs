@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
-use super::stored::{CLASSES_MAX, FOLDED_MAX, NAMESPACES_MAX, OTHER};
+use super::stored::{CLASSES_MAX, NAMESPACES_MAX, OTHER};
 use super::*;
 
 fn job<'a>(
@@ -110,7 +110,6 @@ fn nothing_is_shown_before_both_counts_are_complete() {
 fn a_job_whose_deletion_began_is_counted_once() {
     let totals = begun(StoredTotals::default(), &["a"]);
     totals.see(&"a".into(), true, job("team", "nightly", MET));
-    assert!(totals.to_store().folded.is_empty());
     totals.gone("a");
     assert_eq!(sum(&totals), Some(1));
     // The next leader finds it in its list, with a deletion that has begun.
@@ -122,62 +121,19 @@ fn a_job_whose_deletion_began_is_counted_once() {
 }
 
 #[test]
-fn the_uid_of_a_folded_job_is_kept_until_its_object_is_gone() {
+fn the_order_of_list_and_stored_totals_does_not_matter() {
     let totals = begun(StoredTotals::default(), &["a", "b"]);
-    assert!(!totals.may_expire("a") && !totals.may_expire("b"));
-    let written = totals.to_store();
-    totals.stored(&written);
-    assert!(totals.may_expire("a"));
     totals.gone("a");
-    // A leader that cannot decode the job still sees that it exists.
-    let next = DeadlineTotals::default();
-    next.restore(written.clone());
-    next.see(&"b".into(), false, None);
-    next.listed();
-    assert_eq!((sum(&next), next.may_expire("b")), (Some(2), true));
-    assert_eq!(next.to_store().folded, ["b".to_owned()].into());
-    // The same if the list comes first.
+    let written = totals.to_store();
+    let next = begun(written.clone(), &["b"]);
+    assert_eq!((sum(&next), next.to_store()), (Some(2), written.clone()));
     let next = DeadlineTotals::default();
     see(&next, "b", "team", "nightly");
+    see(&next, "c", "team", "nightly");
+    next.gone("c");
     next.listed();
     next.restore(written);
-    assert_eq!(sum(&next), Some(2));
-    assert_eq!(next.to_store().folded, ["b".to_owned()].into());
-}
-
-#[test]
-fn at_most_a_thousand_jobs_are_folded_at_a_time() {
-    let uids: Vec<String> = (0..=FOLDED_MAX)
-        .map(|number| format!("uid-{number}"))
-        .collect();
-    let names: Vec<&str> = uids.iter().map(String::as_str).collect();
-    let totals = begun(StoredTotals::default(), &names);
-    assert!(names.iter().all(|uid| !totals.may_expire(uid)));
-    totals.stored(&totals.to_store());
-    let (last, others) = names.split_last().unwrap();
-    assert!(others.iter().all(|uid| totals.may_expire(uid)));
-    assert!(!totals.may_expire(last), "no place");
-    totals.gone(others[0]);
-    assert!(!totals.may_expire(last), "not stored");
-    assert!(totals.to_store().is_sound());
-    totals.stored(&totals.to_store());
-    assert!(totals.may_expire(last));
-    assert_eq!(sum(&totals), Some(FOLDED_MAX as u64 + 1));
-}
-
-#[test]
-fn a_job_that_the_watch_does_not_show_yet_waits() {
-    let totals = begun(StoredTotals::default(), &[]);
-    assert!(!totals.may_expire("a"));
-    see(&totals, "a", "team", "");
-    assert!(!totals.may_expire("a"), "not stored");
-    for _ in 0..10 {
-        totals.not_stored();
-    }
-    assert!(
-        totals.may_expire("a"),
-        "writes have failed for five minutes"
-    );
+    assert_eq!(sum(&next), Some(3));
 }
 
 #[test]
@@ -236,8 +192,6 @@ fn the_longest_names_are_stored_and_shown() {
 enum Turn {
     Create,
     End(usize, usize),
-    /// The leader finds that its time to live is over.
-    Expire(usize),
     Delete(usize),
     /// The watch shows the oldest changes.
     Watch(usize),
@@ -251,8 +205,7 @@ fn turn() -> impl Strategy<Value = Turn> {
     prop_oneof![
         3 => Just(Turn::Create),
         4 => (number(), 0..3_usize).prop_map(|(job, outcome)| Turn::End(job, outcome)),
-        4 => number().prop_map(Turn::Expire),
-        1 => number().prop_map(Turn::Delete),
+        4 => number().prop_map(Turn::Delete),
         4 => (1..4_usize).prop_map(Turn::Watch),
         3 => Just(Turn::Write),
         1 => any::<bool>().prop_map(Turn::Crash),
@@ -270,7 +223,7 @@ struct World {
     leader: DeadlineTotals,
     created: usize,
     ended: u64,
-    /// Ended jobs that users have deleted and no write has counted.
+    /// Ended jobs that are deleted and that no write has counted.
     at_risk: Vec<String>,
     /// Ended jobs that leaders have lost.
     lost: u64,
@@ -325,7 +278,6 @@ impl World {
     fn write(&mut self) {
         self.stored = self.leader.to_store();
         assert!(self.stored.is_sound());
-        self.leader.stored(&self.stored);
         let unseen = &self.unseen;
         let is_unseen = |uid: &String| unseen.iter().any(|(one, _)| one == uid);
         self.at_risk.retain(is_unseen);
@@ -348,18 +300,11 @@ impl World {
                 self.unseen.push_back((uid.clone(), Some(outcome)));
                 self.jobs.insert(uid, outcome);
             }
-            Turn::Expire(job) => {
-                let ended = self.pick(job).filter(|uid| self.jobs[uid].is_some());
-                if let Some(uid) = ended.filter(|uid| self.leader.may_expire(uid)) {
-                    self.delete(uid);
-                }
-            }
             Turn::Delete(job) => {
-                if let Some(uid) = self.pick(job) {
-                    let is_stored = self.stored.folded.contains(&uid);
-                    if self.delete(uid.clone()).is_some() && !is_stored {
-                        self.at_risk.push(uid);
-                    }
+                if let Some(uid) = self.pick(job)
+                    && self.delete(uid.clone()).is_some()
+                {
+                    self.at_risk.push(uid);
                 }
             }
             Turn::Watch(times) => (0..times).for_each(|_| self.watch()),
@@ -390,7 +335,7 @@ proptest! {
         }
         world.check();
         prop_assert!(world.shown + world.lost >= world.ended);
-        // Without another deletion by a user the next leader shows the same.
+        // Without another deletion the next leader shows the same.
         world.write();
         let shown = world.shown;
         world.crash(false);

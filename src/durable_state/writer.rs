@@ -1,11 +1,10 @@
-//! When the state is stored: at most every 30 s, only if it has changed, and before the leader hands over. A change of the
-//! totals is stored at once if the last write is 30 s ago, because jobs may wait for it.
+//! When the state is stored: every 30 s if it has changed, and before the leader hands over.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::format::State;
 use super::store::{Error, Store};
@@ -51,31 +50,20 @@ pub async fn run(
 ) {
     let mut writer = Writer {
         store,
-        totals: Arc::clone(&totals),
+        totals,
         completions,
         latest,
     };
-    let mut next = Instant::now() + PERIOD;
-    // No write comes before this.
-    let mut rests_until = next;
     loop {
-        let asked = async {
-            totals.changed().await;
-            sleep_until(rests_until).await;
-        };
         let done = tokio::select! {
-            () = sleep_until(next) => None,
-            () = asked => None,
+            () = sleep(PERIOD) => None,
             // Without a sender the term is ending without a hand-over.
             request = requests.0.recv() => match request {
                 Some(done) => Some(done),
                 None => return,
             }
         };
-        let has_called = writer.write().await;
-        let now = Instant::now();
-        next = now + PERIOD;
-        rests_until = if has_called { next } else { now };
+        writer.write().await;
         if let Some(done) = done {
             let _ = done.send(());
         }
@@ -90,24 +78,18 @@ struct Writer<F> {
 }
 
 impl<F: Fn() -> State + Send + Sync> Writer<F> {
-    /// Stores the state unless it is stored. Returns whether the apiserver was called.
-    async fn write(&mut self) -> bool {
-        match self.try_write().await {
-            Ok(has_called) => has_called,
-            Err(error) => {
-                self.totals.not_stored();
-                self.store.warn_unwritten(&error);
-                true
-            }
+    /// Stores the state unless it is stored.
+    async fn write(&mut self) {
+        if let Err(error) = self.try_write().await {
+            self.store.warn_unwritten(&error);
         }
     }
 
-    async fn try_write(&mut self) -> Result<bool, Error> {
+    async fn try_write(&mut self) -> Result<(), Error> {
         self.store.look().await?;
         // A write before the stored totals are known would replace them.
         let Some(stored) = self.store.totals() else {
-            self.totals.not_stored();
-            return Ok(true);
+            return Ok(());
         };
         self.totals.restore(stored);
         if let Some(held) = &self.store.held {
@@ -119,15 +101,9 @@ impl<F: Fn() -> State + Send + Sync> Writer<F> {
             ..(self.latest)()
         };
         let held = self.store.held.as_ref();
-        let is_stored = held.is_some_and(|held| held.is_same(&state));
-        if !is_stored {
-            self.store.write(state).await?;
+        match held.is_some_and(|held| held.is_same(&state)) {
+            true => Ok(()),
+            false => self.store.write(state).await,
         }
-        // Absent if a newer version of shed has written in between.
-        match &self.store.held {
-            Some(held) => self.totals.stored(&held.totals),
-            None => self.totals.not_stored(),
-        }
-        Ok(!is_stored)
     }
 }

@@ -36,12 +36,15 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 
 - `job_class` is the job's label `shed.dev/class`, and is absent without it.
 - A job counts when it ends. A late job that continues counts when it is complete. Until then the alert `ShedJobAtRisk` fires.
-- The totals survive a crash and a failover. Only the leader shows them, once it has read the [stored state](stored-state.md) and the
+- The totals survive a failover. Only the leader shows them, once it has read the [stored state](stored-state.md) and the
   list of jobs. To count across failovers, remove the label of the replica before `increase`, as the rule `shed:deadlines_met:total` of the
   [alerts](alerts.md) does.
-- Before shed deletes a job at the end of `ttlSecondsAfterFinished`, it stores the outcome. So the delete comes up to 30 s later.
-- If a user or the garbage collector deletes an ended job, the outcome is stored within 30 s. It is lost if the leader crashes before.
-  A total that is then lower looks like a counter reset to Prometheus.
+- No deletion waits for the totals. The outcome of a job that exists is in its ledger. When the job is deleted, by shed, a user or
+  the garbage collector, its outcome is stored within 30 s.
+- **What a crash may lose:** outcomes of jobs that were deleted in the last 30 s before the leader crashed, or while no leader ran.
+  The job's own status and the outcomes of jobs that still exist are never lost.
+  A total that is then lower looks like a counter reset to Prometheus. If you need each outcome, set `ttlSecondsAfterFinished` to a
+  minute or more, so that a scrape sees it before the job is gone.
 - The first 200 namespaces, and the first 8 classes of each, have series of their own. The rest is `other`.
 
 ";

@@ -6,7 +6,6 @@ mod execution;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, ObjectMeta, Preconditions};
 use shed_core::plan::{JobReport, Move};
@@ -20,7 +19,6 @@ use crate::bounds::Bounds;
 use crate::cluster::pod::AttemptId;
 use crate::completion_history::Known;
 use crate::context::validation::{self, Unfit};
-use crate::deadline_totals::DeadlineOutcome;
 use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
@@ -40,9 +38,6 @@ use crate::{planner, recording};
 
 pub(super) use answers::creations_wait;
 use execution::{carry_out, carry_out_recorded, withhold_unrecorded};
-
-/// Until the next check whether the totals keep the outcome of a job that has expired.
-const TOTALS_WAIT: Duration = Duration::from_secs(2);
 
 /// Everything about one job in one pass.
 #[derive(Clone)]
@@ -188,12 +183,12 @@ async fn pass(
         mirror::mirror(context, &pass, &step.ledger, &recorded).await?;
     }
     // wake (no client required)
-    let must_wait = expire(context, &pass, &step.ledger, &recorded).await?;
+    let has_expired = expire(context, &pass, &step.ledger).await?;
     if is_cut_short {
         return Ok(wake::at(context, context.shared.clock.ticks()));
     }
-    if let Some(wake) = must_wait {
-        return Ok(wake);
+    if has_expired {
+        return Ok(Wake::await_change());
     }
     Ok(wake::after(context, &pass, &step, &recorded))
 }
@@ -261,7 +256,7 @@ async fn let_go(context: &ReconcileContext, owner: &DeadlineJob) -> Result<Wake,
     if !has_begun || adopt::owner(owner).is_some() {
         return Ok(Wake::await_change());
     }
-    delete_counted(context, &owner.metadata, DeadlineOutcome::of(owner)).await
+    delete_job(context, &owner.metadata).await
 }
 
 async fn observe(
@@ -337,36 +332,21 @@ async fn sight(
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }
 
-/// Deletes a job at the end of its time to live. Returns when to look again, if that has come.
-async fn expire(
-    context: &ReconcileContext,
-    pass: &Pass,
-    ledger: &Ledger,
-    recorded: &DeadlineJob,
-) -> Result<Option<Wake>, Error> {
-    if validate::expiry(&pass.view.job, ledger).is_none_or(|expiry| pass.view.now < expiry) {
-        return Ok(None);
+/// Deletes a job at the end of its time to live. Returns whether that has come.
+async fn expire(context: &ReconcileContext, pass: &Pass, ledger: &Ledger) -> Result<bool, Error> {
+    let expiry = validate::expiry(&pass.view.job, ledger);
+    let has_expired = expiry.is_some_and(|expiry| expiry <= pass.view.now);
+    if has_expired {
+        delete_job(context, &pass.owner.metadata).await?;
     }
-    let outcome = DeadlineOutcome::of(recorded);
-    let deleted = delete_counted(context, &pass.owner.metadata, outcome).await?;
-    Ok(Some(deleted))
+    Ok(has_expired)
 }
 
-/// Deletes an ended job once the totals of deadlines keep its outcome. Returns when to look again.
-pub(super) async fn delete_counted(
+/// Deletes a job that has ended.
+pub(super) async fn delete_job(
     context: &ReconcileContext,
     job: &ObjectMeta,
-    outcome: Option<DeadlineOutcome>,
 ) -> Result<Wake, Error> {
-    let uid = job.uid.as_deref().unwrap_or_default();
-    if outcome.is_some() && !context.shared.stores.totals().may_expire(uid) {
-        return Ok(Wake::requeue(TOTALS_WAIT));
-    }
-    delete_job(context, job).await?;
-    Ok(Wake::await_change())
-}
-
-async fn delete_job(context: &ReconcileContext, job: &ObjectMeta) -> Result<(), Error> {
     let namespace = job.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let parameters = DeleteParams {
@@ -378,8 +358,10 @@ async fn delete_job(context: &ReconcileContext, job: &ObjectMeta) -> Result<(), 
     };
     let name = job.name.as_deref().unwrap_or_default();
     match api.delete(name, &parameters).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Ok(_) => Ok(Wake::await_change()),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+            Ok(Wake::await_change())
+        }
         Err(error) => Err(Error::Expire(error)),
     }
 }

@@ -64,15 +64,15 @@ where
     // A slice from before the job's rest would delay the next pass.
     context.shared.board.abandon(uid(skeleton));
     let now = context.shared.clock.now();
-    let (next, outcome) = match &skeleton.rest {
-        Rest::Finished(finished) => (finished.expiry, finished.outcome),
-        Rest::Suspended { due } => (*due, None),
-        Rest::Foreign | Rest::Oversized { .. } => (None, None),
+    let next = match &skeleton.rest {
+        Rest::Finished(finished) => finished.expiry,
+        Rest::Suspended { due } => *due,
+        Rest::Foreign | Rest::Oversized { .. } => None,
     };
     match next {
         Some(at) if at > now => Ok(Wake::requeue(clock::duration(at.since(now)))),
         // A deadline that has come is work, so this is the end of a job's time to live.
-        Some(_) => driver::delete_counted(&context, metadata, outcome).await,
+        Some(_) => driver::delete_job(&context, metadata).await,
         None => Ok(Wake::await_change()),
     }
 }

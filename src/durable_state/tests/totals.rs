@@ -25,26 +25,21 @@ fn met(totals: &DeadlineTotals) -> Option<u64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_expires_once_a_write_has_its_outcome() {
+async fn jobs_that_are_gone_are_stored_with_the_next_write() {
     let api = Apiserver::new();
     let term = Term::begin(&api).await;
     term.totals.listed();
     ended(&term.totals, "a");
-    sleep(Duration::from_secs(100)).await;
-    assert!(api.writes().is_empty(), "its ledger has its outcome");
-    assert!(!term.totals.may_expire("a"));
-    sleep(A_LITTLE).await;
-    assert_eq!(api.writes(), ["POST 201"], "at once after a rest");
-    assert!(term.totals.may_expire("a"));
     ended(&term.totals, "b");
-    ended(&term.totals, "c");
-    assert!(!term.totals.may_expire("b") && !term.totals.may_expire("c"));
-    sleep(Duration::from_secs(29)).await;
-    assert!(!term.totals.may_expire("b") && api.writes().is_empty());
-    sleep(Duration::from_secs(1) + A_LITTLE).await;
-    assert!(term.totals.may_expire("b") && term.totals.may_expire("c"));
-    assert_eq!(api.writes(), ["PATCH 200"], "one for both");
-    assert_eq!(met(&term.totals), Some(3));
+    sleep(Duration::from_secs(100)).await;
+    assert!(api.writes().is_empty(), "their ledgers have their outcome");
+    term.totals.gone("a");
+    term.totals.gone("b");
+    sleep(Duration::from_secs(30) + A_LITTLE).await;
+    assert_eq!(api.writes(), ["POST 201"], "one for both");
+    let next = Term::begin(&api).await;
+    next.totals.listed();
+    assert_eq!(met(&next.totals), Some(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +51,6 @@ async fn the_next_leader_shows_the_totals_of_the_one_before() {
         ended(&term.totals, uid);
     }
     term.totals.gone("a");
-    assert!(!term.totals.may_expire("b"));
     term.hand_over.take_place().await;
     let next = Term::begin(&api).await;
     assert_eq!(met(&next.totals), None, "its list is not complete");
@@ -83,10 +77,7 @@ async fn totals_that_cannot_be_read_are_not_replaced_and_not_shown() {
     next.totals.gone("c");
     sleep(Duration::from_secs(61)).await;
     assert_eq!(met(&next.totals), None);
-    assert!(!next.totals.may_expire("b") && api.writes().is_empty());
-    // After five minutes jobs expire all the same.
-    sleep(Duration::from_secs(300)).await;
-    assert!(next.totals.may_expire("b"));
+    assert!(api.writes().is_empty());
     next.totals.gone("b");
     api.world().refuses = None;
     sleep(Duration::from_secs(31)).await;
@@ -100,7 +91,6 @@ async fn a_broken_state_begins_the_totals_again() {
         r#"{"series":{"team":{"nightly":[1,2]}}}"#,
         r#"{"series":{"team":{"nightly":[1,2,-3]}}}"#,
         r#"{"series":{"team":{"nightly":[1,2,9007199254740993]}}}"#,
-        &format!(r#"{{"folded":["{}"]}}"#, "x".repeat(65)),
     ] {
         let text = format!(r#"{{"version":1,"totals":{totals}}}"#);
         let api = Apiserver::with(&text);
@@ -128,12 +118,12 @@ fn totals_have_their_place_whatever_was_learned() {
             };
             let uid = format!("{number:018}{index:018}");
             totals.see(&uid.as_str().into(), false, Some(job));
-            let _ = totals.may_expire(&uid);
+            totals.gone(&uid);
         }
     }
     let totals = totals.to_store();
     let size = serde_json::to_string(&totals).unwrap().len();
-    assert!((150_000..250_000).contains(&size), "{size}");
+    assert!((100_000..250_000).contains(&size), "{size}");
     let state = State {
         planner: experience_of(300, 8, 32),
         totals: totals.clone(),
