@@ -114,6 +114,15 @@ impl Conditions {
         }
     }
 
+    /// Adds a cause to the messages of conditions that are there.
+    pub(crate) fn add(&mut self, types: [&str; 2], words: &str) {
+        let conditions = self.list.iter_mut();
+        let conditions = conditions.filter(|one| types.contains(&&*one.type_));
+        for condition in conditions.filter(|one| !one.message.ends_with(words)) {
+            condition.message.push_str(words);
+        }
+    }
+
     /// Marks a state as over, if its condition exists and is true.
     pub(crate) fn clear(&mut self, type_: &str, reason: &str, detail: &str) {
         let is_true = self

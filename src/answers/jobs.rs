@@ -14,7 +14,7 @@ use shed_core::time::Instant;
 
 use super::query::{Query, decoded};
 use super::{Refusal, Scope, record};
-use crate::api::{DeadlineJob, DeadlineJobStatus, JobRecord, Pocd};
+use crate::api::{self, DeadlineJob, DeadlineJobStatus, JobRecord, Pocd, reason};
 use crate::clock;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::{Rest, Skeleton, job_version};
@@ -394,9 +394,15 @@ fn kind_name(kind: OwnerKind) -> &'static str {
     }
 }
 
-/// The cause as in JSON.
-fn cause_name(cause: RiskCause) -> &'static str {
+/// The cause as in JSON. The planner does not tell tasks that have not started from slow ones; the conditions do.
+fn cause_name(status: &DeadlineJobStatus, cause: RiskCause) -> &'static str {
+    let mut conditions = status.conditions.iter();
+    let stated = conditions.find(|one| one.type_ == api::DEADLINE_AT_RISK && one.status == "True");
+    if stated.is_some_and(|one| one.reason == reason::ATTEMPTS_NOT_STARTED) {
+        return "NotStarted";
+    }
     match cause {
+        RiskCause::Failed => "Failed",
         RiskCause::Waiting => "Waiting",
         RiskCause::Straggler => "Straggler",
         RiskCause::Restarts => "Restarts",
@@ -436,7 +442,7 @@ fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
         clones: status.clones,
         waiting: report.waiting,
         risk: report.risk.map(|risk| RiskSummary {
-            cause: cause_name(risk.cause),
+            cause: cause_name(status, risk.cause),
             task: risk
                 .task
                 .map(|task| ledger.map_or(task.0, |ledger| ledger.task_of(task.0))),

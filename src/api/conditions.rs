@@ -84,6 +84,10 @@ pub mod reason {
     pub const TASKS_SLOW: &str = "TasksSlow";
     /// `DeadlineAtRisk`: attempts failed, and their tasks start again.
     pub const ATTEMPTS_FAILING: &str = "AttemptsFailing";
+    /// `DeadlineAtRisk`: tasks failed for good.
+    pub const TASKS_FAILED: &str = "TasksFailed";
+    /// `DeadlineAtRisk`: the containers of the tasks have not started.
+    pub const ATTEMPTS_NOT_STARTED: &str = "AttemptsNotStarted";
     /// `DeadlineAtRisk`: tasks report no progress.
     pub const TASKS_SILENT: &str = "TasksSilent";
     /// `DeadlineAtRisk`: the deadline may have passed, but the apiserver's time is uncertain.
@@ -95,6 +99,8 @@ pub mod reason {
     pub const HEADROOM_RESERVED: &str = "HeadroomReserved";
     /// `TasksPending`: a failed task waits for its next attempt.
     pub const BACK_OFF: &str = "BackOff";
+    /// `TasksPending`: the same, after an attempt that ended with exit code 0 and requested no commit grant.
+    pub const COMMIT_NOT_REQUESTED: &str = "CommitNotRequested";
     /// `TasksPending`: a task's last attempt is still terminating.
     pub const ATTEMPT_TERMINATING: &str = "AttemptTerminating";
     /// `DeadlineAtRisk`, `TasksPending`: as many tasks run as `parallelism` allows.
@@ -151,6 +157,8 @@ pub mod reason {
     pub const CONTAINER_CONFIG_ERROR: &str = "ContainerConfigError";
     /// `AttemptsBlocked`: a sidecar or init container crashes repeatedly before the task.
     pub const INIT_CONTAINER_CRASHES: &str = "InitContainerCrashes";
+    /// `AttemptsBlocked`: a pod has been on its node for a minute, and none of its containers has started.
+    pub const CONTAINERS_NOT_STARTED: &str = "ContainersNotStarted";
     /// `AttemptsBlocked` is false: attempts start again.
     pub const ATTEMPTS_STARTING: &str = "AttemptsStarting";
     /// `ProgressUnreachable`: running attempts do not respond.

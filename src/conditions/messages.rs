@@ -45,6 +45,9 @@ pub enum Says {
 /// The detail contains the remedy.
 pub const NAMED: &str = "{}";
 
+/// The remedy for a task that ends without a commit grant.
+pub const REQUEST_A_GRANT: &str = "publish with `$SHED_BIN agent commit -- <command>`";
+
 /// Introduces the last cause of a risk in a message about what came of it.
 pub const LAST_RISK: &str = "; the last risk: ";
 

@@ -43,7 +43,7 @@ pub struct Told {
 }
 
 /// Whether the planner must evaluate the job's deadline: while no attempt was launched, and later
-/// until this specification has a verdict.
+/// until this specification has a verdict. No deadline helps a task that failed for good.
 #[must_use]
 pub fn is_asked(
     status: Option<&DeadlineJobStatus>,
@@ -53,7 +53,8 @@ pub fn is_asked(
     ticks: Instant,
 ) -> bool {
     let is_recent = |(at, of): (Instant, i64)| of == generation && ticks.since(at) < PERIOD;
-    if ledger.ending.is_some() || weighed.is_some_and(is_recent) {
+    let is_decided = ledger.ending.is_some() || !ledger.failed.is_empty();
+    if is_decided || weighed.is_some_and(is_recent) {
         return false;
     }
     let mut conditions = status.iter().flat_map(|status| &status.conditions);
@@ -156,6 +157,8 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+    use shed_core::ids::TaskIndex;
+    use shed_core::index_set::IndexSet;
     use shed_core::snapshot::Conclusion;
 
     use super::*;
@@ -243,6 +246,9 @@ mod tests {
         status.conditions = vec![condition];
         assert!(!is_asked(Some(&status), 1, &ledger, None, now));
         assert!(is_asked(Some(&status), 2, &ledger, None, now));
+        ledger.failed.insert(TaskIndex(1));
+        assert!(!is_asked(Some(&status), 2, &ledger, None, now));
+        ledger.failed = IndexSet::new();
         ledger.ending = Some(Conclusion::Complete);
         assert!(!is_asked(Some(&status), 2, &ledger, None, now));
     }

@@ -12,6 +12,8 @@ pub mod reach;
 pub mod record;
 pub mod termination_proof;
 pub mod troubled_nodes;
+pub mod uncommitted;
 pub mod unconfirmed_termination;
+pub mod unstarted;
 pub mod verdict;
 pub mod view;

@@ -46,6 +46,8 @@ pub enum Notice {
         kind: AttemptKind,
         /// Its bucket.
         outcome: Outcome,
+        /// Whether it failed because it ended with exit code 0 and never requested a commit grant.
+        uncommitted: bool,
     },
     /// A task has failed for good.
     TaskFailed {

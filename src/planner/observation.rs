@@ -24,6 +24,7 @@ use crate::planner::known_jobs::{Addresses, KnownJobs, Leftover, Looked, Rest, S
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined_jobs::{Apart, SetApart};
+use crate::validate::DeadlineRule;
 
 /// Slices that no reconciler takes for this long are taken back.
 const SLICE_PATIENCE: Span = Span::from_seconds(5);
@@ -259,7 +260,8 @@ fn job_facts(
         memo.weighed
     });
     let (job, ledger) = (&view.job, &view.ledger);
-    let asks = feasibility::is_asked(status, job.generation, ledger, weighed, ticks);
+    let asks = !matches!(job.deadline, DeadlineRule::Never)
+        && feasibility::is_asked(status, job.generation, ledger, weighed, ticks);
     let mut facts = JobSnapshot {
         asks_feasibility: asks,
         ..facts::facts(&view)

@@ -30,6 +30,8 @@ use crate::context::pending_tasks::{self, PendingTasks};
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Memo, spacing};
 use crate::job::record as job_record;
+use crate::job::uncommitted;
+use crate::job::unstarted::Unstarted;
 use crate::job::verdict::DeadlineVerdict;
 use crate::metrics::JobLabels;
 use crate::observed_clones;
@@ -70,6 +72,13 @@ pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocke
     Some(Blocked {
         reason: known,
         message: format!("pod {}: {reason}: {message}", pod.name),
+    })
+}
+
+fn unstarted(pass: &Pass) -> Option<Blocked> {
+    Some(Blocked {
+        reason: reason::CONTAINERS_NOT_STARTED,
+        message: Unstarted::obstacle(&pass.view)?.words(),
     })
 }
 
@@ -131,7 +140,12 @@ fn render(
     let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
-    let blocked = stuck.or(memo.blocked);
+    let blocked = stuck.or(memo.blocked).or_else(|| unstarted(pass));
+    let at_risk = pass
+        .report
+        .as_ref()
+        .and_then(|report| report.risk.as_ref()?.task);
+    let waiting_longest = Unstarted::longest(&pass.view, at_risk.map(|task| task.0));
     let told_ledger = told_ledger(pass, old, &step.ledger);
     let clone_stops = context.shared.stores.clone_stops();
     let input = status::Input {
@@ -146,6 +160,8 @@ fn render(
         blocked: blocked.as_ref(),
         placeable: memo.placeable,
         running: any_runs(&pass.view.pods),
+        unstarted: waiting_longest.as_ref(),
+        uncommitted: uncommitted::any(&pass.view),
         placed: pass.view.pods.values().any(|pod| pod.node.is_some()),
         ready: i32::try_from(ready(&pass.view.pods)).unwrap_or(i32::MAX),
         unreachable: context.shared.progress.unreachable(&pass.view.job.uid),

@@ -27,6 +27,9 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     if input.held_back {
         return list.say(type_, reason::CLOCK_UNCERTAIN, "");
     }
+    if input.job.deadline.gives_none(input.deadline) {
+        return list.clear(type_, reason::ON_TRACK, "the job has no deadline");
+    }
     let Some(report) = input.report else {
         return;
     };
@@ -54,12 +57,22 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
 
 /// The reason, and the task that shows it.
 fn cause(input: Input<'_>, report: &JobReport) -> (&'static str, Option<String>) {
+    if input.job.rules.suspend {
+        return (reason::JOB_SUSPENDED, None);
+    }
     let Some(risk) = &report.risk else {
         return match report.stragglers.is_empty() && report.waiting > 0 {
             true => (waiting(input, report), None),
-            false => (reason::TASKS_SLOW, None),
+            false => unstarted(input).unwrap_or((reason::TASKS_SLOW, None)),
         };
     };
+    let runs = matches!(
+        risk.cause,
+        RiskCause::Straggler | RiskCause::Slow | RiskCause::Silent
+    );
+    if let Some(unstarted) = unstarted(input).filter(|_| runs) {
+        return unstarted;
+    }
     let (silent, asked) = input.unreachable;
     let runs = matches!(risk.cause, RiskCause::Straggler | RiskCause::Slow);
     let cause = match runs && asked > 0 && silent == asked {
@@ -72,10 +85,21 @@ fn cause(input: Input<'_>, report: &JobReport) -> (&'static str, Option<String>)
             let example = format!("{}; {}", place(input, risk), what_shed_does(input));
             (reason::TASKS_STRAGGLING, Some(example))
         }
+        RiskCause::Failed => (reason::TASKS_FAILED, Some(failures(input, risk))),
         RiskCause::Restarts => (reason::ATTEMPTS_FAILING, Some(failures(input, risk))),
         RiskCause::Silent => (reason::TASKS_SILENT, Some(place(input, risk))),
         RiskCause::Slow => (reason::TASKS_SLOW, None),
     }
+}
+
+/// Tasks of which no container has started are not slow.
+fn unstarted(input: Input<'_>) -> Option<(&'static str, Option<String>)> {
+    let blocked = input.blocked.filter(|_| !input.running);
+    let words = match blocked {
+        Some(blocked) => blocked.message.clone(),
+        None => input.unstarted?.words(),
+    };
+    Some((reason::ATTEMPTS_NOT_STARTED, Some(words)))
 }
 
 /// What tasks without an attempt wait for.

@@ -105,6 +105,7 @@ mod tests {
             id: (0, 0),
             kind: AttemptKind::Original,
             outcome,
+            uncommitted: false,
         }
     }
 

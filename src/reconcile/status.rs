@@ -16,6 +16,7 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
+use crate::job::unstarted::Unstarted;
 use crate::job::verdict::DeadlineVerdict;
 use crate::reconcile::risk;
 use crate::validate::ValidatedJob;
@@ -28,6 +29,10 @@ const POCD_PERIOD: Span = Span::from_seconds(10);
 pub const READY_WAIT: Span = Span::from_seconds(2);
 /// … and that it runs this long, if none is ready yet: most are soon, and the two share a write.
 const BEGIN_WAIT: Span = Span::from_seconds(5);
+
+/// A cause of failures that ended the job.
+const UNCOMMITTED: &str =
+    "; attempts ended with exit code 0 and never requested a commit grant, so they count as failed";
 
 /// Phases of a job that has not ended: no attempt was given a node yet, or one was.
 const PENDING: &str = "Pending";
@@ -58,6 +63,10 @@ pub struct Input<'a> {
     pub placeable: bool,
     /// Whether any attempt runs.
     pub running: bool,
+    /// The attempt that waits for its first container, if no container of the tasks at risk has started.
+    pub unstarted: Option<&'a Unstarted>,
+    /// Whether an attempt ended with exit code 0 and without a commit grant.
+    pub uncommitted: bool,
     /// Whether any attempt was given a node.
     pub placed: bool,
     /// How many attempts that may win are Ready.
@@ -363,7 +372,13 @@ fn obstacle_conditions(list: &mut Conditions, input: Input<'_>) {
             reason,
             detail,
             since,
-        } if is_open => list.say_since(api::TASKS_PENDING, reason, detail, *since),
+        } if is_open => {
+            let reason = match *reason == reason::BACK_OFF && input.uncommitted {
+                true => reason::COMMIT_NOT_REQUESTED,
+                false => reason,
+            };
+            list.say_since(api::TASKS_PENDING, reason, detail, *since);
+        }
         PendingTasks::Yet if is_open => {}
         _ => list.clear(api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
     }
@@ -450,6 +465,13 @@ fn end_conditions(list: &mut Conditions, input: Input<'_>) {
     list.say(interim, reason, &detail);
     if input.ledger.finished {
         list.say(last, reason, &detail);
+    }
+    let is_of_failures = matches!(
+        conclusion,
+        Conclusion::BackoffLimit | Conclusion::FailedIndexes | Conclusion::MaxFailedIndexes
+    );
+    if input.uncommitted && is_of_failures {
+        list.add([interim, last], UNCOMMITTED);
     }
 }
 

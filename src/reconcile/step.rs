@@ -284,8 +284,21 @@ fn count(
             id: (task.0, attempt.0),
             kind,
             outcome,
+            uncommitted: is_uncommitted(input, (task, attempt), outcome),
         });
     }
+}
+
+/// Whether the failure of an attempt is that it ended with exit code 0 without a commit grant.
+fn is_uncommitted(
+    input: Input<'_>,
+    (task, number): (TaskIndex, AttemptNumber),
+    outcome: Outcome,
+) -> bool {
+    let attempt = find(input.facts, task, number);
+    let has_succeeded =
+        attempt.is_some_and(|one| matches!(one.state, AttemptState::Succeeded { .. }));
+    has_succeeded && matches!(outcome, Outcome::Failed | Outcome::CloneFailed)
 }
 
 /// The slot time of ended attempts with this one. Only a budget of clones requires it.

@@ -323,6 +323,12 @@ impl JobBuilder {
         self.with(|job| job.deadline = Some(job.submitted.plus(Span::from_seconds_f64(seconds))))
     }
 
+    /// Without a deadline.
+    #[must_use]
+    pub fn without_deadline(self) -> Self {
+        self.with(|job| job.deadline = None)
+    }
+
     /// With this PoCD target.
     #[must_use]
     pub fn target(self, pocd: f64) -> Self {

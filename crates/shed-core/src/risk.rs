@@ -23,6 +23,8 @@ pub struct Risk {
 /// A cause of risk. Of causes that lower the PoCD alike, the first one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RiskCause {
+    /// Tasks that failed for good: they are never launched again.
+    Failed,
     /// Tasks without an attempt wait for a slot.
     Waiting,
     /// Tasks that run far behind the others.
@@ -36,8 +38,8 @@ pub enum RiskCause {
 }
 
 impl RiskCause {
-    /// All causes, in the order in which they count.
-    pub const ALL: [Self; 5] = [
+    /// The causes that are weighed against each other, in the order in which they count. [`Self::Failed`] is certain.
+    pub const WEIGHED: [Self; 5] = [
         Self::Waiting,
         Self::Straggler,
         Self::Restarts,

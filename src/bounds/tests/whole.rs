@@ -87,6 +87,8 @@ impl Driven {
             message: "\u{1}".repeat(2000),
         };
         let mut status = status::render(status::Input {
+            unstarted: None,
+            uncommitted: true,
             job: &self.job,
             ledger,
             deadline: self.job.deadline_by(ledger),

@@ -1,6 +1,6 @@
 //! Every state of a job with its words.
 
-use super::{NAMED, Row, Says};
+use super::{NAMED, REQUEST_A_GRANT, Row, Says};
 use crate::api::{self, reason};
 
 const FAILURE: &[&str] = &[api::FAILURE_TARGET, api::FAILED];
@@ -113,6 +113,13 @@ pub const TABLE: &[Row] = &[
         "{}",
         "read the log of that container",
     ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::CONTAINERS_NOT_STARTED,
+        "no container has started in {}",
+        "find the cause in the pod's events with kubectl describe pod: a missing ConfigMap, Secret or claim, or an \
+         image that takes long to pull",
+    ),
     over(
         &[api::ATTEMPTS_BLOCKED],
         reason::ATTEMPTS_STARTING,
@@ -135,6 +142,13 @@ pub const TABLE: &[Row] = &[
         reason::BACK_OFF,
         "a failed task waits until {} for its next attempt",
         "read the log of the failed attempt",
+    ),
+    blocked(
+        &[api::TASKS_PENDING],
+        reason::COMMIT_NOT_REQUESTED,
+        "a failed task waits until {} for its next attempt; an attempt ended with exit code 0 and never requested a \
+         commit grant, so it counts as failed",
+        REQUEST_A_GRANT,
     ),
     blocked(
         &[api::TASKS_PENDING],
@@ -194,6 +208,24 @@ pub const TABLE: &[Row] = &[
         reason::ATTEMPTS_FAILING,
         "attempts failed, and shed starts their tasks again: {}",
         "read the log of the failed attempts, and move the deadline",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::TASKS_FAILED,
+        "tasks failed for good, and shed starts no further attempts of them: {}",
+        "read the log of their last attempts",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::ATTEMPTS_NOT_STARTED,
+        "tasks that may be late have not started: {}",
+        "fix what AttemptsBlocked or kubectl describe pod names, or move the deadline",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::JOB_SUSPENDED,
+        "the job is suspended, and the deadline's clock keeps running; PoCD is below {}",
+        "set spec.suspend to false, or move the deadline",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],

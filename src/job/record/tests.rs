@@ -73,6 +73,7 @@ impl Case {
             id,
             kind: kind.unwrap(),
             outcome,
+            uncommitted: false,
         });
     }
 

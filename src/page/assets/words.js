@@ -26,6 +26,8 @@ export function cause({ risk, waiting }) {
   const task = risk.task === undefined ? "tasks" : `task ${risk.task}`;
   const node = risk.node ? ` on ${risk.node}` : "";
   switch (risk.cause) {
+    case "Failed": return `failed for good: ${task}`;
+    case "NotStarted": return "tasks have not started";
     case "Waiting": return "tasks wait for a slot";
     case "Straggler": return `straggler: ${task}${node}`;
     case "Restarts": return `failed before: ${task}${node}`;

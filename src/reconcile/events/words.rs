@@ -10,6 +10,7 @@ use shed_core::snapshot::{AttemptKind, Conclusion, KillKind};
 use crate::api::{DeadlineJobStatus, Ledger, reason};
 use crate::clock;
 use crate::cluster::pod::AttemptId;
+use crate::conditions::messages::REQUEST_A_GRANT;
 use crate::job::notice::Notice;
 use crate::pod_names;
 use crate::validate::ValidatedJob;
@@ -109,6 +110,7 @@ enum Group {
     Clones,
     Stops(KillKind),
     CloneWins,
+    Uncommitted,
     FailedTasks,
 }
 
@@ -120,6 +122,9 @@ impl Group {
             }
             Notice::Killed { kind, .. } => Some(Self::Stops(*kind)),
             Notice::Won { kind, .. } if *kind == AttemptKind::Clone => Some(Self::CloneWins),
+            Notice::Counted {
+                uncommitted: true, ..
+            } => Some(Self::Uncommitted),
             Notice::TaskFailed { .. } => Some(Self::FailedTasks),
             Notice::Launched { .. }
             | Notice::Won { .. }
@@ -138,6 +143,7 @@ fn of_group(group: Group, members: &[&Notice], names: Names<'_>) -> Option<Told>
         Group::Clones => clone_words(members, &ids, names),
         Group::Stops(kind) => stop_words(kind, &ids, names)?,
         Group::CloneWins => win_words(&ids, names),
+        Group::Uncommitted => uncommitted_words(&ids, names),
         Group::FailedTasks => {
             let failed = members.iter().filter_map(|notice| match notice {
                 Notice::TaskFailed { task } => Some(names.ledger.task_of(*task)),
@@ -166,9 +172,10 @@ fn of_group(group: Group, members: &[&Notice], names: Names<'_>) -> Option<Told>
 
 fn id(notice: &Notice) -> Option<AttemptId> {
     match notice {
-        Notice::Launched { id, .. } | Notice::Killed { id, .. } | Notice::Won { id, .. } => {
-            Some(*id)
-        }
+        Notice::Launched { id, .. }
+        | Notice::Killed { id, .. }
+        | Notice::Won { id, .. }
+        | Notice::Counted { id, .. } => Some(*id),
         _ => None,
     }
 }
@@ -253,6 +260,23 @@ fn win_words(ids: &[AttemptId], names: Names<'_>) -> Words {
         ),
     };
     (EventType::Normal, "CloneWon", note)
+}
+
+fn uncommitted_words(ids: &[AttemptId], names: Names<'_>) -> Words {
+    let what = match ids {
+        [id] => format!(
+            "attempt {} of task {} ended with exit code 0 and never requested a commit grant, so it counts as failed",
+            names.pod(*id),
+            names.task(*id)
+        ),
+        _ => format!(
+            "{} attempts of {} ended with exit code 0 and never requested a commit grant, so they count as failed",
+            ids.len(),
+            names.tasks(ids)
+        ),
+    };
+    let note = format!("{what}; {REQUEST_A_GRANT}");
+    (EventType::Warning, reason::COMMIT_NOT_REQUESTED, note)
 }
 
 /// Stops that follow from the end of a task or of the job are no events of their own.

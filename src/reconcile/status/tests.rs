@@ -54,6 +54,8 @@ struct Case {
     clone_stop: Option<CloneStop<'static>>,
     history: Option<Known>,
     unreachable: (usize, usize),
+    unstarted: Option<Unstarted>,
+    uncommitted: bool,
 }
 
 impl Case {
@@ -80,6 +82,8 @@ impl Case {
             clone_stop: None,
             history: None,
             unreachable: (0, 0),
+            unstarted: None,
+            uncommitted: false,
         }
     }
 
@@ -96,6 +100,8 @@ impl Case {
             blocked: self.blocked.as_ref(),
             placeable: self.placeable,
             running: self.running,
+            unstarted: self.unstarted.as_ref(),
+            uncommitted: self.uncommitted,
             placed: self.placed,
             ready: self.ready,
             unreachable: self.unreachable,

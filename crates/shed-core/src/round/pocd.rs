@@ -90,7 +90,7 @@ impl JobView<'_> {
     }
 
     /// ln of the job's PoCD. It is 0 with all tasks done, and −∞ with one failed for good or the deadline past. It is
-    /// absent while times or the deadline are unknown.
+    /// absent while times are unknown, and without a deadline.
     fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate) -> f64) -> Option<f64> {
         if let Some(certain) = self.certain_ln_pocd() {
             return Some(certain);
@@ -108,6 +108,7 @@ impl JobView<'_> {
     }
 
     fn certain_ln_pocd(&self) -> Option<f64> {
+        let slack = self.estimate.slack?;
         if !self.job.failed.is_empty() {
             return Some(f64::NEG_INFINITY);
         }
@@ -116,7 +117,6 @@ impl JobView<'_> {
         {
             return Some(0.0);
         }
-        let slack = self.estimate.slack?;
         (slack <= 0.0).then_some(f64::NEG_INFINITY)
     }
 

@@ -54,7 +54,7 @@ impl JobView<'_> {
             return None;
         }
         if let Some(task) = self.job.failed.iter().next() {
-            return Some(self.risk_of(RiskCause::Restarts, Some(task), snapshot));
+            return Some(self.risk_of(RiskCause::Failed, Some(task), snapshot));
         }
         let (cause, group) = self.main_cause()?;
         let task = group.worst.map(|(task, _)| task);
@@ -90,7 +90,7 @@ impl JobView<'_> {
             false => slow = running,
         }
         let groups = [waiting, straggler, failed, silent, slow];
-        let of_causes = RiskCause::ALL.into_iter().zip(groups);
+        let of_causes = RiskCause::WEIGHED.into_iter().zip(groups);
         // Of equal maxima `max_by` takes the last one.
         of_causes
             .rev()

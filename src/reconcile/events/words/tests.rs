@@ -1,5 +1,5 @@
 use shed_core::fixtures;
-use shed_core::plan::Finding;
+use shed_core::plan::{Finding, Outcome};
 
 use super::*;
 use crate::api::{AttemptCounts, Pocd};
@@ -65,6 +65,30 @@ fn a_burst_of_clones_is_one_event_with_its_count() {
     assert_eq!(
         told[0].about,
         About::Pod(pod_names::of_attempt(&job(), 0, 1))
+    );
+}
+
+#[test]
+fn an_attempt_that_never_requested_a_commit_names_that() {
+    let counted = |task, uncommitted| Notice::Counted {
+        id: (task, 0),
+        kind: AttemptKind::Original,
+        outcome: Outcome::Failed,
+        uncommitted,
+    };
+    assert!(notes(&[counted(1, false)]).is_empty());
+    let pod = pod_names::of_attempt(&job(), 1, 0);
+    assert_eq!(
+        notes(&[counted(1, true)]),
+        [format!(
+            "CommitNotRequested attempt {pod} of task 1 ended with exit code 0 and never requested a commit grant, so \
+             it counts as failed; publish with `$SHED_BIN agent commit -- <command>`"
+        )]
+    );
+    let two = notes(&[counted(1, true), counted(2, false), counted(4, true)]);
+    assert!(
+        two.len() == 1 && two[0].contains("2 attempts of tasks 1 and 4"),
+        "{two:?}"
     );
 }
 

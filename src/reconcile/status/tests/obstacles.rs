@@ -129,3 +129,38 @@ fn tasks_that_wait_for_parallelism_say_so() {
     let narrow = is("True", reason::PARALLELISM_REACHED);
     assert_eq!(case.condition(api::DEADLINE_AT_RISK), narrow);
 }
+
+#[test]
+fn an_attempt_that_requested_no_commit_is_the_cause_of_a_failure() {
+    let mut case = Case::new("{idempotency: Fenced, progress: {file: {}}}");
+    let back_off = PendingTasks::Told {
+        reason: reason::BACK_OFF,
+        detail: "12:00".to_owned(),
+        since: Instant(0),
+    };
+    case.waiting = back_off;
+    let failed = is("True", reason::BACK_OFF);
+    assert_eq!(case.condition(api::TASKS_PENDING), failed);
+    case.uncommitted = true;
+    let uncommitted = is("True", reason::COMMIT_NOT_REQUESTED);
+    assert_eq!(case.condition(api::TASKS_PENDING), uncommitted);
+    for ending in [
+        Conclusion::BackoffLimit,
+        Conclusion::FailedIndexes,
+        Conclusion::MaxFailedIndexes,
+    ] {
+        let mut case = case.clone();
+        (case.ledger.ending, case.ledger.finished) = (Some(ending), true);
+        let words = |case: &mut Case| {
+            let status = case.render();
+            let mut conditions = status.conditions.into_iter();
+            let failed = conditions.find(|one| one.type_ == api::FAILED).unwrap();
+            failed.message
+        };
+        let first = words(&mut case);
+        assert_eq!(first.matches("never requested a commit grant").count(), 1);
+        // Its pods are gone.
+        case.uncommitted = false;
+        assert_eq!(words(&mut case), first);
+    }
+}

@@ -1,6 +1,11 @@
 //! Conditions about a deadline that may be missed.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::cluster::pod::PodFacts;
+use crate::job::view::JobView;
+use crate::validate::DeadlineRule;
 
 #[test]
 fn risk_is_said_before_the_miss_and_taken_back() {
@@ -101,8 +106,6 @@ fn a_deadline_that_nobody_can_judge_is_a_risk() {
     );
 }
 
-/// What the condition says about the risk.
-
 #[test]
 fn the_calibrated_pocd_decides_whether_a_job_is_at_risk() {
     let mut case = Case::new("");
@@ -161,4 +164,104 @@ fn a_risk_names_its_cause_and_what_shed_does() {
         silent.starts_with("tasks report no progress: task 3 on node node-3;"),
         "{silent}"
     );
+}
+
+/// The pod that keeps a container from starting.
+fn unstarted() -> Unstarted {
+    let world = Case::new("");
+    let mut view = JobView::new(
+        Arc::new(world.job),
+        Ledger::default(),
+        Instant(0),
+        Instant(0),
+    );
+    let mut pod = fixtures::attempt_pod(&fixtures::job(""), (1, 0), "node-1", "Pending");
+    pod.metadata.creation_timestamp = Some(clock::time(Instant(0)));
+    let pod = PodFacts::from_pod(&pod, Instant(0));
+    view.pods.insert((1, 0), Arc::new(pod));
+    Unstarted::longest(&view, None).unwrap()
+}
+
+/// Reason and message of a risk with this cause.
+fn told(change: impl FnOnce(&mut Case), cause: Option<RiskCause>) -> (String, String) {
+    let mut case = Case::new("");
+    case.report = Some(JobReport {
+        stragglers: vec![],
+        risk: cause.map(|cause| risk(cause, 1)),
+        ..report(0.1)
+    });
+    change(&mut case);
+    let (_, reason) = case.condition(api::DEADLINE_AT_RISK).unwrap();
+    (reason, risk_words(&mut case))
+}
+
+#[test]
+fn tasks_that_have_not_started_are_neither_slow_nor_silent() {
+    use RiskCause::{Silent, Slow, Straggler};
+    for cause in [None, Some(Straggler), Some(Silent), Some(Slow)] {
+        let (reason, words) = told(|case| case.unstarted = Some(unstarted()), cause);
+        assert_eq!(reason, reason::ATTEMPTS_NOT_STARTED, "{cause:?}");
+        assert!(
+            words.contains("tasks that may be late have not started: pod ")
+                && words.contains(" on node node-1 since 1970-01-01T00:00:00Z; PoCD is below 0.9;")
+                && words.contains("kubectl describe pod")
+                && !words.contains("resources"),
+            "{words}"
+        );
+        // Nothing runs, because a Secret is missing.
+        let blocked = |case: &mut Case| {
+            case.running = false;
+            case.blocked = Some(Blocked {
+                reason: reason::CONTAINER_CONFIG_ERROR,
+                message: "secret \"key\" not found".to_owned(),
+            });
+        };
+        let (reason, words) = told(blocked, cause);
+        assert_eq!(reason, reason::ATTEMPTS_NOT_STARTED, "{cause:?}");
+        assert!(words.contains("secret \"key\" not found"), "{words}");
+    }
+    let slow = told(|_| {}, Some(Slow));
+    assert_eq!(slow.0, reason::TASKS_SLOW);
+    let restarted = |case: &mut Case| case.unstarted = Some(unstarted());
+    let (reason, _) = told(restarted, Some(RiskCause::Restarts));
+    assert_eq!(reason, reason::ATTEMPTS_FAILING);
+}
+
+#[test]
+fn a_task_that_failed_for_good_is_not_said_to_start_again() {
+    let (reason, words) = told(|_| {}, Some(RiskCause::Failed));
+    assert_eq!(reason, reason::TASKS_FAILED);
+    assert!(
+        words.contains("starts no further attempts of them: task 1") && !words.contains("again"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_risk_of_a_suspended_job_is_its_suspension() {
+    for cause in [None, Some(RiskCause::Slow), Some(RiskCause::Waiting)] {
+        let (reason, words) = told(|case| case.job.rules.suspend = true, cause);
+        assert_eq!(reason, reason::JOB_SUSPENDED);
+        assert!(
+            words.contains("the job is suspended") && !words.contains("resources"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn a_job_without_a_deadline_is_not_at_risk() {
+    let mut case = Case::new("");
+    case.report = Some(report(0.1));
+    case.render();
+    // An adopted Job lost its annotation. A report of an older planner may still have a PoCD.
+    case.job.deadline = DeadlineRule::Never;
+    assert_eq!(
+        case.condition(api::DEADLINE_AT_RISK),
+        is("False", reason::ON_TRACK)
+    );
+    let mut fresh = Case::new("");
+    (fresh.job.deadline, fresh.report) = (DeadlineRule::Never, Some(report(0.1)));
+    assert_eq!(fresh.condition(api::DEADLINE_AT_RISK), None);
+    assert_eq!(fresh.render().pocd, None);
 }

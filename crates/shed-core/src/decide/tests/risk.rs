@@ -81,12 +81,30 @@ fn a_task_that_failed_before_counts_as_a_restart() {
 }
 
 #[test]
-fn a_task_that_failed_for_good_counts_as_a_restart() {
+fn a_task_that_failed_for_good_has_a_cause_of_its_own() {
     let risk = risk(three_regular(160.0).tasks(4).failed([3]), 1000).unwrap();
     assert_eq!(
         (risk.cause, risk.task),
-        (RiskCause::Restarts, Some(TaskIndex(3)))
+        (RiskCause::Failed, Some(TaskIndex(3)))
     );
+}
+
+#[test]
+fn a_job_without_a_deadline_has_neither_pocd_nor_risk() {
+    let told = |job: JobBuilder| {
+        let plan = plan(world(30.0, 4, 1000).job(job), &product());
+        let report = report(&plan, "a");
+        (report.pocd_before, report.pocd_after, report.risk.clone())
+    };
+    let running = three_regular(160.0).tasks(4);
+    assert!(told(running.clone()).1.is_some());
+    for job in [
+        running.clone(),
+        running.failed([3]),
+        job("a").tasks(2).done([0]).failed([1]),
+    ] {
+        assert_eq!(told(job.without_deadline()), (None, None, None));
+    }
 }
 
 #[test]
