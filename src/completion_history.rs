@@ -25,7 +25,8 @@ pub const RUNS_MIN: usize = 5;
 pub struct Completion {
     /// When its last task finished, as its pod says.
     pub at: Instant,
-    /// The time until then from the first planning pass in which the job was not suspended. Kubelets round the end of
+    /// The time until then from the first planning pass in which the job was not suspended. Later suspensions count, as
+    /// the clock of a deadline does not stop for them either. Kubelets round the end of
     /// a container down to a second, so the time lasts until that second is over: a deadline that is computed from
     /// short jobs leaves at least the time that they took.
     pub took: Span,
@@ -53,9 +54,12 @@ impl Completion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Run(i64, i64, u16);
 
+/// No job took longer than a thousand years, in milliseconds.
+const TOOK_MAX: i64 = 1000 * 366 * 24 * 3600 * 1000;
+
 impl Run {
     fn is_sound(&self) -> bool {
-        self.1 > 0
+        (1..=TOOK_MAX).contains(&self.1)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use shed_core::index_set::{IndexSet, ParseIndexSetError};
 
-use crate::api::{DeadlineJobStatus, Ledger};
+use crate::api::{DeadlineJobStatus, Ledger, TASKS_MAX};
 
 /// Removes from the ledger the lists that the public fields contain.
 pub(super) fn shorten(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
@@ -29,7 +29,7 @@ pub(super) fn complete(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexS
 }
 
 fn beyond(ledger: &Ledger, whole: &IndexSet, public: &str) -> Result<IndexSet, ParseIndexSetError> {
-    let public: IndexSet = public.parse()?;
+    let public = IndexSet::parse_below(public, TASKS_MAX)?;
     if ledger.segments.is_empty() && *whole == public {
         return Ok(IndexSet::new());
     }
@@ -43,7 +43,7 @@ fn beyond(ledger: &Ledger, whole: &IndexSet, public: &str) -> Result<IndexSet, P
 }
 
 fn with(ledger: &Ledger, rest: &IndexSet, public: &str) -> Result<IndexSet, ParseIndexSetError> {
-    let public: IndexSet = public.parse()?;
+    let public = IndexSet::parse_below(public, TASKS_MAX)?;
     if ledger.segments.is_empty() && rest.is_empty() {
         return Ok(public);
     }
@@ -69,6 +69,23 @@ mod tests {
 
     fn read(value: Value) -> DeadlineJobStatus {
         serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_list_with_more_indexes_than_tasks_is_refused() {
+        let of = |completed: &str, done: &str| {
+            let ledger = json!({"form": 2, "done": done});
+            let status = json!({"completedIndexes": completed, "ledger": ledger});
+            serde_json::from_value::<DeadlineJobStatus>(status)
+        };
+        assert!(of("0-99999", "").is_ok());
+        for (completed, done) in [
+            ("0-4294967295", "1"),
+            ("0-100000", "1"),
+            ("0", "0-4294967295"),
+        ] {
+            assert!(of(completed, done).is_err(), "{completed} {done}");
+        }
     }
 
     fn written(status: &DeadlineJobStatus) -> Value {

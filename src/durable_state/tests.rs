@@ -307,6 +307,24 @@ async fn completion_times_go_on_with_the_next_leader_even_if_it_reads_them_late(
 }
 
 #[tokio::test(start_paused = true)]
+async fn impossible_numbers_in_a_list_are_a_broken_state() {
+    let huge = u64::from(u32::MAX) + 1;
+    let longest = i64::MAX;
+    for section in [
+        format!(r#""completions":{{"team/nightly":[[1,60000,{huge}]]}}"#),
+        format!(r#""completions":{{"team/nightly":[[1,{longest},1]]}}"#),
+        format!(r#""completions":{{"team/nightly":[[1,0,1]]}}"#),
+        format!(r#""totals":{{"series":{{"team":{{"nightly":[1,2,{longest}]}}}}}}"#),
+    ] {
+        let api = Apiserver::with(&format!(r#"{{"version":1,{section}}}"#));
+        let term = Term::begin(&api).await;
+        assert_eq!(term.unusable(BROKEN), 1, "{section}");
+        let known = term.completions.known("team/nightly", Quantile::Max);
+        assert_eq!(known.runs, 0, "{section}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_writer_a_hand_over_does_not_wait_for_ever() {
     let (hand_over, requests) = hand_over();
     let begun = tokio::time::Instant::now();

@@ -8,6 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::TaskIndex;
 
+/// Texts have smaller indexes: a job has at most 100 000 tasks, and the parts of divided tasks count after them. A larger
+/// one would be a range that takes minutes to walk.
+const INDEXES_MAX: u32 = 1 << 20;
+
 /// A sorted set of task indexes; ranges are inclusive, disjoint and never adjacent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexSet {
@@ -234,6 +238,16 @@ impl FromStr for IndexSet {
     type Err = ParseIndexSetError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse_below(text, INDEXES_MAX)
+    }
+}
+
+impl IndexSet {
+    /// Reads a text whose indexes are all below `most`.
+    ///
+    /// # Errors
+    /// If one is not, or if it is not a list of indexes and ranges in ascending order.
+    pub fn parse_below(text: &str, most: u32) -> Result<Self, ParseIndexSetError> {
         let mut set = Self::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let error = || ParseIndexSetError { part: part.into() };
@@ -241,7 +255,7 @@ impl FromStr for IndexSet {
             let low: u32 = low.parse().map_err(|_| error())?;
             let high: u32 = high.parse().map_err(|_| error())?;
             let last = set.ranges.last();
-            if high < low || last.is_some_and(|last| low <= last.1) {
+            if high < low || high >= most || last.is_some_and(|last| low <= last.1) {
                 return Err(error());
             }
             // batch/v1 writes two neighbours as `0,1`.
