@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -120,7 +120,7 @@ impl Reader {
                 continue;
             };
             self.text.clear();
-            let end = read_line(file.as_mut(), &mut self.text);
+            let end = read_line(file.as_mut(), &mut self.text, LINE_MAX);
             let end = end.map_err(|error| {
                 self.line += 1;
                 self.error(None, error.to_string())
@@ -270,6 +270,9 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(file))
 }
 
+/// A longer line is no pass. A compressed file of 1 MB can hold a line of 1 GB, which would take the reader's memory.
+const LINE_MAX: usize = 256 * 1024 * 1024;
+
 enum End {
     Line,
     File,
@@ -278,12 +281,34 @@ enum End {
 
 /// Reads up to the end of the line. Text without one, or compressed data without its end, is what
 /// a killed writer leaves.
-fn read_line(file: &mut dyn BufRead, text: &mut Vec<u8>) -> io::Result<End> {
-    match file.read_until(b'\n', text) {
+fn read_line(file: &mut dyn BufRead, text: &mut Vec<u8>, most: usize) -> io::Result<End> {
+    let mut line = file.take(most as u64);
+    match line.read_until(b'\n', text) {
         Ok(_) if text.last() == Some(&b'\n') => Ok(End::Line),
+        Ok(read) if read == most => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a line has more than {most} bytes"),
+        )),
         Ok(_) if text.is_empty() => Ok(End::File),
         Ok(_) => Ok(End::Cut),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(End::Cut),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_before_it_is_read() {
+        let read = |text: &str| {
+            let mut line = Vec::new();
+            let end = read_line(&mut text.as_bytes(), &mut line, 8);
+            (end.is_ok(), line.len())
+        };
+        assert_eq!(read("1234567\nrest"), (true, 8));
+        assert_eq!(read("1234567"), (true, 7));
+        assert_eq!(read("12345678901234567890\n"), (false, 8));
     }
 }
