@@ -14,12 +14,14 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum::serve::ListenerExt as _;
 use kube::Client;
 use shed_agent::connection::{BoundedListener, Limits};
 use shed_core::time::Span;
 use tokio::net::TcpListener;
 
 mod access;
+pub mod quota;
 mod reviews;
 mod self_signed;
 mod tls;
@@ -144,15 +146,20 @@ async fn serve_pages(
 ) -> std::io::Result<()> {
     let listener = BoundedListener::new(listener, PAGE_LIMITS);
     let health = health(served.clone());
+    let clock = Arc::clone(&served.clock);
     let page = get(metrics).with_state(served);
     let Some(protection) = protection else {
         return axum::serve(listener, health.route("/metrics", page)).await;
     };
-    let reviewer = Arc::new(protection.reviewer);
-    let review = axum::middleware::from_fn_with_state(reviewer, access::require);
+    let gate = Arc::new(access::Gate::new(protection.reviewer, clock));
+    let review = axum::middleware::from_fn_with_state(gate, access::require);
     let certificates = Arc::new(protection.certificates);
     let listener = TlsListener::new(listener, Arc::clone(&certificates));
-    let pages = axum::serve(listener, health.route("/metrics", page.layer(review)));
+    // Gives the requests the address of their client.
+    let listener = listener.tap_io(|_| {});
+    let pages = health.route("/metrics", page.layer(review));
+    let pages = pages.into_make_service_with_connect_info::<SocketAddr>();
+    let pages = axum::serve(listener, pages);
     tokio::select! {
         ended = pages.into_future() => ended,
         () = certificates.follow() => Ok(()),

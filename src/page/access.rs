@@ -10,9 +10,9 @@ use k8s_openapi::api::authentication::v1::UserInfo;
 
 use shed_core::time::Span;
 
-use super::quota::Quota;
 use crate::answers::Scope;
 use crate::api::GROUP;
+use crate::server::quota::Quota;
 use crate::server::{Keeping, Reviewer, Right, Unreviewed};
 
 /// How answers about rights are kept: for all users together.

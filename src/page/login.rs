@@ -1,15 +1,13 @@
 //! Log in with a token, and log out.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use shed_core::time::Span;
 use tokio::time::timeout;
 
-use super::quota::Quota;
 use super::session::{self, Session, Unsealed};
 use super::{Page, unreviewed};
 use crate::answers::Refusal;
@@ -19,14 +17,6 @@ use crate::answers::query::decoded;
 const BODY_MAX: usize = 32 * 1024;
 /// A body that has not come after this time is given up.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
-/// Attempts to log in from one address: this number at once, then one per period.
-const BURST: u32 = 10;
-const PERIOD: Span = Span::from_seconds(2);
-
-/// Attempts to log in, by address. They are bounded because each one may cost the apiserver a review.
-pub(super) fn quota() -> Quota<IpAddr> {
-    Quota::new(BURST, PERIOD)
-}
 
 impl Page {
     /// Opens a session for the token in the body.

@@ -25,6 +25,7 @@ use crate::answers::{Answers, CurrentTerm, Refusal, json as in_json};
 use crate::clock::{self, Clock};
 use crate::context::Context;
 use crate::lease::role::Standing;
+use crate::server::quota::{self, Quota};
 use crate::server::{Certificates, Purpose, Reviewer, TlsListener, Unreviewed};
 
 mod access;
@@ -33,12 +34,10 @@ mod data;
 mod events;
 mod leader_label;
 mod login;
-mod quota;
 mod session;
 mod shared;
 
 pub use leader_label::LeaderLabel;
-use quota::Quota;
 use session::{Seal, Session, cookie};
 use shared::Shared;
 
@@ -180,7 +179,7 @@ impl Page {
             reviewer: Reviewer::new(source.client.clone(), access::KEEPING),
             client: source.client,
             seal,
-            logins: login::quota(),
+            logins: quota::tokens(),
             reviews: access::quota(),
             streams: Arc::default(),
             lists: Shared::new(events::PERIOD * 3 / 4),

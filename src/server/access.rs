@@ -1,22 +1,44 @@
 //! Who may read the metrics, if they are served over TLS: the apiserver reviews the bearer token of each scrape
 //! (TokenReview) and its right to get the non-resource URL `/metrics` (SubjectAccessReview).
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
 
+use super::quota::{self, Quota};
 use super::reviews::{Keeping, REVIEW_PATIENCE, Reviewer, Right, Unreviewed};
+use crate::clock::Clock;
 
 /// How answers about the right to read the metrics are kept.
 pub const KEEPING: Keeping = Keeping {
     life: Duration::from_secs(10),
     most: 256,
 };
+
+/// Reviews the clients of the metrics.
+pub struct Gate {
+    reviewer: Reviewer,
+    unknown: Quota<IpAddr>,
+    clock: Arc<Clock>,
+}
+
+impl Gate {
+    /// A gate that has reviewed nothing yet.
+    #[must_use]
+    pub fn new(reviewer: Reviewer, clock: Arc<Clock>) -> Self {
+        Self {
+            reviewer,
+            unknown: quota::tokens(),
+            clock,
+        }
+    }
+}
 
 /// Answer to a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +48,19 @@ enum Access {
     Unauthenticated,
     /// Its user may not get `/metrics`.
     Forbidden,
+    /// Too many tokens of this client had to be reviewed.
+    Busy,
 }
 
 /// The answer to a request with these headers.
-async fn access(reviewer: &Reviewer, headers: &HeaderMap) -> Result<Access, Unreviewed> {
+async fn access(gate: &Gate, peer: IpAddr, headers: &HeaderMap) -> Result<Access, Unreviewed> {
+    let reviewer = &gate.reviewer;
     let Some(token) = bearer(headers) else {
         return Ok(Access::Unauthenticated);
     };
+    if !reviewer.knows(token) && !gate.unknown.admit(peer, gate.clock.ticks()) {
+        return Ok(Access::Busy);
+    }
     let review = async {
         let Some(user) = reviewer.user(token).await? else {
             return Ok(Access::Unauthenticated);
@@ -55,11 +83,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Lets a request pass whose token may read the metrics.
 pub async fn require(
-    State(reviewer): State<Arc<Reviewer>>,
+    State(gate): State<Arc<Gate>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
     next: Next,
 ) -> Response {
-    match access(&reviewer, request.headers()).await {
+    match access(&gate, peer.ip(), request.headers()).await {
         Ok(Access::Granted) => next.run(request).await,
         Ok(Access::Unauthenticated) => {
             let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
@@ -69,6 +98,10 @@ pub async fn require(
         Ok(Access::Forbidden) => {
             let why = "the token's user needs the verb get on the non-resource URL /metrics\n";
             (StatusCode::FORBIDDEN, why).into_response()
+        }
+        Ok(Access::Busy) => {
+            let why = "too many tokens from this address: try again in a few seconds\n";
+            (StatusCode::TOO_MANY_REQUESTS, why).into_response()
         }
         Err(Unreviewed) => {
             let why = "the apiserver does not review the token\n";

@@ -97,6 +97,13 @@ impl Reviewer {
             .await
     }
 
+    /// Whether the answer to a token needs no review.
+    #[must_use]
+    pub fn knows(&self, token: &str) -> bool {
+        let is_refused = token.is_empty() || token.len() > TOKEN_MAX;
+        is_refused || self.users.get(&hash(&[token.as_bytes()])).is_some()
+    }
+
     /// Whether the user has the right.
     ///
     /// # Errors

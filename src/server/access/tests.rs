@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::connect_info::MockConnectInfo;
 use axum::routing::get;
 use http::Response as HttpResponse;
 use kube::Client;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use tower::Service;
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::time::Instant;
 
@@ -62,16 +64,29 @@ fn apiserver(code: u16) -> (Client, Calls) {
     (Client::new(service, "default"), calls)
 }
 
-fn reviewer(code: u16) -> (Arc<Reviewer>, Calls) {
-    let (client, calls) = apiserver(code);
-    (Arc::new(Reviewer::new(client, KEEPING)), calls)
+fn gate(client: Client) -> Arc<Gate> {
+    let reviewer = Reviewer::new(client, KEEPING);
+    Arc::new(Gate::new(reviewer, Clock::for_tests()))
 }
 
-/// Status of the answer to a request with this header.
-async fn scrape(reviewer: &Arc<Reviewer>, authorization: Option<&str>) -> u16 {
-    let layer = axum::middleware::from_fn_with_state(Arc::clone(reviewer), require);
-    let route = get(|| async { "page" }).layer(layer);
-    let mut pages = Router::new().route("/metrics", route);
+fn reviewer(code: u16) -> (Arc<Gate>, Calls) {
+    let (client, calls) = apiserver(code);
+    (gate(client), calls)
+}
+
+/// Status of the answer to a request with this header, of a client of its own.
+async fn scrape(gate: &Arc<Gate>, authorization: Option<&str>) -> u16 {
+    static CLIENTS: AtomicU32 = AtomicU32::new(1);
+    let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
+    scrape_from(IpAddr::from(client.to_be_bytes()), gate, authorization).await
+}
+
+async fn scrape_from(client: IpAddr, gate: &Arc<Gate>, authorization: Option<&str>) -> u16 {
+    let layer = axum::middleware::from_fn_with_state(Arc::clone(gate), require);
+    let peer = MockConnectInfo(SocketAddr::from((client, 50_000)));
+    let route = get(|| async { "page" });
+    let pages = Router::new().route("/metrics", route);
+    let mut pages = pages.layer(layer).layer(peer);
     let mut request = http::Request::get("/metrics");
     if let Some(value) = authorization {
         request = request.header(header::AUTHORIZATION, value);
@@ -119,7 +134,7 @@ async fn without_an_apiserver_no_scrape_is_answered() {
 async fn an_apiserver_that_does_not_answer_is_not_waited_for_long() {
     let (service, _handle) =
         tower_test::mock::pair::<http::Request<KubeBody>, HttpResponse<KubeBody>>();
-    let reviewer = Arc::new(Reviewer::new(Client::new(service, "default"), KEEPING));
+    let reviewer = gate(Client::new(service, "default"));
     let begun = Instant::now();
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 503);
     assert_eq!(begun.elapsed(), REVIEW_PATIENCE);
@@ -143,8 +158,31 @@ async fn answers_are_bounded_and_refused_tokens_evict_no_reader() {
         let token = format!("Bearer guess-{number}");
         assert_eq!(scrape(&reviewer, Some(&token)).await, 401);
     }
-    assert_eq!(reviewer.tokens(), KEEPING.most);
+    assert_eq!(reviewer.reviewer.tokens(), KEEPING.most);
     calls.lock().unwrap().clear();
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
     assert!(calls.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn one_address_causes_a_bounded_number_of_reviews() {
+    let (gate, calls) = reviewer(201);
+    let (stranger, monitor) = (IpAddr::from([10, 0, 0, 7]), IpAddr::from([10, 0, 0, 8]));
+    let mut answers = Vec::new();
+    for number in 0..50 {
+        let token = format!("Bearer guess-{number}");
+        answers.push(scrape_from(stranger, &gate, Some(&token)).await);
+    }
+    let reviewed = answers.iter().filter(|status| **status == 401).count();
+    let refused = answers.iter().filter(|status| **status == 429).count();
+    assert_eq!(reviewed + refused, 50);
+    assert_eq!(calls.lock().unwrap().len(), reviewed);
+    assert!(refused >= 30, "{answers:?}");
+    // Others are served, and a token that is known costs nothing.
+    for _ in 0..50 {
+        assert_eq!(
+            scrape_from(monitor, &gate, Some("Bearer reader")).await,
+            200
+        );
+    }
 }

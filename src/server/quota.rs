@@ -2,24 +2,31 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use shed_core::time::{Instant, Span};
 
 use crate::token_bucket::TokenBucket;
 
+/// Tokens from one address that the apiserver must review: this number at once, then one per period.
+const TOKENS_BURST: u32 = 10;
+const TOKENS_PERIOD: Span = Span::from_seconds(2);
+
 /// Clients that are told apart. Others are refused until one of these has been quiet.
 const CLIENTS_MAX: usize = 1024;
 
 /// A burst for each client, then one per period.
-pub(super) struct Quota<K> {
+pub struct Quota<K> {
     burst: u32,
     period: Span,
     clients: Mutex<HashMap<K, TokenBucket>>,
 }
 
 impl<K: Eq + Hash> Quota<K> {
-    pub(super) fn new(burst: u32, period: Span) -> Self {
+    /// A quota that no client has used.
+    #[must_use]
+    pub fn new(burst: u32, period: Span) -> Self {
         Self {
             burst,
             period,
@@ -28,7 +35,7 @@ impl<K: Eq + Hash> Quota<K> {
     }
 
     /// Whether the client may do one more. `now` is of the process's own clock.
-    pub(super) fn admit(&self, client: K, now: Instant) -> bool {
+    pub fn admit(&self, client: K, now: Instant) -> bool {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.len() >= CLIENTS_MAX && !clients.contains_key(&client) {
             clients.retain(|_, bucket| !bucket.is_full(now));
@@ -40,6 +47,12 @@ impl<K: Eq + Hash> Quota<K> {
         let bucket = bucket.or_insert_with(|| TokenBucket::new(self.burst, self.period));
         bucket.take(now)
     }
+}
+
+/// Reviews of tokens, by address. Everyone who can connect may send tokens, and each one costs the apiserver a review.
+#[must_use]
+pub fn tokens() -> Quota<IpAddr> {
+    Quota::new(TOKENS_BURST, TOKENS_PERIOD)
 }
 
 #[cfg(test)]
