@@ -26,7 +26,7 @@ use poller::ProgressRules;
 pub use poller::run;
 pub(crate) use request::HEAD_BYTES_MAX;
 
-/// UnansweredWrite polls in a row after which an attempt counts as unreachable.
+/// Unanswered polls in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;
 /// Reports of attempts, by job and by pod uid.
 pub struct ProgressTable {

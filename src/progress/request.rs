@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::Request;
 use hyper::body::Bytes;
+use hyper::{Request, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -50,10 +50,10 @@ pub(crate) struct Question {
     /// The attempt.
     pub attempt: Key,
     pod_name: String,
-    /// Where its report is.
-    url: String,
-    /// Host and port of its agent.
-    agent: String,
+    /// Where its report is; absent if its path is no path.
+    report: Option<Uri>,
+    /// Where its agent takes orders.
+    orders: Option<Uri>,
     source: ProgressSource,
     /// The end of the attempt's segment in the ledger, if its task was divided.
     pub ends_at: Option<u64>,
@@ -85,8 +85,8 @@ impl Question {
         Self {
             attempt,
             pod_name: pod.name.to_string(),
-            url: format!("http://{}{path}", SocketAddr::new(address, port)),
-            agent: SocketAddr::new(address, AGENT_PORT).to_string(),
+            report: uri(SocketAddr::new(address, port), path),
+            orders: uri(SocketAddr::new(address, AGENT_PORT), STOP_PATH),
             source: source.clone(),
             ends_at,
         }
@@ -120,6 +120,13 @@ impl Question {
     }
 }
 
+/// Built from its parts, so that no path of a user can name another host.
+fn uri(address: SocketAddr, path: &str) -> Option<Uri> {
+    let uri = Uri::builder().scheme("http").authority(address.to_string());
+    let uri = uri.path_and_query(path).build().ok()?;
+    path.starts_with('/').then_some(uri)
+}
+
 /// Polls, and checks the answer.
 pub(crate) async fn ask(client: &HttpClient, question: &Question) -> Reply {
     match tokio::time::timeout(PATIENCE, exchange(client, question)).await {
@@ -132,7 +139,7 @@ pub(crate) async fn ask(client: &HttpClient, question: &Question) -> Reply {
 }
 
 async fn exchange(client: &HttpClient, question: &Question) -> Option<Reply> {
-    let response = client.get(question.url.parse().ok()?).await.ok()?;
+    let response = client.get(question.report.clone()?).await.ok()?;
     if !response.status().is_success() {
         return None;
     }
@@ -173,11 +180,10 @@ pub(crate) async fn tell(
         return true;
     }
     let order = key.sign(&question.attempt.pod, &stop.nonce, &StopAt { unit });
-    let url = format!("http://{}{STOP_PATH}", question.agent);
-    let request = order
-        .ok()
-        .and_then(|order| Request::post(url).body(Full::from(order)).ok());
-    let Some(request) = request else {
+    let (Ok(order), Some(uri)) = (order, question.orders.clone()) else {
+        return false;
+    };
+    let Ok(request) = Request::post(uri).body(Full::from(order)) else {
         return false;
     };
     let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
@@ -191,10 +197,38 @@ impl Question {
         Self {
             attempt: Key::for_tests(job, uid),
             pod_name: String::new(),
-            url: format!("http://{agent}{}", wire::PROGRESS_PATH),
-            agent: agent.to_string(),
+            report: uri(agent, wire::PROGRESS_PATH),
+            orders: uri(agent, STOP_PATH),
             source: ProgressSource::Agent,
             ends_at: Some(ends_at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_names_another_host() {
+        let address = SocketAddr::from(([10, 0, 0, 7], 8080));
+        let host = |path: &str| {
+            let uri = uri(address, path)?;
+            Some(uri.authority()?.to_string())
+        };
+        for path in ["/", "/progress?x=1", "/@host/", "//host/x", "/a:80@b"] {
+            assert_eq!(host(path).as_deref(), Some("10.0.0.7:8080"), "{path}");
+        }
+        for path in [
+            "",
+            "@host/",
+            ":80@host/",
+            ".host/",
+            "progress",
+            "/a b",
+            "/\r\nHost: x",
+        ] {
+            assert_eq!(host(path), None, "{path}");
         }
     }
 }

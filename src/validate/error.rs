@@ -39,6 +39,12 @@ pub enum InvalidSpec {
         /// The field's text.
         text: String,
     },
+    /// A path without a leading slash, or with whitespace.
+    #[error("spec.{field} must begin with / and contain no whitespace")]
+    ProgressPath {
+        /// The field.
+        field: &'static str,
+    },
     /// None or several of the deadline's forms.
     #[error("spec.deadline needs exactly one of within, at, clock and history")]
     Deadline,

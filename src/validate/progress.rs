@@ -106,11 +106,11 @@ fn progress(
         (Some(_), None, None) => ProgressSource::Agent,
         (None, Some(http), None) => ProgressSource::Task {
             port: port("progress.httpGet.port", http.port)?,
-            path: http.path.as_str().into(),
+            path: path("progress.httpGet.path", &http.path)?,
         },
         (None, None, Some(metric)) => ProgressSource::Metric {
             port: port("progress.metric.port", metric.port)?,
-            path: metric.path.as_str().into(),
+            path: path("progress.metric.path", &metric.path)?,
             name: metric.name.as_str().into(),
             total: metric.total.as_deref().map(Arc::from),
         },
@@ -123,6 +123,15 @@ fn progress(
         never_cloned: spec.speculation.mode == SpeculationMode::Disabled
             || spec.idempotency == Idempotency::None,
     })
+}
+
+/// The schema requires the same, unless an older one is installed.
+fn path(field: &'static str, path: &str) -> Result<Arc<str>, InvalidSpec> {
+    let is_path = path.starts_with('/') && !path.contains(char::is_whitespace);
+    match is_path {
+        true => Ok(path.into()),
+        false => Err(InvalidSpec::ProgressPath { field }),
+    }
 }
 
 fn port(field: &'static str, port: i32) -> Result<u16, InvalidSpec> {
