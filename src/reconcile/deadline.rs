@@ -7,11 +7,12 @@
 //! answer to SIGTERM. So shed waits for reports before it stops anything. The cost is some seconds
 //! of the attempts of jobs that miss.
 
-use shed_core::settle::DEADLINE_GRACE;
+use shed_core::index_set::IndexSet;
+use shed_core::settle::{COMMIT_GRACE, DEADLINE_GRACE};
 use shed_core::snapshot::{AttemptSnapshot, Conclusion, JobSnapshot, OnMiss};
 use shed_core::time::{Instant, Span};
 
-use crate::api::{self, DeadlineJobStatus, Ledger};
+use crate::api::{self, DeadlineJobStatus, Ledger, TaskEntry};
 use crate::clock::Clock;
 use crate::cluster::pod::JobPods;
 use crate::job::view::JobView;
@@ -62,7 +63,29 @@ impl<'a> Case<'a> {
                 }
             };
         let deadline = self.deadline.filter(|_| is_open)?;
-        Some(deadline.plus(DEADLINE_GRACE).plus(REPORTED_WITHIN))
+        let grace = match self.is_publishing(deadline) {
+            true => COMMIT_GRACE,
+            false => DEADLINE_GRACE,
+        };
+        Some(deadline.plus(grace).plus(REPORTED_WITHIN))
+    }
+
+    /// Whether the deadline stops nothing yet, because every task that has not ended has an attempt with a commit grant
+    /// in time. Until the grace for that is over, the watch shows all that can happen.
+    fn is_publishing(self, deadline: Instant) -> bool {
+        let total = self.job.rules.completions;
+        let skipped = self.job.skipped.as_ref().map_or(0, IndexSet::len);
+        let ended = self.ledger.done_tasks(total).len() + self.ledger.failed_tasks(total).len();
+        let publishes = |task: &&TaskEntry| {
+            task.grant.as_ref().is_some_and(|grant| {
+                let mut attempts = task.attempts.iter();
+                grant.at <= deadline
+                    && attempts.any(|one| one.number == grant.attempt && one.kill.is_none())
+            })
+        };
+        self.job.rules.on_miss == OnMiss::Fail
+            && ended + skipped + self.ledger.tasks.values().filter(publishes).count() as u32
+                >= total
     }
 
     /// Whether the deadline requires a live read of the pods now, because shed must stop the job or

@@ -349,3 +349,28 @@ async fn a_suspension_leaves_the_attempt_that_publishes_its_time() {
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-1"]);
 }
+
+#[tokio::test]
+async fn the_pods_of_a_job_that_publishes_are_listed_once() {
+    let (api, process) = race().await;
+    ask(&api, &process, (0, 0), 1);
+    process.look(&api).await.unwrap();
+    // The deadline is ten minutes after the creation, which was a minute ago.
+    let clock = &process.context.shared.clock;
+    clock.skip_for_tests(Span::from_seconds(545));
+    api.said();
+    let lists = |said: Vec<String>| said.iter().filter(|call| *call == "LIST pods").count();
+    for _ in 0..50 {
+        process.look(&api).await.unwrap();
+        clock.skip_for_tests(Span::from_seconds(1));
+    }
+    assert_eq!(lists(api.said()), 0);
+    assert_eq!(api.condition(api::FAILURE_TARGET), None);
+    // The grace for its publication is over.
+    clock.skip_for_tests(Span::from_seconds(15));
+    process.look(&api).await.unwrap();
+    assert_eq!(lists(api.said()), 1);
+    process.look(&api).await.unwrap();
+    let failed = api.condition(api::FAILURE_TARGET);
+    assert_eq!(failed.unwrap().0, "True");
+}
