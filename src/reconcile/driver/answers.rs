@@ -20,6 +20,9 @@ use crate::reconcile::record::record;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, live_read};
 
+/// How often the write of the answers is put off, each time for at most two seconds.
+const DEFERRALS_MAX: usize = 5;
+
 /// When a failed creation is tried again without a success before, by the process's own clock.
 pub fn creations_wait(context: &ReconcileContext, job: &Arc<str>) -> Option<Instant> {
     let ticks = context.shared.clock.ticks();
@@ -178,7 +181,7 @@ async fn record_again(
         placements: BTreeMap::new(),
         ..pass.clone()
     };
-    loop {
+    for _ in 0..DEFERRALS_MAX {
         match record(context, &pass, &refused).await {
             // Only this process knows the apiserver's answer.
             Err(Error::Deferred(until)) => {
@@ -188,4 +191,7 @@ async fn record_again(
             recorded => return recorded.map(|_| ()),
         }
     }
+    // The attempts stay recorded, so a later pass requests them again and is told the same. Until then the pass would
+    // keep its place from other jobs.
+    Ok(())
 }

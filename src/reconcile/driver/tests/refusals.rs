@@ -79,6 +79,27 @@ async fn the_wait_doubles_while_the_quota_lasts_and_the_condition_is_written_onc
     assert_eq!((counts.refused, counts.originals), (2, 2));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_pass_does_not_wait_forever_to_record_a_refusal() {
+    let (api, process) = refused(403, "Forbidden", QUOTA).await;
+    api.said();
+    let context = Arc::clone(&process.context);
+    // All jobs have written far too much when the second refusal comes.
+    api.script(move |call| match call.words.starts_with("POST pod") {
+        true => {
+            let ticks = context.shared.clock.ticks();
+            context.ledger_rate.note("team", usize::MAX, ticks);
+            Fate::Refused(403, "Forbidden", QUOTA)
+        }
+        false => Fate::Served,
+    });
+    process.plan(&api.job(), originals(4));
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
+    let recorded = &api.job().status.clone().unwrap().ledger.unwrap();
+    assert_eq!(recorded.open_attempts().count(), 4, "tried again later");
+}
+
 #[tokio::test]
 async fn after_the_quota_is_lifted_attempts_start_and_the_condition_turns() {
     let (api, process) = refused(403, "Forbidden", QUOTA).await;
