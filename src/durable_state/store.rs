@@ -18,8 +18,9 @@ pub const ENTRY: &str = "state.json";
 
 /// A call without an answer has failed after this time.
 const CALL_PATIENCE: Duration = Duration::from_secs(5);
-/// At the start of a term the state is waited for this long. Then the term begins without it.
-const OPEN_PATIENCE: Duration = Duration::from_secs(15);
+/// At the start of a term the state is waited for this long, because no job is stopped before. Then the term begins
+/// without it.
+const OPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// Wait before a failed read is repeated.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Attempts to write against other writers.
@@ -32,7 +33,7 @@ pub enum Error {
     #[error("{0}")]
     Call(#[from] kube::Error),
     /// No answer.
-    #[error("no answer within {CALL_PATIENCE:?}")]
+    #[error("no answer in time")]
     Silence,
     /// Another client writes it as well.
     #[error("another client wrote it {ATTEMPTS} times in a row")]
@@ -85,7 +86,9 @@ impl Store {
         };
         let begun = Instant::now();
         loop {
-            match store.read().await {
+            let left = OPEN_PATIENCE.saturating_sub(begun.elapsed());
+            let read = timeout(left, store.read()).await;
+            match read.unwrap_or(Err(Error::Silence)) {
                 Ok(()) => break,
                 Err(error) if is_final(&error) || begun.elapsed() >= OPEN_PATIENCE => {
                     store.warn_unreadable(&error);
