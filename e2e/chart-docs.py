@@ -144,7 +144,7 @@ PURPOSES = {
     "nodes": "capacity",
     "namespaces": "the annotation `shed.dev/clones`; only metadata is read",
     "persistentvolumeclaims": "whether clones can mount a volume on another node",
-    "priorityclasses": "whether the priority of clones is below that of the template",
+    "priorityclasses": "whether the PriorityClass of clones exists",
     "events": "events of jobs",
     "tokenreviews": "who reads `/metrics` or opens the live page",
     "subjectaccessreviews": "whether that client may read `/metrics`, and which jobs a visitor of the live page may see",

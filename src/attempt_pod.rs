@@ -44,15 +44,6 @@ pub struct AgentSettings {
     pub operator_key: String,
 }
 
-/// Priority of a clone's pod, in place of the template's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClonePriority {
-    /// Name of the PriorityClass.
-    pub class: String,
-    /// Its value.
-    pub value: i32,
-}
-
 /// Requests of one attempt of the job, including its sidecar.
 #[must_use]
 pub fn demand(job: &ValidatedJob, agent: &AgentSettings) -> Resources {
@@ -70,7 +61,7 @@ pub fn pod(
     attempt: &AttemptEntry,
     deadline: Option<Instant>,
     agent: &AgentSettings,
-    clone_priority: Option<&ClonePriority>,
+    clone_class: Option<&str>,
 ) -> Pod {
     let name = pod_names::of_attempt(job, task, attempt.number);
     let mut spec = job.template.spec.clone().unwrap_or_default();
@@ -85,12 +76,14 @@ pub fn pod(
             .get_or_insert_with(|| pod_names::host_name(&job.name, task));
     }
     stay_away(&mut spec, attempt);
-    // A template with a lower priority than clones get keeps its own.
-    let lower = |priority: &&ClonePriority| spec.priority.is_none_or(|own| priority.value < own);
-    if let (AttemptKind::Clone, Some(priority)) = (attempt.kind, clone_priority.filter(lower)) {
-        spec.priority_class_name = Some(priority.class.clone());
-        // Admission resolved this priority from the template's own class, and it contradicts the
-        // new one.
+    // Only admission knows the value of a class that the template names, and it may be lower than that of clones.
+    let names_none = spec
+        .priority_class_name
+        .as_deref()
+        .is_none_or(str::is_empty);
+    if let (AttemptKind::Clone, Some(class)) = (attempt.kind, clone_class.filter(|_| names_none)) {
+        spec.priority_class_name = Some(class.to_owned());
+        // Admission resolves them from the class.
         spec.priority = None;
         spec.preemption_policy = None;
     }

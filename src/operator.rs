@@ -18,11 +18,12 @@ use shed_core::policy::{Policy, Registry};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::answers::CurrentTerm;
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
-use crate::attempt_pod::{AgentSettings, ClonePriority, agent_context};
+use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
 use crate::context::spacing::{LedgerRate, MERGE_WAIT};
@@ -61,6 +62,8 @@ pub use policy::policies;
 
 /// A call that takes longer has failed; watches end before that by themselves.
 const CALL_TIMEOUT: Duration = Duration::from_secs(65);
+/// At the start of a term the PriorityClass of clones is waited for this long, because no job is stopped before.
+const CLASS_PATIENCE: Duration = Duration::from_secs(2);
 /// At the end, writes that are under way get this long.
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
@@ -304,7 +307,11 @@ async fn act(
     let recorder = Recorder::new(client.clone(), reporter());
     let (events, event_sender) = event_queue::queue(setup.metrics.events_dropped.clone());
     let name = &setup.args.state_config_map;
-    let store = Store::open(&client, name, setup.metrics.state.clone()).await;
+    // The lists are under way.
+    let (store, clone_class) = tokio::join!(
+        Store::open(&client, name, setup.metrics.state.clone()),
+        clone_class(&client, setup.args.clone_priority_class.clone()),
+    );
     let stored = store.stored();
     let totals = stores.totals();
     if let Some(stored) = store.totals() {
@@ -312,7 +319,8 @@ async fn act(
     }
     stores.completions().restore(&stored.completions);
     setup.metrics.deadlines.show_totals(Some(totals));
-    let context = context(&setup, client, stores, events, term, &key, stored).await;
+    let shared = shared(&setup, stores, term, &key, stored);
+    let context = context(shared, client, events, clone_class);
     setup.term.begin(&context.shared);
     store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
@@ -333,20 +341,18 @@ async fn act(
         .map_err(Into::into)
 }
 
-/// State that the reconcilers of a term share, with what they share with the planner.
-async fn context(
+/// State that the planner and the reconcilers of a term share.
+fn shared(
     setup: &Setup,
-    client: Client,
     stores: Arc<Stores>,
-    events: EventQueue,
     term: Term,
     key: &SigningKey,
     stored: State,
-) -> Arc<ReconcileContext> {
+) -> Arc<Context> {
     let args = &setup.args;
     let pull_secret = args.agent_pull_secret.clone();
     let security_context = args.agent_security_context.clone();
-    let shared = Context {
+    Arc::new(Context {
         stores,
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
         clock: Arc::clone(&setup.clock),
@@ -365,10 +371,19 @@ async fn context(
         forecasts: ForecastTable::restored(&stored.calibration),
         experience: LatestExperience::new(stored.planner),
         recording: setup.recording.clone(),
-    };
+    })
+}
+
+/// The rest that the reconcilers of a term share.
+fn context(
+    shared: Arc<Context>,
+    client: Client,
+    events: EventQueue,
+    clone_class: Option<String>,
+) -> Arc<ReconcileContext> {
     Arc::new(ReconcileContext {
-        shared: Arc::new(shared),
-        clone_priority: clone_priority(&client, args.clone_priority_class.clone()).await,
+        shared,
+        clone_class,
         client,
         fence: Arc::new(FenceTable::default()),
         events,
@@ -499,26 +514,23 @@ async fn reconcile(
 }
 
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.
-async fn clone_priority(client: &Client, class: Option<String>) -> Option<ClonePriority> {
+async fn clone_class(client: &Client, class: Option<String>) -> Option<String> {
     let class = class.filter(|name| !name.is_empty())?;
     let api: Api<PriorityClass> = Api::all(client.clone());
-    match api.get_opt(&class).await {
-        Ok(Some(found)) => Some(ClonePriority {
+    match timeout(CLASS_PATIENCE, api.get_metadata_opt(&class)).await {
+        Ok(Ok(Some(_))) => return Some(class),
+        Ok(Ok(None)) => {
+            tracing::warn!(class, "PriorityClass of clones not found; they get none");
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(%error, class, "PriorityClass of clones not readable; they get none");
+        }
+        Err(_) => tracing::warn!(
             class,
-            value: found.value,
-        }),
-        Ok(None) => {
-            tracing::warn!(
-                class,
-                "PriorityClass of clones not found; they keep the template's"
-            );
-            None
-        }
-        Err(error) => {
-            tracing::warn!(%error, class, "PriorityClass of clones not readable; they keep the template's");
-            None
-        }
+            "PriorityClass of clones not read in time; they get none"
+        ),
     }
+    None
 }
 
 fn reporter() -> Reporter {

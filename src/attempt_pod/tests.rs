@@ -33,10 +33,6 @@ fn attempt(kind: AttemptKind) -> AttemptEntry {
 fn built(change: &str, kind: AttemptKind) -> Pod {
     let owner = fixtures::job(change);
     let job = validate(&owner).unwrap();
-    let priority = ClonePriority {
-        class: "clones".to_owned(),
-        value: -10,
-    };
     pod(
         &owner,
         &job,
@@ -44,7 +40,7 @@ fn built(change: &str, kind: AttemptKind) -> Pod {
         &attempt(kind),
         Some(Instant(600_000)),
         &agent(),
-        Some(&priority),
+        Some("clones"),
     )
 }
 
@@ -155,12 +151,25 @@ fn a_template_that_names_its_node_contradicts_no_rule_about_nodes() {
 }
 
 #[test]
-fn only_a_clone_gets_the_low_priority_and_the_resolved_one_is_cleared() {
-    let clone = built(WITH_FILE, AttemptKind::Clone).spec.unwrap();
-    assert_eq!(clone.priority_class_name.as_deref(), Some("clones"));
-    assert_eq!(clone.priority, None);
-    let original = built(WITH_FILE, AttemptKind::Original).spec.unwrap();
-    assert_eq!(original.priority_class_name.as_deref(), Some("mine"));
+fn only_clones_without_a_class_of_their_own_get_that_of_clones() {
+    let class = |template: &str, kind| {
+        let change = format!(
+            "template: {{spec: {{{template}, containers: [{{name: task, image: task}}]}}}}"
+        );
+        let spec = built(&change, kind).spec.unwrap();
+        (spec.priority_class_name, spec.priority)
+    };
+    let clones = (Some("clones".to_owned()), None);
+    let none = "restartPolicy: Never";
+    assert_eq!(class(none, AttemptKind::Clone), clones);
+    assert_eq!(class("priority: 7", AttemptKind::Clone), clones);
+    assert_eq!(class("priorityClassName: ''", AttemptKind::Clone), clones);
+    assert_eq!(class(none, AttemptKind::Original), (None, None));
+    // The class may have a value below that of clones, such as -1000.
+    let batch = (Some("batch".to_owned()), None);
+    for kind in [AttemptKind::Clone, AttemptKind::Original] {
+        assert_eq!(class("priorityClassName: batch", kind), batch);
+    }
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kube::Client;
 use shed_core::time::Span;
 
-use crate::attempt_pod::ClonePriority;
 use crate::context::Context;
 use crate::context::spacing::LedgerRate;
 use crate::fence::FenceTable;
@@ -32,8 +31,8 @@ pub struct ReconcileContext {
     pub ledger_rate: LedgerRate,
     /// How long a write of a ledger that nothing follows waits for more of its kind.
     pub merge_wait: Span,
-    /// Priority of clones.
-    pub clone_priority: Option<ClonePriority>,
+    /// PriorityClass of clones whose template names none.
+    pub clone_class: Option<String>,
     /// Jobs whose companions cannot be created; shed can lose them.
     pub companion_failures: Failures,
 }

@@ -205,14 +205,14 @@ fn pods<'a>(
     step: &'a Step,
 ) -> impl ExactSizeIterator<Item = Pod> + 'a {
     let rather_not = preference::rather_not(&step.notices);
-    let (agent, priority) = (&context.shared.agent, context.clone_priority.as_ref());
+    let (agent, class) = (&context.shared.agent, context.clone_class.as_deref());
     let attempt = |&(task, number): &AttemptId| {
         let attempt = step.ledger.attempt(task, number)?;
         Some((task, number, attempt))
     };
     let attempts: Vec<_> = step.creates.iter().filter_map(attempt).collect();
     attempts.into_iter().map(move |(task, number, attempt)| {
-        let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, priority);
+        let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, class);
         attempt_pod::note_failures(&mut pod, job, &step.ledger, task);
         if let Some(nodes) = rather_not.get(&(task, number)) {
             preference::prefer_others(&mut pod, nodes);

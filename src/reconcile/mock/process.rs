@@ -104,7 +104,7 @@ impl Process {
             ledger_rate: LedgerRate::default(),
             // The conversations of most tests are about what is written, not when.
             merge_wait: Span(0),
-            clone_priority: None,
+            clone_class: None,
             companion_failures: Failures::default(),
         });
         Self {
