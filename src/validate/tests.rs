@@ -144,6 +144,14 @@ fn a_refusal_of_progress_or_resume_names_its_field() {
             "spec.progress.metric.port",
         ),
         (
+            "progress: {httpGet: {port: 80, path: '@host/'}}",
+            "spec.progress.httpGet.path",
+        ),
+        (
+            "progress: {metric: {port: 80, name: done, path: '/a b'}}",
+            "spec.progress.metric.path",
+        ),
+        (
             "{progress: {file: {}}, template: {spec: {hostNetwork: true, containers: [{name: a}]}}}",
             "hostNetwork",
         ),

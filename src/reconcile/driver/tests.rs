@@ -22,6 +22,7 @@ mod secrets;
 mod size;
 mod stale;
 mod unanswered;
+mod words;
 mod writes;
 
 use std::sync::mpsc::RecvTimeoutError;
