@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use shed_core::fair::keep_fair;
 use shed_core::snapshot::Conclusion;
 use shed_core::time::{Instant, Span};
 
@@ -102,12 +103,18 @@ impl StoredCompletions {
             })
     }
 
-    /// Keeps this share of the classes: those that were used last.
+    /// Keeps this share of the classes: the least recently used ones of the namespaces with the most are dropped.
     pub fn keep(&mut self, share: f64) {
-        let most = (self.len() as f64 * share) as usize;
-        while self.len() > most {
-            self.drop_one();
-        }
+        self.keep_most((self.len() as f64 * share) as usize);
+    }
+
+    fn keep_most(&mut self, max: usize) {
+        keep_fair(
+            &mut self.0,
+            max,
+            |class, _| namespace(class),
+            |runs| runs.last().copied(),
+        );
     }
 
     fn add(&mut self, class: &str, run: Run) {
@@ -121,26 +128,7 @@ impl StoredCompletions {
         if runs.len() > RUNS_MAX {
             runs.remove(0);
         }
-        while self.len() > CLASSES_MAX {
-            self.drop_one();
-        }
-    }
-
-    /// Drops the least recently used class of the namespace that has most.
-    fn drop_one(&mut self) {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for class in self.0.keys() {
-            *counts.entry(namespace(class)).or_default() += 1;
-        }
-        let most = counts.values().copied().max();
-        let of_largest = self
-            .0
-            .iter()
-            .filter(|(class, _)| counts.get(namespace(class)).copied() == most);
-        let oldest = of_largest.min_by_key(|(_, runs)| runs.last().copied());
-        if let Some(class) = oldest.map(|(class, _)| class.clone()) {
-            self.0.remove(&class);
-        }
+        self.keep_most(CLASSES_MAX);
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prometheus::{IntGauge, Result};
+use shed_core::fair::fair_order;
 use shed_core::time::{Instant, Span};
 
 use super::JobLabels;
@@ -76,17 +77,20 @@ struct Table {
 }
 
 impl Table {
-    /// The jobs with series of their own: the `max` most at risk. A job that had series before keeps them up to a tenth
-    /// beyond that, so that few series come and go.
+    /// The jobs with series of their own: `max` jobs, the one most at risk of each namespace first, then the second one
+    /// of each. A job that had series before keeps them up to a tenth beyond that, so that few series come and go.
     fn choose(&self, max: usize, now: Instant) -> BTreeSet<JobLabels> {
-        let mut ranked: Vec<_> = self.jobs.iter().collect();
-        ranked.sort_by(|(_, a), (_, b)| a.compare_risk(b, now));
-        let kept = ranked.iter().take(max.saturating_add(max / 10));
-        let is_chosen = |(rank, (job, _)): &(usize, &(&JobLabels, &JobFigures))| {
+        let ranked = fair_order(
+            self.jobs.iter(),
+            |(job, _)| &*job.job_namespace,
+            |(_, a), (_, b)| a.compare_risk(b, now),
+        );
+        let kept = ranked.into_iter().take(max.saturating_add(max / 10));
+        let is_chosen = |(rank, (job, _)): &(usize, (&JobLabels, &JobFigures))| {
             *rank < max || self.shown.contains(*job)
         };
         let chosen = kept.enumerate().filter(is_chosen);
-        chosen.map(|(_, (job, _))| (*job).clone()).collect()
+        chosen.map(|(_, (job, _))| job.clone()).collect()
     }
 }
 
@@ -338,6 +342,23 @@ mod tests {
         metrics.jobs.forget(&name(1));
         assert_eq!(shown(&metrics).len(), 10);
         assert!(shown(&metrics).contains(&"job-09".to_owned()));
+    }
+
+    #[test]
+    fn late_jobs_of_one_namespace_hide_no_job_of_another() {
+        let metrics = Metrics::with_jobs(500).unwrap();
+        let late = JobFigures {
+            deadline: at(-1),
+            ..chance(0.0)
+        };
+        for number in 0..560 {
+            let job = labels("evil", &format!("job-{number:03}"));
+            metrics.jobs.set(&job, &late);
+        }
+        metrics.jobs.set(&labels("victim", "late"), &chance(0.2));
+        let shown = shown(&metrics);
+        assert_eq!(shown.len(), 500);
+        assert!(shown.contains(&"late".to_owned()));
     }
 
     /// Each family of the page, with its number of samples.

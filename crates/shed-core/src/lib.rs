@@ -76,6 +76,7 @@ pub mod capacity;
 pub mod decide;
 pub mod estimate;
 pub mod explain;
+pub mod fair;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod float;

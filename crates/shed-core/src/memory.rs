@@ -347,7 +347,11 @@ mod tests {
                 has_run: true,
                 is_launched: false,
             };
-            arrivals.note(&JobKey::from(&*format!("j{at}")), arrival);
+            arrivals.note(
+                &JobKey::from(&*format!("j{at}")),
+                &Tenant::from("ours"),
+                arrival,
+            );
         }
         memory.set_arrivals(arrivals);
         memory.durable(Instant(15))

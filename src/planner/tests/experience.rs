@@ -1,5 +1,6 @@
 //! What the planner has learned from past jobs.
 
+use shed_core::ids::Tenant;
 use shed_core::memory::{Arrival, Arrivals, Memory};
 
 use super::*;
@@ -16,7 +17,7 @@ fn before() -> Memory {
         has_run: true,
         is_launched: true,
     };
-    arrivals.note(&JobKey::from("before"), arrival);
+    arrivals.note(&JobKey::from("before"), &Tenant::from("team"), arrival);
     let mut memory = Memory::default();
     memory.set_arrivals(arrivals);
     memory

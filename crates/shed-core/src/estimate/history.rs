@@ -18,6 +18,7 @@ use crate::estimate::law::{Law, LawKind};
 use crate::estimate::pareto::ParetoLaw;
 use crate::estimate::sample::{Observation, Sample};
 use crate::estimate::shape::ShapePrior;
+use crate::fair::{keep_fair, keep_newest};
 use crate::float;
 use crate::ids::{JobClass, JobKey, Tenant};
 use crate::time::{Instant, Span};
@@ -39,7 +40,7 @@ const TENANTS_MAX: usize = 256;
 /// Other tenants count only while their times spread at most this many times as much, or as little, as the model's.
 const FOREIGN_FACTOR: f64 = 4.0;
 
-/// Classes that are remembered; the one that learned longest ago is forgotten first.
+/// Classes that are remembered; the one of the tenant with the most that learned longest ago is forgotten first.
 const CLASSES_MAX: usize = 256;
 
 /// The last observed times of one job's attempts. They are in whole milliseconds, so that writing and reading do not
@@ -108,6 +109,9 @@ pub struct ClassHistory {
     jobs: Vec<JobTimes>,
     /// When the class last learned.
     updated: Instant,
+    /// The tenant whose class it is. Histories from before it was kept count as those of one tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<Tenant>,
 }
 
 impl ClassHistory {
@@ -210,21 +214,6 @@ fn model_shape() -> f64 {
     ShapePrior::with_t_min(1.0).beta
 }
 
-/// Keeps this many entries, those that learned last. Of equals the first by name is dropped first.
-pub(crate) fn keep_newest<K: Ord + Clone, V>(
-    entries: &mut BTreeMap<K, V>,
-    count: usize,
-    updated: impl Fn(&V) -> Instant,
-) {
-    while entries.len() > count {
-        let oldest = entries.iter().min_by_key(|(_, entry)| updated(entry));
-        let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
-            break;
-        };
-        entries.remove(&oldest);
-    }
-}
-
 /// The histories of all classes. Jobs without a class neither teach nor learn.
 ///
 /// (Recordings from before tenants learned separately have `cluster` and `open`, which are ignored.)
@@ -271,8 +260,9 @@ impl History {
             .into_iter()
             .filter_map(|key| self.under_way.remove(key))
         {
-            let class = self.classes.entry(lesson.class).or_default();
-            Arc::make_mut(class).record(&lesson.times, PER_CLASS_MAX, now);
+            let class = Arc::make_mut(self.classes.entry(lesson.class).or_default());
+            class.record(&lesson.times, PER_CLASS_MAX, now);
+            class.tenant = Some(lesson.tenant.clone());
             let tenant = self.tenants.entry(lesson.tenant).or_default();
             Arc::make_mut(tenant).record(&lesson.times, now);
         }
@@ -282,12 +272,18 @@ impl History {
                 None => self.under_way.remove(&key),
             };
         }
-        self.forget_oldest();
+        self.keep_most(TENANTS_MAX, CLASSES_MAX);
     }
 
-    fn forget_oldest(&mut self) {
-        keep_newest(&mut self.tenants, TENANTS_MAX, |tenant| tenant.jobs.updated);
-        keep_newest(&mut self.classes, CLASSES_MAX, |class| class.updated);
+    /// Keeps at most this many tenants and classes.
+    fn keep_most(&mut self, tenants: usize, classes: usize) {
+        keep_newest(&mut self.tenants, tenants, |it| it.jobs.updated);
+        keep_fair(
+            &mut self.classes,
+            classes,
+            |_, class| &class.tenant,
+            |class| class.updated,
+        );
     }
 
     /// The history of past jobs alone.
@@ -304,11 +300,9 @@ impl History {
         self.tenants.len() + self.classes.len()
     }
 
-    /// Keeps as many tenants and as many classes as `kept` returns for their numbers, those that learned last.
+    /// Keeps as many tenants and as many classes as `kept` returns for their numbers.
     pub(crate) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
-        let (tenants, classes) = (self.tenants.len(), self.classes.len());
-        keep_newest(&mut self.tenants, kept(tenants), |it| it.jobs.updated);
-        keep_newest(&mut self.classes, kept(classes), |it| it.updated);
+        self.keep_most(kept(self.tenants.len()), kept(self.classes.len()));
     }
 
     /// Whether the times can be those of attempts of past jobs.
@@ -330,6 +324,7 @@ impl History {
         const NONE: &ClassHistory = &ClassHistory {
             jobs: Vec::new(),
             updated: Instant(0),
+            tenant: None,
         };
         let own = self.tenants.get(tenant);
         own.map_or(NONE, |own| &own.jobs)
@@ -522,6 +517,23 @@ mod tests {
         assert_eq!(own.jobs.len(), PER_TENANT_MAX);
         let newest = own.jobs.last().unwrap();
         assert_eq!(newest.ended.len(), PER_JOB_MAX);
+    }
+
+    #[test]
+    fn a_tenant_of_many_classes_costs_no_other_tenant_a_class() {
+        let mut history = history("ours/nightly", &[job(10.0, 3.0, 5)]);
+        for position in 1..=CLASSES_MAX + 1 {
+            let (key, mut lesson) = of_class("a", &format!("evil/{position}"), &job(1.0, 3.0, 5));
+            lesson.tenant = Tenant::from("evil");
+            let at = now(position as f64);
+            history = history.after(at, [(key, lesson)]).after(at, []);
+        }
+        let has = |class: &str| history.class(&JobClass::from(class)).is_some();
+        assert_eq!(history.classes.len(), CLASSES_MAX);
+        assert!(has("ours/nightly") && !has("evil/2") && has("evil/3"));
+        // Nor does it when the stored text is cut.
+        history.keep(|_| 2);
+        assert!(history.class(&JobClass::from("ours/nightly")).is_some());
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fair::surplus;
 use crate::float;
-use crate::ids::JobKey;
+use crate::ids::{JobKey, Tenant};
 use crate::time::Instant;
 
-/// Jobs that are remembered, those submitted last.
+/// Jobs that are remembered; the one of the tenant with the most that was submitted first is forgotten first.
 const JOBS_MAX: usize = 256;
 
 /// The least time in seconds that a job stays, so that its demand is above zero.
@@ -44,18 +45,31 @@ fn as_before() -> bool {
     true
 }
 
+/// The demand of a job, and whose job it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct NotedArrival {
+    /// Memories without this field count as those of one tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<Tenant>,
+    #[serde(flatten)]
+    arrival: Arrival,
+}
+
 /// The jobs that arrived last, ascending by key. Each look at a job reads them all.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<JobKey, Arrival>", into = "BTreeMap<JobKey, Arrival>")]
-pub struct Arrivals(Vec<(JobKey, Arrival)>);
+#[serde(
+    from = "BTreeMap<JobKey, NotedArrival>",
+    into = "BTreeMap<JobKey, NotedArrival>"
+)]
+pub struct Arrivals(Vec<(JobKey, NotedArrival)>);
 
-impl From<BTreeMap<JobKey, Arrival>> for Arrivals {
-    fn from(arrivals: BTreeMap<JobKey, Arrival>) -> Self {
+impl From<BTreeMap<JobKey, NotedArrival>> for Arrivals {
+    fn from(arrivals: BTreeMap<JobKey, NotedArrival>) -> Self {
         Self(arrivals.into_iter().collect())
     }
 }
 
-impl From<Arrivals> for BTreeMap<JobKey, Arrival> {
+impl From<Arrivals> for BTreeMap<JobKey, NotedArrival> {
     fn from(arrivals: Arrivals) -> Self {
         arrivals.0.into_iter().collect()
     }
@@ -71,22 +85,30 @@ impl Arrivals {
         self.0.is_empty()
     }
 
-    /// Remembers the job's demand, by the present estimate. If there are too many jobs, those that arrived first are
-    /// forgotten.
-    pub fn note(&mut self, key: &JobKey, arrival: Arrival) {
+    fn get(&self, key: &JobKey) -> Option<&Arrival> {
+        let noted = self.find(key).ok().and_then(|at| self.0.get(at));
+        noted.map(|(_, noted)| &noted.arrival)
+    }
+
+    fn get_mut(&mut self, key: &JobKey) -> Option<&mut Arrival> {
+        let noted = self.find(key).ok().and_then(|at| self.0.get_mut(at));
+        noted.map(|(_, noted)| &mut noted.arrival)
+    }
+
+    /// Remembers the job's demand, by the present estimate. If there are too many jobs, the oldest one of the tenant
+    /// with the most is forgotten.
+    pub fn note(&mut self, key: &JobKey, tenant: &Tenant, arrival: Arrival) {
         match self.find(key) {
             Ok(at) => {
                 if let Some((_, known)) = self.0.get_mut(at) {
-                    *known = arrival;
+                    known.arrival = arrival;
                 }
             }
-            Err(at) => self.0.insert(at, (key.clone(), arrival)),
-        }
-        if self.0.len() > JOBS_MAX {
-            let all = self.0.iter().enumerate();
-            // Of equals the first by key.
-            if let Some((oldest, _)) = all.min_by_key(|(_, (_, it))| it.submitted) {
-                self.0.remove(oldest);
+            Err(at) => {
+                let tenant = Some(tenant.clone());
+                let noted = NotedArrival { tenant, arrival };
+                self.0.insert(at, (key.clone(), noted));
+                self.keep_most(JOBS_MAX);
             }
         }
     }
@@ -100,22 +122,19 @@ impl Arrivals {
     /// Whether the job is remembered as one that has run.
     #[must_use]
     pub fn has_run(&self, key: &JobKey) -> bool {
-        let known = self.find(key).ok().and_then(|at| self.0.get(at));
-        known.is_some_and(|(_, arrival)| arrival.has_run)
+        self.get(key).is_some_and(|arrival| arrival.has_run)
     }
 
     /// Records whether the job has run, and whether its attempts hold capacity.
     pub fn mark(&mut self, key: &JobKey, has_run: bool, is_launched: bool) {
-        let known = self.find(key).ok().and_then(|at| self.0.get_mut(at));
-        if let Some((_, arrival)) = known {
+        if let Some(arrival) = self.get_mut(key) {
             (arrival.has_run, arrival.is_launched) = (has_run, is_launched);
         }
     }
 
     /// Replaces the job's demand by the present estimate, and keeps what is recorded of its attempts.
     pub fn renew(&mut self, key: &JobKey, arrival: Arrival) {
-        let known = self.find(key).ok().and_then(|at| self.0.get_mut(at));
-        if let Some((_, known)) = known {
+        if let Some(known) = self.get_mut(key) {
             *known = Arrival {
                 has_run: known.has_run,
                 is_launched: known.is_launched,
@@ -134,7 +153,7 @@ impl Arrivals {
     /// Notes which jobs are gone. Of those that left before their deadline the ones that have never run are forgotten,
     /// since their users withdrew them. The others demanded no more than their width for as long as they were there.
     pub fn note_departures(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
-        self.0.retain_mut(|(key, arrival)| {
+        self.0.retain_mut(|(key, NotedArrival { arrival, .. })| {
             if arrival.deadline <= now || is_present(key) {
                 return true;
             }
@@ -147,37 +166,37 @@ impl Arrivals {
     /// Whether a job is remembered that still could be in time.
     #[must_use]
     pub fn may_depart(&self, now: Instant) -> bool {
-        self.0.iter().any(|(_, arrival)| arrival.deadline > now)
+        self.iter().any(|(_, arrival)| arrival.deadline > now)
     }
 
     /// Whether one of those has not run.
     #[must_use]
     pub fn may_be_withdrawn(&self, now: Instant) -> bool {
-        let mut all = self.0.iter();
+        let mut all = self.iter();
         all.any(|(_, arrival)| !arrival.has_run && arrival.deadline > now)
     }
 
     /// When the first of the remembered jobs arrived.
     #[must_use]
     pub fn first(&self) -> Option<Instant> {
-        self.0.iter().map(|(_, arrival)| arrival.submitted).min()
+        self.iter().map(|(_, arrival)| arrival.submitted).min()
     }
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Keeps as many jobs as `kept` returns for their number, those submitted last.
+    /// Keeps as many jobs as `kept` returns for their number.
     pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
-        let surplus = self.0.len().saturating_sub(kept(self.0.len()));
-        let mut by_time: Vec<(Instant, JobKey)> = self
-            .0
-            .iter()
-            .map(|(key, arrival)| (arrival.submitted, key.clone()))
-            .collect();
-        by_time.sort_unstable();
-        for (_, key) in by_time.into_iter().take(surplus) {
-            self.withdraw(&key);
+        self.keep_most(kept(self.0.len()));
+    }
+
+    fn keep_most(&mut self, max: usize) {
+        let all = self.0.iter();
+        let all = all.map(|(key, it)| (key, &it.tenant, it.arrival.submitted));
+        let surplus: Vec<JobKey> = surplus(all, max).into_iter().cloned().collect();
+        for key in &surplus {
+            self.withdraw(key);
         }
     }
 
@@ -188,12 +207,12 @@ impl Arrivals {
             let is_volume = arrival.volume.is_finite() && arrival.volume > 0.0;
             is_width && is_volume && !arrival.slack.is_nan()
         };
-        self.0.len() <= JOBS_MAX && self.0.iter().all(|(_, arrival)| is_sound(arrival))
+        self.0.len() <= JOBS_MAX && self.iter().all(|(_, arrival)| is_sound(arrival))
     }
 
     /// All remembered jobs.
     pub fn iter(&self) -> impl Iterator<Item = (&JobKey, &Arrival)> {
-        self.0.iter().map(|(key, arrival)| (key, arrival))
+        self.0.iter().map(|(key, noted)| (key, &noted.arrival))
     }
 }
 
@@ -201,25 +220,46 @@ impl Arrivals {
 mod tests {
     use super::*;
 
+    /// Notes a job that arrived then.
+    fn note(arrivals: &mut Arrivals, key: &str, tenant: &str, at: i64) {
+        let arrival = Arrival {
+            submitted: Instant(at),
+            width: 0.1,
+            volume: 2.0,
+            slack: 3.0,
+            deadline: Instant(at + 9),
+            has_run: false,
+            is_launched: false,
+        };
+        arrivals.note(&JobKey::from(key), &Tenant::from(tenant), arrival);
+    }
+
     #[test]
     fn the_jobs_that_came_first_are_forgotten_first() {
         let mut arrivals = Arrivals::default();
         for at in 0..300 {
-            let arrival = Arrival {
-                submitted: Instant(at),
-                width: 0.1,
-                volume: 2.0,
-                slack: 3.0,
-                deadline: Instant(at + 9),
-                has_run: false,
-                is_launched: false,
-            };
-            arrivals.note(&JobKey::from(&*format!("j{at}")), arrival);
+            note(&mut arrivals, &format!("j{at}"), "ours", at);
         }
         assert_eq!(arrivals.iter().count(), JOBS_MAX);
         assert_eq!(arrivals.first(), Some(Instant(300 - JOBS_MAX as i64)));
-        let again = *arrivals.iter().next().unwrap().1;
-        arrivals.note(&JobKey::from("j299"), again);
+        note(&mut arrivals, "j299", "ours", 299);
         assert_eq!(arrivals.iter().count(), JOBS_MAX);
+    }
+
+    #[test]
+    fn a_tenant_of_many_jobs_costs_no_other_tenant_an_arrival() {
+        let mut arrivals = Arrivals::default();
+        note(&mut arrivals, "nightly", "victim", 0);
+        for at in 1..=300 {
+            note(&mut arrivals, &format!("j{at}"), "evil", at);
+        }
+        assert_eq!(arrivals.iter().count(), JOBS_MAX);
+        assert!(arrivals.has(&JobKey::from("nightly")));
+        // Nor do they when the stored text is cut, and the next leader knows whose they are.
+        let text = serde_json::to_string(&arrivals).unwrap();
+        let mut restored: Arrivals = serde_json::from_str(&text).unwrap();
+        assert_eq!(restored, arrivals);
+        restored.keep(|_| 2);
+        assert!(restored.has(&JobKey::from("nightly")));
     }
 }

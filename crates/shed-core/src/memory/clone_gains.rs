@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::history::keep_newest;
+use crate::fair::keep_newest;
 use crate::float;
 use crate::ids::{JobClass, JobKey, Tenant};
 use crate::time::{Instant, Span};

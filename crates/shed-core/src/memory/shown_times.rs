@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::history::keep_newest;
+use crate::fair::keep_fair;
 use crate::float;
 use crate::ids::{JobKey, Tenant};
 use crate::time::Instant;
@@ -129,16 +129,10 @@ impl ShownTimes {
             }
             has_news = true;
             let check = known.and_then(|known| known.check).or(shown.check);
-            let jobs = Arc::make_mut(&mut self.jobs);
-            jobs.insert(key, ShownTime { check, ..shown });
-            if jobs.len() > JOBS_MAX
-                && let Some(oldest) = oldest(jobs)
-            {
-                jobs.remove(&oldest);
-            }
+            Arc::make_mut(&mut self.jobs).insert(key, ShownTime { check, ..shown });
         }
         if has_news {
-            self.sum_up();
+            self.keep_most(JOBS_MAX);
         }
     }
 
@@ -159,12 +153,14 @@ impl ShownTimes {
         self.jobs.len()
     }
 
-    /// Keeps as many jobs as `kept` returns for their number, those submitted last.
+    /// Keeps as many jobs as `kept` returns for their number.
     pub(super) fn keep(&mut self, kept: impl Fn(usize) -> usize) {
-        let count = kept(self.jobs.len());
-        keep_newest(Arc::make_mut(&mut self.jobs), count, |shown| {
-            shown.submitted
-        });
+        self.keep_most(kept(self.jobs.len()));
+    }
+
+    fn keep_most(&mut self, max: usize) {
+        let jobs = Arc::make_mut(&mut self.jobs);
+        keep_fair(jobs, max, |_, job| &job.tenant, |job| job.submitted);
         self.sum_up();
     }
 
@@ -193,18 +189,6 @@ fn is_news(known: &ShownTime, shown: &ShownTime) -> bool {
     differs(known.ln_share, shown.ln_share) || differs(known.sigma, shown.sigma)
 }
 
-/// The oldest job of the tenant with the most jobs.
-fn oldest(jobs: &BTreeMap<JobKey, ShownTime>) -> Option<JobKey> {
-    let mut counts: BTreeMap<&Tenant, usize> = BTreeMap::new();
-    for shown in jobs.values() {
-        *counts.entry(&shown.tenant).or_default() += 1;
-    }
-    let (&most, _) = counts.iter().max_by_key(|(_, count)| **count)?;
-    let own = jobs.iter().filter(|(_, shown)| shown.tenant == *most);
-    let oldest = own.min_by_key(|(_, shown)| shown.submitted);
-    oldest.map(|(key, _)| key.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_of_many_jobs_makes_nobody_elses_forgotten() {
+    fn a_tenant_of_many_jobs_costs_no_other_tenant_a_job() {
         let mut all = ShownTimes::default();
         all.note([(JobKey::from("a"), shown("small", 0))]);
         for number in 0..2 * JOBS_MAX {

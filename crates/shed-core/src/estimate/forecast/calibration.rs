@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{CELLS, Cell, Forecast, Forecasts, MOMENTS, Taught};
+use crate::fair::keep_newest;
 use crate::ids::Tenant;
 
 /// Sums are stored in units of one job over this many.
@@ -53,13 +54,7 @@ impl Calibration {
     /// first.
     pub fn keep(&mut self, share: f64) {
         let count = (self.tenants.len() as f64 * share.clamp(0.0, 1.0)) as usize;
-        while self.tenants.len() > count {
-            let oldest = self.tenants.iter().min_by_key(|(_, tenant)| tenant.last);
-            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
-                break;
-            };
-            self.tenants.remove(&oldest);
-        }
+        keep_newest(&mut self.tenants, count, |tenant| tenant.last);
     }
 
     /// Whether the values can be those of [`Forecasts`].

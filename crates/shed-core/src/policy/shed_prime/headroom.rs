@@ -136,7 +136,7 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Opt
     let key = &state.job.key;
     let has_run = arrivals.has_run(key) || has_run(state.job);
     if let Some(arrival) = arrival.filter(|_| has_run || !state.is_held_up(now)) {
-        arrivals.note(key, arrival);
+        arrivals.note(key, &state.job.tenant, arrival);
         arrivals.mark(key, has_run, state.holds_room());
     }
 }

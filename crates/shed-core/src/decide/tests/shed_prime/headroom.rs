@@ -1,7 +1,7 @@
 //! Capacity that is kept for future jobs.
 
 use super::{JobBuilder, World, attempt, brief, job, plan_of, report, steady, world};
-use crate::ids::JobKey;
+use crate::ids::{JobKey, Tenant};
 use crate::memory::{Arrival, Arrivals, Memory};
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
@@ -43,7 +43,11 @@ impl Came {
                 has_run: true,
                 is_launched: false,
             };
-            arrivals.note(&JobKey::from(&*format!("past-{at}")), arrival);
+            arrivals.note(
+                &JobKey::from(&*format!("past-{at}")),
+                &Tenant::from("a"),
+                arrival,
+            );
         }
         let mut memory = Memory::default();
         memory.set_arrivals(arrivals);
