@@ -44,6 +44,7 @@ mod job_watch;
 mod jobs;
 pub mod node;
 mod nodes;
+mod page_turns;
 pub mod pod;
 pub mod pod_end;
 pub mod requests;
@@ -60,6 +61,8 @@ use job_watch::watch_jobs;
 pub use jobs::Departed;
 use jobs::JobTable;
 use nodes::watch_nodes;
+pub use page_turns::PAGE;
+use page_turns::PageTurns;
 use versions::NewestVersions;
 pub use versions::{Newest, Seen, Versioned, version};
 pub use watched_job::{
@@ -68,8 +71,6 @@ pub use watched_job::{
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
-/// Objects per page of a list of jobs, which may be of 1 MB each.
-const PAGE: u32 = 50;
 /// Objects that may be large and are read whole at a time.
 const WHOLE_MAX: usize = 4;
 
@@ -105,6 +106,7 @@ pub struct Stores {
     node_bytes: AtomicUsize,
     /// Places for objects that may be large and are read whole.
     whole: Semaphore,
+    page_turns: Arc<PageTurns>,
     /// Entries that were looked at.
     #[cfg(test)]
     visits: std::sync::atomic::AtomicUsize,
@@ -192,6 +194,7 @@ impl Stores {
             nodes_version: AtomicU64::new(0),
             node_bytes: AtomicUsize::new(0),
             whole: Semaphore::new(WHOLE_MAX),
+            page_turns: PageTurns::new(1),
             #[cfg(test)]
             visits: std::sync::atomic::AtomicUsize::default(),
             batch,
@@ -592,11 +595,8 @@ impl Stores {
 }
 
 fn config() -> watcher::Config {
-    watcher::Config::default().timeout(WATCH_SECONDS)
-}
-
-fn pages() -> watcher::Config {
-    config().page_size(PAGE)
+    let config = watcher::Config::default().timeout(WATCH_SECONDS);
+    config.page_size(PAGE)
 }
 
 /// A notice about the object that was trimmed.
@@ -611,7 +611,7 @@ fn untrimmed<K>(event: Event<Trimmed<K>>) -> Event<K> {
 }
 
 async fn watch_pods(stores: Arc<Stores>, client: Client, touched: Touched) {
-    let mut events = watcher(Api::<Trimmed<Pod>>::all(client), config())
+    let mut events = watcher(Api::<Trimmed<Pod>>::all(stores.reader(&client)), config())
         .default_backoff()
         .boxed();
     while let Some(event) = events.next().await {

@@ -14,6 +14,7 @@ use serde::de::IgnoredAny;
 use tokio::time::{Instant, sleep};
 
 use crate::api::DeadlineJob;
+use crate::cluster::PAGE;
 use crate::cluster::identity::{Identity, Owner, OwnerKind};
 use crate::operator::infer_cluster;
 
@@ -21,10 +22,6 @@ use crate::operator::infer_cluster;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time that an answer of the apiserver may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Jobs per page of a list. Each may have 1 MiB.
-const JOBS_PER_PAGE: u32 = 50;
-/// Pods per page of a list, which has their metadata alone.
-const PODS_PER_PAGE: u32 = 500;
 /// Objects of a kind that a refusal names.
 const NAMED: usize = 10;
 
@@ -95,7 +92,6 @@ async fn find(client: &Client) -> Result<Remains, kube::Error> {
     let resource = ApiResource::erase::<DeadlineJob>(&());
     let jobs: Api<SeenJob> = Api::all_with(client.clone(), &resource);
     let listed = each(
-        JOBS_PER_PAGE,
         async |parameters| jobs.list(parameters).await,
         |job| remains.add_job(job),
     );
@@ -106,7 +102,6 @@ async fn find(client: &Client) -> Result<Remains, kube::Error> {
     }
     let pods: Api<Pod> = Api::all(client.clone());
     let listed = each(
-        PODS_PER_PAGE,
         async |parameters| pods.list_metadata(parameters).await,
         |pod| remains.add_pod(&pod.metadata),
     );
@@ -116,11 +111,10 @@ async fn find(client: &Client) -> Result<Remains, kube::Error> {
 
 /// Shows each object of a list that is read page by page.
 async fn each<K: Clone>(
-    limit: u32,
     list: impl AsyncFn(&ListParams) -> Result<ObjectList<K>, kube::Error>,
     mut see: impl FnMut(&K),
 ) -> Result<(), kube::Error> {
-    let mut parameters = ListParams::default().limit(limit);
+    let mut parameters = ListParams::default().limit(PAGE);
     loop {
         let page = list(&parameters).await?;
         page.items.iter().for_each(&mut see);

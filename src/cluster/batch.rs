@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::adopt::{WatchedBatchJob, translate};
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::{Parts, essentials, stands_for};
-use crate::cluster::{Stores, Touched, Versioned, pages};
+use crate::cluster::{Stores, Touched, Versioned, config};
 use crate::validate::template_extras::{self, TemplateExtras};
 
 /// A Job in a list or a watch event.
@@ -62,7 +62,7 @@ pub(super) async fn watch_batch(
     mut writer: Writer<WatchedBatchJob>,
     touched: Touched,
 ) {
-    let mut events = watcher(Api::<BatchObject>::all(client), pages())
+    let mut events = watcher(Api::<BatchObject>::all(stores.reader(&client)), config())
         .default_backoff()
         .boxed();
     while let Some(event) = events.next().await {

@@ -146,7 +146,7 @@ pub(super) async fn watch_namespaces(stores: Arc<Stores>, client: Client) {
 /// Follows a watch until the apiserver forbids it.
 async fn follow(stores: &Stores, client: &Client, home: &str, config: watcher::Config) {
     let mut events = watcher(
-        Api::<PartialObjectMeta<Namespace>>::all(client.clone()),
+        Api::<PartialObjectMeta<Namespace>>::all(stores.reader(client)),
         config,
     )
     .default_backoff()

@@ -18,7 +18,7 @@ use crate::api::managed_fields::essentials;
 use crate::cluster::calm::is_status_alone;
 use crate::cluster::jobs::key;
 use crate::cluster::watched_job::{JobObject, WatchedJob};
-use crate::cluster::{Stores, Touched, Versioned, pages, version};
+use crate::cluster::{Stores, Touched, Versioned, config, version};
 
 /// The undecodable fields of a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,7 +152,7 @@ pub(super) async fn watch_jobs(
     mut writer: Writer<WatchedJob>,
     touched: Touched,
 ) {
-    let mut events = watcher(Api::<JobObject>::all(client), pages())
+    let mut events = watcher(Api::<JobObject>::all(stores.reader(&client)), config())
         .default_backoff()
         .boxed();
     while let Some(event) = events.next().await {

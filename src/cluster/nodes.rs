@@ -15,7 +15,7 @@ use crate::cluster::{Stores, config, untrimmed};
 
 /// Watches the nodes.
 pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
-    let mut events = watcher(Api::<Trimmed<Node>>::all(client), config())
+    let mut events = watcher(Api::<Trimmed<Node>>::all(stores.reader(&client)), config())
         .default_backoff()
         .boxed();
     let mut incoming = BTreeMap::new();

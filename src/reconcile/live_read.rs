@@ -7,8 +7,8 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
-use crate::cluster::identity;
 use crate::cluster::pod::{JobPods, PodFacts};
+use crate::cluster::{PAGE, identity};
 use crate::pod_names;
 use crate::reconcile::Error;
 use crate::reconcile::context::ReconcileContext;
@@ -17,8 +17,6 @@ use crate::validate::ValidatedJob;
 
 /// Pods that are read one by one at a time.
 const READS_AT_ONCE: usize = 16;
-/// Pods that are held whole at a time.
-const PAGE: u32 = 200;
 
 /// Reads a job's pods, and selects its attempts as the watch does. The list is by label. A pod that
 /// `known` has and the list lacks is read by its name, because a client may have removed its label.
@@ -30,7 +28,8 @@ pub(super) async fn pods(
     job: &ValidatedJob,
     known: &JobPods,
 ) -> Result<JobPods, Error> {
-    let api: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace);
+    let reader = context.shared.stores.reader(&context.client);
+    let api: Api<Pod> = Api::namespaced(reader, &job.namespace);
     let mut page = ListParams::default()
         .labels(&pod_names::selector(&job.uid))
         .limit(PAGE);
