@@ -52,7 +52,7 @@ pub mod scheduling;
 mod versions;
 mod watched_job;
 
-use batch::watch_batch;
+use batch::{IdleJobs, watch_batch};
 pub use changes::{Changes, Inbox};
 use clone_stops::{CloneStops, watch_namespaces};
 use index::PodIndex;
@@ -66,7 +66,7 @@ use page_turns::PageTurns;
 use versions::NewestVersions;
 pub use versions::{Newest, Seen, Versioned, version};
 pub use watched_job::{
-    Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, job_version,
+    Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, is_idle, job_version,
 };
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
@@ -107,6 +107,7 @@ pub struct Stores {
     /// Places for objects that may be large and are read whole.
     whole: Semaphore,
     page_turns: Arc<PageTurns>,
+    idle_jobs: IdleJobs,
     /// Entries that were looked at.
     #[cfg(test)]
     visits: std::sync::atomic::AtomicUsize,
@@ -164,6 +165,7 @@ impl Stores {
             mode: adopt,
             store: batch,
             template_extras: TemplateExtrasTable::default(),
+            lent: std::sync::Mutex::default(),
         });
         let stores = Arc::new(Self::new(jobs, batch, clock));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
@@ -195,6 +197,7 @@ impl Stores {
             node_bytes: AtomicUsize::new(0),
             whole: Semaphore::new(WHOLE_MAX),
             page_turns: PageTurns::new(1),
+            idle_jobs: IdleJobs::default(),
             #[cfg(test)]
             visits: std::sync::atomic::AtomicUsize::default(),
             batch,
@@ -559,11 +562,14 @@ impl Stores {
         let batch = Jobs {
             mode,
             template_extras: TemplateExtrasTable::default(),
+            lent: std::sync::Mutex::default(),
             store: reader,
         };
         writer.apply_watcher_event(&Event::Init);
         for job in jobs {
-            writer.apply_watcher_event(&Event::InitApply(batch.kept(job)));
+            let is_needed = self.needs_whole(&job.metadata);
+            let kept = crate::adopt::WatchedBatchJob::new(mode, job, is_needed);
+            writer.apply_watcher_event(&Event::InitApply(kept));
         }
         writer.apply_watcher_event(&Event::InitDone);
         let mut stores = Arc::into_inner(self).expect("the only reference");

@@ -132,7 +132,7 @@ async fn list<K: Listed>(
     check: &RestoreCheck,
     only: Option<&Seen>,
 ) -> Result<ObjectList<PartialObjectMeta<K>>, kube::Error> {
-    let client = check.client.clone();
+    let client = check.shared.stores.reader(&check.client);
     match only {
         None => {
             let all: Api<K> = Api::all(client);
@@ -141,8 +141,8 @@ async fn list<K: Listed>(
         Some(seen) => {
             let api: Api<K> = Api::namespaced(client, &seen.namespace);
             let name = format!("metadata.name={}", seen.name);
-            api.list_metadata(&ListParams::default().fields(&name))
-                .await
+            let parameters = ListParams::default().limit(1);
+            api.list_metadata(&parameters.fields(&name)).await
         }
     }
 }

@@ -6,9 +6,10 @@
 pub mod annotations;
 mod deadline_text;
 pub mod translate;
+mod watched_batch_job;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
@@ -17,10 +18,11 @@ use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
 use shed_core::time::Instant;
 
-use crate::api::managed_fields::{essentials, stands_for};
 use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::validate::template_extras::TemplateExtrasTable;
+
+pub use watched_batch_job::{WatchedBatchJob, is_finished, is_skeleton, is_true};
 
 /// Controller of a Job without `spec.managedBy`.
 const BUILT_IN: &str = "kubernetes.io/job-controller";
@@ -56,42 +58,6 @@ impl AdoptJobs {
     }
 }
 
-/// A batch/v1 Job as the operator keeps it.
-#[derive(Clone, Debug)]
-pub enum WatchedBatchJob {
-    /// Complete, because shed runs it.
-    Whole(Arc<Job>),
-    /// Of another controller's the metadata alone.
-    Foreign(Arc<ObjectMeta>),
-}
-
-impl WatchedBatchJob {
-    /// The Job, if it is shed's to run.
-    #[must_use]
-    pub fn whole(&self) -> Option<&Arc<Job>> {
-        match self {
-            Self::Whole(job) => Some(job),
-            Self::Foreign(_) => None,
-        }
-    }
-
-    fn metadata(&self) -> &ObjectMeta {
-        match self {
-            Self::Whole(job) => &job.metadata,
-            Self::Foreign(metadata) => metadata,
-        }
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        match self {
-            Self::Whole(job) => &mut Arc::make_mut(job).metadata,
-            Self::Foreign(metadata) => Arc::make_mut(metadata),
-        }
-    }
-}
-
-stands_for!(WatchedBatchJob, Job);
-
 /// The watched Jobs, and which of them are shed's.
 pub struct Jobs {
     /// The Jobs that shed runs.
@@ -100,19 +66,38 @@ pub struct Jobs {
     pub store: Store<WatchedBatchJob>,
     /// Labels and annotations that their pods get unchanged.
     pub template_extras: TemplateExtrasTable,
+    /// Whole Jobs for the work on their companions, by uid: those of which only a skeleton is kept.
+    pub lent: Mutex<BTreeMap<String, Arc<Job>>>,
+}
+
+/// A Job that is lent until this is dropped.
+pub struct Loan<'a> {
+    jobs: &'a Jobs,
+    uid: String,
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        self.jobs.lent().remove(&self.uid);
+    }
 }
 
 impl Jobs {
-    /// The fields of a Job that shed keeps.
+    /// Lends a whole Job to the work on its companion.
     #[must_use]
-    pub fn kept(&self, job: Job) -> WatchedBatchJob {
-        if self.mode.takes(&job) {
-            return WatchedBatchJob::Whole(Arc::new(job));
-        }
-        WatchedBatchJob::Foreign(Arc::new(essentials(&job.metadata, api::LABEL_CLASS)))
+    pub fn lend(&self, job: Job) -> Loan<'_> {
+        let uid = job.metadata.uid.clone().unwrap_or_default();
+        self.lent().insert(uid.clone(), Arc::new(job));
+        Loan { jobs: self, uid }
     }
 
-    /// The Job whose companion this is. None unless it exists, is shed's, and is not being deleted.
+    // Nothing panics while the lock is held.
+    fn lent(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Job>>> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The Job whose companion this is. None unless it exists, is shed's, is not being deleted, and is kept or lent
+    /// whole.
     #[must_use]
     pub fn of(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
         self.owner(&companion.metadata)
@@ -121,7 +106,9 @@ impl Jobs {
     /// The same of the companion with this metadata.
     #[must_use]
     pub fn owner(&self, companion: &ObjectMeta) -> Option<Arc<Job>> {
-        self.present(companion)?.whole().cloned()
+        let job = self.present(companion)?;
+        let lent = || self.lent().get(job.meta().uid.as_deref()?).cloned();
+        job.whole().cloned().or_else(lent)
     }
 
     /// The Job of that namespace and name as it was seen last.
@@ -261,8 +248,10 @@ mod tests {
                 mode,
                 store: reader,
                 template_extras: TemplateExtrasTable::default(),
+                lent: Mutex::default(),
             };
-            writer.apply_watcher_event(&Event::Apply(jobs.kept(job.clone())));
+            let kept = WatchedBatchJob::new(mode, job.clone(), false);
+            writer.apply_watcher_event(&Event::Apply(kept));
             jobs
         };
         assert!(jobs(AdoptJobs::All).of(&companion).is_some());

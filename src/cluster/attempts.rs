@@ -117,7 +117,7 @@ impl Stores {
         let reference = ObjectRef::new(&owner.name).within(&owner.namespace);
         let job = jobs.store.get(&reference)?;
         let is_it = job.meta().uid.as_deref() == Some(&*owner.uid);
-        is_it.then(|| job.whole().is_some())
+        is_it.then(|| job.is_ours())
     }
 
     /// Whether no other controller runs batch/v1 Jobs.

@@ -1,7 +1,7 @@
 //! The watch of batch/v1 Jobs. Unknown fields of their templates are kept, because their pods get
 //! them unchanged.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
@@ -13,11 +13,12 @@ use kube::runtime::watcher::{Event, watcher};
 use kube::{Api, Client, Resource};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::adopt::{WatchedBatchJob, translate};
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::{Parts, essentials, stands_for};
-use crate::cluster::{Stores, Touched, Versioned, config};
+use crate::cluster::{Stores, Touched, Versioned, WatchedJob, config, is_idle};
 use crate::validate::template_extras::{self, TemplateExtras};
 
 /// A Job in a list or a watch event.
@@ -65,17 +66,32 @@ pub(super) async fn watch_batch(
     let mut events = watcher(Api::<BatchObject>::all(stores.reader(&client)), config())
         .default_backoff()
         .boxed();
-    while let Some(event) = events.next().await {
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = stores.idle_jobs.news.notified() => {
+                stores.let_rest(&mut writer);
+                continue;
+            }
+        };
         match event {
-            Ok(event) => {
+            None => return,
+            Some(Ok(event)) => {
                 for job in stores.apply_batch_event(&mut writer, event) {
                     touch(&touched, job.meta());
                 }
                 stores.changed.notify_one();
             }
-            Err(error) => tracing::warn!(%error, "watch of Jobs"),
+            Some(Err(error)) => tracing::warn!(%error, "watch of Jobs"),
         }
     }
+}
+
+/// Jobs whose companions need them whole no longer.
+#[derive(Default)]
+pub(super) struct IdleJobs {
+    references: Mutex<Vec<ObjectRef<WatchedBatchJob>>>,
+    news: Notify,
 }
 
 fn touch(touched: &Touched, job: &ObjectMeta) {
@@ -91,6 +107,55 @@ fn touch(touched: &Touched, job: &ObjectMeta) {
 }
 
 impl Stores {
+    /// Whether the companion of a Job has something to do.
+    pub(super) fn needs_whole(&self, job: &ObjectMeta) -> bool {
+        let name = job.name.as_deref().unwrap_or_default();
+        let uid = job.uid.as_deref().unwrap_or_default();
+        let namespace = job.namespace.as_deref().unwrap_or_default();
+        let companion = translate::companion_name_of(name, uid);
+        let companion = self.jobs.get(&ObjectRef::new(&companion).within(namespace));
+        let live = companion.as_ref().and_then(|companion| companion.live());
+        live.is_some_and(|companion| !is_idle(companion))
+    }
+
+    /// A companion changed: its Job may not be needed whole any more.
+    pub(super) fn note_companion(&self, companion: &WatchedJob) {
+        let jobs = self.batch().filter(|_| companion.is_companion());
+        let Some(job) = jobs.and_then(|jobs| jobs.present(companion.meta())) else {
+            return;
+        };
+        if job.whole().is_some() && !self.needs_whole(job.meta()) {
+            let references = self.idle_jobs.references.lock();
+            let mut references = references.unwrap_or_else(PoisonError::into_inner);
+            references.push(ObjectRef::from_obj(&*job));
+            self.idle_jobs.news.notify_one();
+        }
+    }
+
+    /// Keeps a skeleton of each Job that is not needed whole any more.
+    fn let_rest(&self, writer: &mut Writer<WatchedBatchJob>) {
+        let references = self.idle_jobs.references.lock();
+        let idle = std::mem::take(&mut *references.unwrap_or_else(PoisonError::into_inner));
+        let Some(batch) = self.batch() else {
+            return;
+        };
+        for job in idle
+            .iter()
+            .filter_map(|reference| batch.store.get(reference))
+        {
+            if let Some(job) = job.whole() {
+                let is_needed = self.needs_whole(&job.metadata);
+                let job = WatchedBatchJob::new(batch.mode, (**job).clone(), is_needed);
+                if job.whole().is_none() {
+                    batch
+                        .template_extras
+                        .note(job.meta(), TemplateExtras::default());
+                }
+                writer.apply_watcher_event(&Event::Apply(job));
+            }
+        }
+    }
+
     /// Takes a notice of the watch in; returns the Jobs that it is about.
     fn apply_batch_event(
         &self,
@@ -146,7 +211,9 @@ impl Stores {
         };
         let job = match object.read {
             Ok((job, template_extras)) => {
-                let job = batch.kept(Arc::unwrap_or_clone(job));
+                let job = Arc::unwrap_or_clone(job);
+                let is_needed = self.needs_whole(&job.metadata);
+                let job = WatchedBatchJob::new(batch.mode, job, is_needed);
                 // The pods of another controller's get nothing from shed.
                 let template_extras = job
                     .whole()
@@ -177,17 +244,25 @@ mod tests {
 
     use super::*;
     use crate::adopt::{AdoptJobs, Jobs};
+    use crate::api::DeadlineJob;
     use crate::clock::Clock;
+    use crate::cluster::JobObject;
     use crate::fixtures;
     use crate::validate::template_extras::TemplateExtrasTable;
 
-    fn stores() -> (Stores, Writer<WatchedBatchJob>) {
+    fn jobs() -> (Jobs, Writer<WatchedBatchJob>) {
         let (reader, writer) = store();
         let jobs = Jobs {
             mode: AdoptJobs::All,
             store: reader,
             template_extras: TemplateExtrasTable::default(),
+            lent: Mutex::default(),
         };
+        (jobs, writer)
+    }
+
+    fn stores() -> (Stores, Writer<WatchedBatchJob>) {
+        let (jobs, writer) = jobs();
         (
             Stores::new(store().0, Some(jobs), Clock::for_tests()),
             writer,
@@ -233,6 +308,87 @@ mod tests {
         assert_eq!(template_extras(&stores, &job), 1);
         apply(Event::Delete(hardened));
         assert_eq!(template_extras(&stores, &job), 0);
+    }
+
+    /// A Job of 1 MB with this specification and status.
+    fn large(spec: &Value, status: &Value) -> BatchObject {
+        let mut whole = serde_json::to_value(fixtures::batch_job("completions: 3")).unwrap();
+        let args = json!(["x".repeat(1_000_000)]);
+        whole["spec"]["template"]["spec"]["containers"][0]["args"] = args;
+        for (key, value) in spec.as_object().unwrap() {
+            whole["spec"][key] = value.clone();
+        }
+        whole["status"] = status.clone();
+        serde_json::from_value(whole).unwrap()
+    }
+
+    /// Bytes that stay allocated of a list of this Job.
+    fn kept(stores: &Stores, writer: &mut Writer<WatchedBatchJob>, job: BatchObject) -> i64 {
+        let mut kept = 0;
+        let used = allocation_counter::measure(|| {
+            stores.apply_batch_event(writer, Event::Init);
+            stores.apply_batch_event(writer, Event::InitApply(job));
+            kept = stores.apply_batch_event(writer, Event::InitDone).len() as i64;
+        });
+        assert_eq!(kept, 1);
+        used.bytes_current
+    }
+
+    #[test]
+    fn little_is_kept_of_a_job_that_launches_no_pods() {
+        let true_ = |type_: &str| json!({"conditions": [{"type": type_, "status": "True"}]});
+        let suspended = json!({"suspend": true});
+        let with_pods =
+            json!({"conditions": [{"type": "Suspended", "status": "True"}], "active": 1});
+        for (spec, status, is_whole) in [
+            (json!({}), json!({}), true),
+            (json!({}), true_("Complete"), false),
+            (json!({}), true_("Failed"), false),
+            (suspended.clone(), true_("Suspended"), false),
+            (suspended.clone(), json!({}), true),
+            (suspended, with_pods, true),
+            (json!({}), true_("Suspended"), true),
+            (json!({"managedBy": "example.com/other"}), json!({}), false),
+        ] {
+            let (stores, mut writer) = stores();
+            let job = large(&spec, &status);
+            // The Job itself was allocated before.
+            let bytes = 1_000_000 + kept(&stores, &mut writer, job);
+            assert_eq!(bytes > 900_000, is_whole, "{spec} {status}: {bytes}");
+            assert!(is_whole || bytes < 16_000, "{spec} {status}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_whole_until_its_companion_has_nothing_to_do() {
+        let (reader, mut companions) = store();
+        let (jobs, mut writer) = jobs();
+        let stores = Stores::new(reader, Some(jobs), Clock::for_tests());
+        let whole = fixtures::batch_job("suspend: true");
+        let mut companion = fixtures::companion(&whole);
+        let mut show = |companion: &DeadlineJob| {
+            let job = WatchedJob::new(companion.clone(), 0);
+            let unheeded = Vec::new();
+            let event = Event::Apply(JobObject::Read { job, unheeded });
+            let (shown, _) = stores.apply_job_event(&mut companions, event);
+            shown.iter().for_each(|job| stores.note_companion(job));
+        };
+        let is_whole = || {
+            let known = stores.batch().unwrap().known(&whole.metadata);
+            known.unwrap().whole().is_some()
+        };
+        show(&companion);
+        let mut object = json!(whole);
+        object["status"] = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+        let object = serde_json::from_value(object).unwrap();
+        stores.apply_batch_event(&mut writer, Event::Apply(object));
+        assert!(is_whole(), "its companion has not reported the suspension");
+        let conditions = json!([{"type": "Suspended", "status": "True", "reason": "", "message": "",
+            "lastTransitionTime": "1970-01-01T00:00:00Z"}]);
+        companion.status = serde_json::from_value(json!({"conditions": conditions})).unwrap();
+        show(&companion);
+        stores.let_rest(&mut writer);
+        assert!(!is_whole());
     }
 
     #[test]

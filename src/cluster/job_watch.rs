@@ -160,6 +160,7 @@ pub(super) async fn watch_jobs(
             Ok(event) => {
                 let (jobs, is_calm) = stores.apply_job_event(&mut writer, event);
                 for job in jobs {
+                    stores.note_companion(&job);
                     touch(&touched, &job, is_calm);
                 }
                 stores.changed.notify_one();

@@ -215,7 +215,7 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
             let validated = validate::validate(job).ok()?;
             Some(Rest::Finished(finished(Some(&validated))))
         }
-        Ok(_) if job.spec.suspend && is_observed(job) => suspended(job, &ledger),
+        Ok(_) if job.spec.suspend => suspended(job, &ledger),
         Ok(_) => None,
     }
 }
@@ -256,17 +256,31 @@ fn oversized(job: &DeadlineJob, invalid: &InvalidSpec) -> Rest {
     }
 }
 
-/// A suspended job rests once its attempts are counted and its status is complete.
-fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
-    let status = job.status.as_ref()?;
+/// Whether nothing is left to do for a suspended job but to weigh its deadline.
+fn is_at_rest(job: &DeadlineJob, ledger: &Ledger) -> bool {
     let mut tasks = ledger.tasks.values();
     let has_attempts = tasks.any(|task| !task.attempts.is_empty());
     // Past decisions of the planner are lost if it does not see the job.
     let is_remembered = ledger.policy_state.is_some() || !ledger.segments.is_empty();
     let is_open = ledger.ending.is_some() || ledger.finished || ledger.active_since.is_some();
-    if has_attempts || is_remembered || is_open || !status.is_true(api::SUSPENDED) {
-        return None;
-    }
+    let mut status = job.status.iter();
+    let is_told = is_observed(job) && status.any(|status| status.is_true(api::SUSPENDED));
+    is_told && !has_attempts && !is_remembered && !is_open
+}
+
+/// Whether nothing is to be done for the suspended Job that this companion represents.
+#[must_use]
+pub fn is_idle(companion: &DeadlineJob) -> bool {
+    let ledger = Ledger::from_status(companion.status.as_ref());
+    let mut status = companion.status.iter();
+    let generation = companion.metadata.generation;
+    status.all(|status| status.deadline.is_none() || is_weighed(status, generation))
+        && ledger.is_ok_and(|ledger| is_at_rest(companion, &ledger))
+}
+
+/// When a suspended job that rests has work again.
+fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
+    let status = job.status.as_ref().filter(|_| is_at_rest(job, ledger))?;
     let validated = validate::validate(job).ok()?;
     let deadline = validated.deadline_by(ledger);
     if deadline.is_some() && !is_weighed(status, job.metadata.generation) {

@@ -8,6 +8,8 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::NodeIndex;
 use shed_core::time::Instant;
 
+use kube::Resource;
+
 use crate::adopt::{self, Jobs};
 use crate::api::{DeadlineJob, Ledger};
 use crate::clock;
@@ -82,7 +84,10 @@ impl JobView {
 pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
     let rule = validate::deadline_rule(&job.spec).ok()?;
     let from = match job.spec.is_companion() {
-        true => adopt::counts_from(&batch?.of(job)?.metadata)?,
+        true => {
+            let owner = batch?.present(&job.metadata);
+            adopt::counts_from(owner.filter(|owner| owner.is_ours())?.meta())?
+        }
         false => clock::instant(job.metadata.creation_timestamp.as_ref()?),
     };
     let status = job.status.as_ref();

@@ -45,7 +45,7 @@ fn count(stores: &Stores) -> BlockedJobs {
     }
     // A refused Job may have no companion.
     for job in stores.batch().iter().flat_map(|jobs| jobs.store.state()) {
-        let job = job.whole().filter(|job| {
+        let job = job.open().filter(|job| {
             job.metadata.deletion_timestamp.is_none() && !job_status::is_finished(job)
         });
         if let Some((job, reason)) = job.and_then(|job| Some((job, job_status::refusal(job)?))) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use crate::adopt::{WatchedBatchJob, annotations, translate};
+use crate::adopt::{self, WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::WatchedJob;
 use crate::fair_places::FairPlaces;
@@ -65,7 +65,7 @@ async fn look_at(
     job: Arc<WatchedBatchJob>,
     context: Arc<ReconcileContext>,
 ) -> Result<Wake, kube::Error> {
-    match job.whole() {
+    match job.open() {
         Some(job) => look_apart(Arc::clone(job), context).await,
         None => Ok(Wake::await_change()),
     }
@@ -269,7 +269,17 @@ pub async fn refuse(
     reason: &str,
     message: &str,
 ) -> Result<Wake, kube::Error> {
-    let Some(status) = job_status::refused(job, reason, message, context.shared.clock.now()) else {
+    let refused = |job| job_status::refused(job, reason, message, context.shared.clock.now());
+    if refused(job).is_none() {
+        return Ok(Wake::await_change());
+    }
+    // An update from a skeleton would remove what was not kept.
+    let whole = match adopt::is_skeleton(job) {
+        true => jobs(context, job).get_opt(&name(job)).await?,
+        false => None,
+    };
+    let job = whole.as_ref().unwrap_or(job);
+    let Some(status) = refused(job).filter(|_| !adopt::is_skeleton(job)) else {
         return Ok(Wake::await_change());
     };
     match write(context, job, status).await {

@@ -7,6 +7,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
+pub use crate::adopt::{is_finished, is_true};
 use crate::api::{self, DeadlineJobStatus, Ledger, former_names, reason};
 use crate::clock;
 use crate::cluster::pod::{JobPods, PodFacts, Stage};
@@ -90,25 +91,6 @@ pub fn is_ready(pod: &PodFacts) -> bool {
         let running = attempt.stage == Stage::Running;
         running && attempt.ready && !attempt.deleting
     })
-}
-
-/// Whether a Job has ended finally; its status does not change after that.
-#[must_use]
-pub fn is_finished(job: &Job) -> bool {
-    [api::COMPLETE, api::FAILED]
-        .iter()
-        .any(|type_| is_true(job, type_))
-}
-
-/// Whether a Job has a condition.
-#[must_use]
-pub fn is_true(job: &Job, type_: &str) -> bool {
-    let conditions = job
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
 /// The reason why shed does not run a Job, if it has told one.

@@ -4,18 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::Api;
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::{Api, ObjectMeta};
+use tokio::sync::SemaphorePermit;
 
-use crate::adopt;
-use crate::api::DeadlineJob;
+use crate::adopt::{self, Loan};
+use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
-use crate::cluster::{Rest, Skeleton, WatchedJob};
+use crate::cluster::{Rest, Skeleton, WatchedJob, is_idle, job_version};
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::Wake;
-use crate::reconcile::{Error, driver, job_status, record};
+use crate::reconcile::{Error, driver, record};
 
 /// Until a place for an object that may be large is looked for again.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
@@ -30,9 +32,75 @@ where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     match &*watched {
+        WatchedJob::Live(job, _) if lacks_whole_job(&context, &job.metadata) => {
+            visit_companion(Arc::clone(job), context, work).await
+        }
         WatchedJob::Live(job, _) => driver::reconcile_by(Arc::clone(job), context, work).await,
         WatchedJob::Skeleton(skeleton) => visit(skeleton, context, work).await,
     }
+}
+
+/// Whether it is the companion of a Job that shed runs and of which only a skeleton is kept.
+fn lacks_whole_job(context: &ReconcileContext, companion: &ObjectMeta) -> bool {
+    let jobs = context.shared.stores.batch();
+    let job = jobs.and_then(|jobs| jobs.present(companion));
+    job.is_some_and(|job| job.is_ours() && job.whole().is_none())
+}
+
+/// A companion of such a Job has work if it is not idle, has pods left, or has come to its deadline.
+async fn visit_companion<F>(
+    companion: Arc<DeadlineJob>,
+    context: Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    let (metadata, shared) = (&companion.metadata, &context.shared);
+    if !shared.stores.is_ready() {
+        return Ok(Wake::await_change());
+    }
+    let open = shared.stores.open_attempts(&Owner::of(metadata));
+    let status = companion.status.as_ref();
+    let status = status.filter(|status| !status.is_true(api::DEADLINE_MISSED));
+    let due = status.and_then(|status| status.deadline.as_ref().map(clock::instant));
+    let now = shared.clock.now();
+    let uid = metadata.uid.as_deref().unwrap_or_default();
+    let has_work = !is_idle(&companion)
+        || shared.memos.is_owed(uid)
+        || has_open_pods(&context, metadata, &open)
+        || due.is_some_and(|due| due <= now);
+    if has_work {
+        let Some(_loan) = borrow(&context, metadata).await? else {
+            return Ok(Wake::requeue(PLACE_WAIT));
+        };
+        return driver::reconcile_by(Arc::clone(&companion), Arc::clone(&context), work).await;
+    }
+    shared.memos.settle(uid, job_version(&companion));
+    shared.board.abandon(uid);
+    Ok(due.map_or_else(Wake::await_change, |due| {
+        Wake::requeue(clock::duration(due.since(now)))
+    }))
+}
+
+/// A place for a large object, and a loan of the Job if this is a companion that lacks it. None if no place is free.
+async fn borrow<'a>(
+    context: &'a ReconcileContext,
+    job: &ObjectMeta,
+) -> Result<Option<(SemaphorePermit<'a>, Option<Loan<'a>>)>, Error> {
+    let stores = &context.shared.stores;
+    let Some(place) = stores.whole_place() else {
+        return Ok(None);
+    };
+    let owner = adopt::controller(job).filter(|_| lacks_whole_job(context, job));
+    let Some((owner, jobs)) = owner.zip(stores.batch()) else {
+        return Ok(Some((place, None)));
+    };
+    let namespace = job.namespace.as_deref().unwrap_or_default();
+    let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+    let whole = api.get_opt(&owner.name).await.map_err(Error::Read)?;
+    let whole = whole.filter(|whole| whole.metadata.uid.as_ref() == Some(&owner.uid));
+    Ok(Some((place, whole.map(|whole| jobs.lend(whole)))))
 }
 
 async fn visit<F>(
@@ -87,14 +155,17 @@ fn open_attempts(context: &ReconcileContext, skeleton: &Skeleton) -> Vec<Arc<Pod
     context.shared.stores.open_attempts(&owner)
 }
 
+/// Whether pods of the job are left that have not ended, or were not let go.
+fn has_open_pods(context: &ReconcileContext, job: &ObjectMeta, open: &[Arc<PodFacts>]) -> bool {
+    let (shared, uid) = (&context.shared, job.uid.as_deref().unwrap_or_default());
+    let ticks = shared.clock.ticks();
+    !shared.memos.has_released(uid, open, ticks)
+        || shared.stores.has_other_pods(&Owner::of(job), uid)
+}
+
 /// Whether a job must be reconciled as a whole.
 fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFacts>]) -> bool {
-    let has_open_pods = || {
-        let (shared, uid) = (&context.shared, uid(skeleton));
-        let owner = Owner::of(&skeleton.metadata);
-        !shared.memos.has_released(uid, open, shared.clock.ticks())
-            || shared.stores.has_other_pods(&owner, uid)
-    };
+    let has_open_pods = || has_open_pods(context, &skeleton.metadata, open);
     let is_owed = || context.shared.memos.is_owed(uid(skeleton));
     match &skeleton.rest {
         Rest::Foreign => false,
@@ -114,9 +185,9 @@ fn is_unmirrored(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
         return false;
     }
     let jobs = context.shared.stores.batch();
-    let owner = jobs.and_then(|jobs| jobs.owner(&skeleton.metadata));
-    match owner {
-        Some(job) => !job_status::is_finished(&job),
+    let owner = jobs.and_then(|jobs| jobs.present(&skeleton.metadata));
+    match owner.filter(|job| job.is_ours()) {
+        Some(job) => job.open().is_some_and(|job| !adopt::is_finished(job)),
         None => adopt::controller(&skeleton.metadata).is_none(),
     }
 }
@@ -138,12 +209,15 @@ where
         context.shared.memos.settle(uid(skeleton), skeleton.version);
         return Ok(Wake::await_change());
     }
-    let is_large = matches!(skeleton.rest, Rest::Oversized { .. });
-    let place = context.shared.stores.whole_place().filter(|_| is_large);
-    if is_large && place.is_none() {
-        return Ok(Wake::requeue(PLACE_WAIT));
-    }
     let metadata = &skeleton.metadata;
+    let is_large = matches!(skeleton.rest, Rest::Oversized { .. });
+    let _loan = match is_large || lacks_whole_job(&context, metadata) {
+        true => match borrow(&context, metadata).await? {
+            Some(loan) => Some(loan),
+            None => return Ok(Wake::requeue(PLACE_WAIT)),
+        },
+        false => None,
+    };
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
     let name = metadata.name.as_deref().unwrap_or_default();

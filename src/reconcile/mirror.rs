@@ -115,15 +115,17 @@ pub(super) async fn show(
         .stores
         .batch()
         .filter(|_| companion.spec.is_companion());
-    let Some(watched) = jobs.and_then(|jobs| jobs.of(companion)) else {
+    let watched = jobs.and_then(|jobs| jobs.present(&companion.metadata));
+    let Some(watched) = watched.filter(|job| job.is_ours()) else {
         return;
     };
-    let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
-    let name = watched.metadata.name.as_deref().unwrap_or_default();
+    let watched = watched.meta();
+    let namespace = watched.namespace.as_deref().unwrap_or_default();
+    let name = watched.name.as_deref().unwrap_or_default();
     let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
     let shown = async {
         let live = api.get_opt(name).await?;
-        let live = live.filter(|live| live.meta().uid == watched.metadata.uid);
+        let live = live.filter(|live| live.meta().uid == watched.uid);
         let status = live
             .as_ref()
             .and_then(|live| job_status::with(live, condition));

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use http::{Request, Response};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::ObjectMeta;
@@ -61,6 +62,8 @@ type Refusal = (u16, &'static str, String);
 pub struct World {
     /// The job, until it is deleted.
     pub job: Option<DeadlineJob>,
+    /// The batch/v1 Job that it represents.
+    pub batch: Option<Job>,
     /// Pods by name.
     pub pods: BTreeMap<String, Pod>,
     /// Access modes of claims, by name.
@@ -94,6 +97,7 @@ impl Apiserver {
         let (service, mut handle) = tower_test::mock::pair::<Request<Body>, Response<Body>>();
         let world = Arc::new(Mutex::new(World {
             job: Some(job),
+            batch: None,
             pods: BTreeMap::new(),
             claims: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -216,6 +220,7 @@ impl Call {
             [.., "deadlinejobs", _, "status"] => format!("{method} job status"),
             [.., "deadlinejobs", _] => format!("{method} job"),
             [.., "jobs", _, "status"] => format!("{method} Job status"),
+            [.., "jobs", _] => format!("{method} Job"),
             [.., "deadlinejobs"] if method == "GET" => "LIST jobs".to_owned(),
             [.., "pods"] if method == "GET" => "LIST pods".to_owned(),
             [.., "pods"] => {
@@ -288,6 +293,7 @@ impl World {
         match (method, rest.split(' ').next().unwrap_or_default()) {
             ("PUT", "job") => self.put_status(call),
             ("PUT", "Job") => Ok(call.body.clone()),
+            ("GET", "Job") => Ok(json!(self.batch.as_ref().ok_or_else(not_found)?)),
             ("GET", "job") => Ok(json!(self.job.as_ref().ok_or_else(not_found)?)),
             ("DELETE", "job") => self.delete_job(call),
             ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",

@@ -1,5 +1,4 @@
 use kube::core::ObjectList;
-use kube::runtime::reflector::store;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 use shed_core::time::Span;
@@ -7,7 +6,7 @@ use shed_core::time::Span;
 use kube::Resource;
 
 use super::*;
-use crate::adopt::AdoptJobs;
+use crate::adopt::{AdoptJobs, WatchedBatchJob};
 use crate::api::Ledger;
 use crate::cluster::Stores;
 use crate::fixtures;
@@ -182,7 +181,7 @@ fn oversized(n: usize) -> String {
 
 #[test]
 fn of_a_page_of_large_objects_one_at_a_time_is_held() {
-    const PAGE: usize = 50;
+    const PAGE: usize = crate::cluster::PAGE as usize;
     let items: Vec<String> = (0..PAGE).map(oversized).collect();
     let page = format!(
         "{{\"apiVersion\": \"v1\", \"kind\": \"List\", \"metadata\": {{}}, \"items\": [{}]}}",
@@ -192,8 +191,8 @@ fn of_a_page_of_large_objects_one_at_a_time_is_held() {
     let (list, kept, most) = held(|| serde_json::from_str::<ObjectList<JobObject>>(&page).unwrap());
     assert_eq!(list.items.len(), PAGE);
     assert!(most < 8 * KIB * KIB, "{most}");
-    // A thousand of them are twenty such pages.
-    assert!(kept * 20 <= 8 * KIB * KIB, "{kept}");
+    // A thousand of them are fifty such pages.
+    assert!(kept * 50 <= 8 * KIB * KIB, "{kept}");
     let is_oversized = |object: &JobObject| match object {
         JobObject::Read { job, .. } => job
             .skeleton()
@@ -201,7 +200,6 @@ fn of_a_page_of_large_objects_one_at_a_time_is_held() {
         JobObject::Undecodable { .. } => false,
     };
     assert!(list.items.iter().all(is_oversized));
-    assert_eq!(super::super::pages().page_size, Some(50));
 }
 
 #[test]
@@ -271,12 +269,7 @@ fn bytes_that_are_not_kept_still_count_for_the_size_of_the_object() {
 fn of_a_batch_job_of_another_controller_its_metadata_stays() {
     let mut job = fixtures::batch_job("completions: 1");
     job.spec.as_mut().unwrap().managed_by = None;
-    let jobs = crate::adopt::Jobs {
-        mode: AdoptJobs::Managed,
-        store: store().0,
-        template_extras: Default::default(),
-    };
-    let foreign = jobs.kept(job.clone());
+    let foreign = WatchedBatchJob::new(AdoptJobs::Managed, job.clone(), false);
     assert!(foreign.whole().is_none());
     assert_eq!(foreign.meta().uid, job.metadata.uid);
 }

@@ -121,6 +121,7 @@ impl World {
                 mode: AdoptJobs::Managed,
                 store,
                 template_extras: TemplateExtrasTable::default(),
+                lent: std::sync::Mutex::default(),
             },
             writer,
             memos: Memos::default(),
@@ -133,7 +134,7 @@ impl World {
         let generation = self.job["metadata"]["generation"].as_i64().unwrap();
         self.job["metadata"]["generation"] = json!(generation + generations);
         let job: Job = serde_json::from_value(self.job.clone()).unwrap();
-        let kept = self.jobs.kept(job);
+        let kept = crate::adopt::WatchedBatchJob::new(self.jobs.mode, job, false);
         self.writer.apply_watcher_event(&Event::Apply(kept));
     }
 

@@ -314,6 +314,47 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
 }
 
 #[tokio::test]
+async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
+    let mut job = fixtures::batch_job("suspend: true");
+    let annotations = [("shed.dev/deadline".to_owned(), "10m".to_owned())];
+    job.metadata.annotations = Some(annotations.into());
+    let mut companion = fixtures::companion(&job);
+    let condition = |type_: &str| {
+        serde_json::json!({"type": type_, "status": "True", "reason": "", "message": "",
+            "lastTransitionTime": "1970-01-01T00:00:00Z"})
+    };
+    let deadline = clock::time(clock::now().plus(Span::from_seconds(600)));
+    let conditions = ["Suspended", "DeadlineFeasible"].map(condition);
+    let status = serde_json::json!({"conditions": conditions, "deadline": deadline});
+    companion.status = serde_json::from_value(status).unwrap();
+    let status = serde_json::json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+    job.status = serde_json::from_value(status).unwrap();
+    let api = Apiserver::new(companion.clone());
+    api.world().batch = Some(job.clone());
+    let stores = Stores::for_tests(vec![companion.clone()], vec![], &[]);
+    let stores = stores.adopting(AdoptJobs::Managed, vec![job]);
+    let process = Process::with_stores(&api, stores);
+    let is_whole = || {
+        let jobs = process.context.shared.stores.batch().unwrap();
+        jobs.of(&companion).is_some()
+    };
+    let wake = visit(&process, &api).await;
+    assert_ne!(wake, Wake::await_change(), "its deadline comes");
+    assert!(api.said().is_empty() && !is_whole());
+    let clock = &process.context.shared.clock;
+    clock.skip_for_tests(Span::from_seconds(601));
+    visit(&process, &api).await;
+    let said = api.said();
+    assert_eq!(
+        said.first().map(String::as_str),
+        Some("GET Job"),
+        "{said:?}"
+    );
+    assert!(said.contains(&"PUT job status".to_owned()), "{said:?}");
+    assert!(!is_whole(), "it is not kept");
+}
+
+#[tokio::test]
 async fn a_job_whose_pods_were_let_go_is_not_read_while_the_watch_lags() {
     let change = "{completions: 1}";
     let api = Apiserver::new(fixtures::job_of_age(60, change));
