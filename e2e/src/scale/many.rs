@@ -139,20 +139,20 @@ async fn rest(stage: &Stage<'_>, empty: u64, outcome: &mut Outcome) -> Result<()
 }
 
 /// Since when the operator has written nothing.
-struct Quiet<'s> {
+pub(super) struct Quiet<'s> {
     stage: &'s Stage<'s>,
     last: Mutex<(u64, Instant)>,
 }
 
 impl<'s> Quiet<'s> {
-    fn since_now(stage: &'s Stage<'_>) -> Self {
+    pub(super) fn since_now(stage: &'s Stage<'_>) -> Self {
         Self {
             stage,
             last: Mutex::new((stage.meter.counts().writes(), Instant::now())),
         }
     }
 
-    fn is_long_enough(&self) -> bool {
+    pub(super) fn is_long_enough(&self) -> bool {
         let writes = self.stage.meter.counts().writes();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 != writes {

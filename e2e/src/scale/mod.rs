@@ -1,6 +1,7 @@
 //! The operator at scale, on a real control plane with fake nodes: one large job, many objects, a
 //! tenant that is slow. Counts are asserted, times are only told.
 
+mod bytes;
 mod large;
 mod many;
 mod meter;
@@ -15,6 +16,7 @@ use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use kube::Client;
 
+use self::bytes::Load;
 use self::outcome::Outcome;
 use self::stage::Stage;
 use self::subject::Subject;
@@ -33,6 +35,14 @@ pub enum Scenario {
     Specs,
     /// --finished jobs that have finished: what an operator with nothing to do takes.
     Finished,
+    /// --large pods of one MB each that no scheduler places.
+    Pods,
+    /// --large suspended Jobs of one MB each that shed is to run.
+    SuspendedJobs,
+    /// --large finished Jobs of one MB each that shed has run.
+    FinishedJobs,
+    /// --large live DeadlineJobs, each at the limits of specification and annotations.
+    LiveJobs,
     /// --slow-jobs jobs of a namespace whose creates take 20 s, next to another namespace.
     Tenant,
 }
@@ -60,6 +70,9 @@ pub struct Options {
     /// Jobs of one MB.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub specs: u32,
+    /// Pods, Jobs or live DeadlineJobs that are as large as the apiserver or shed takes them.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub large: u32,
     /// Finished jobs.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub finished: u32,
@@ -101,6 +114,14 @@ impl Scenario {
             Self::Clones => large::clones(options, client, outcome).await,
             Self::Specs => many::specs(options, client, outcome).await,
             Self::Finished => many::idle(options, client, outcome).await,
+            Self::Pods => bytes::large(Load::Pods, options, client, outcome).await,
+            Self::SuspendedJobs => {
+                bytes::large(Load::SuspendedJobs, options, client, outcome).await
+            }
+            Self::FinishedJobs => {
+                bytes::large(Load::FinishedJobs, options, client, outcome).await
+            }
+            Self::LiveJobs => bytes::large(Load::LiveJobs, options, client, outcome).await,
             Self::Tenant => tenant::slow(options, client, outcome).await,
         }
     }

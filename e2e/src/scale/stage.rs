@@ -99,6 +99,15 @@ impl<'o> Stage<'o> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
+    /// The objects of a kind in a namespace.
+    #[must_use]
+    pub fn all<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
     /// Creates a job.
     ///
     /// # Errors
