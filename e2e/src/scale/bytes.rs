@@ -172,7 +172,10 @@ async fn tell_who_waits(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) ->
         for job in &list.items {
             let waits = reason(job, api::ATTEMPTS_BLOCKED).as_deref() == Some("OperatorMemory");
             waiting += u64::from(waits);
-            let ledger = job.status.as_ref().and_then(|status| status.ledger.as_ref());
+            let ledger = job
+                .status
+                .as_ref()
+                .and_then(|status| status.ledger.as_ref());
             running += u64::from(ledger.is_some_and(|ledger| !ledger.tasks.is_empty()));
         }
         match list.metadata.continue_.filter(|token| !token.is_empty()) {

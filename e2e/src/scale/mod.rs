@@ -118,9 +118,7 @@ impl Scenario {
             Self::SuspendedJobs => {
                 bytes::large(Load::SuspendedJobs, options, client, outcome).await
             }
-            Self::FinishedJobs => {
-                bytes::large(Load::FinishedJobs, options, client, outcome).await
-            }
+            Self::FinishedJobs => bytes::large(Load::FinishedJobs, options, client, outcome).await,
             Self::LiveJobs => bytes::large(Load::LiveJobs, options, client, outcome).await,
             Self::Tenant => tenant::slow(options, client, outcome).await,
         }
