@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -148,6 +147,42 @@ async fn a_page_keeps_its_turn_until_it_was_taken_in() {
     assert_eq!(settled(&count).await, 3);
     drop(jobs);
     assert_eq!(settled(&count).await, 4, "that reader is gone");
+}
+
+#[tokio::test]
+async fn a_page_of_too_many_bytes_is_asked_for_again_in_parts() {
+    let stores = Stores::unlisted();
+    let asked: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let (log, size) = (Arc::clone(&asked), Arc::new(Mutex::new(1_000_000)));
+    let object = Arc::clone(&size);
+    let service = service_fn(move |request: Request<Body>| {
+        let query = request.uri().query().unwrap().to_owned();
+        let limit = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("limit="));
+        let limit: usize = limit.unwrap().parse().unwrap();
+        log.lock().unwrap().push(limit);
+        let bytes = limit * *object.lock().unwrap();
+        let page = vec![b'x'; bytes.min(20_000_000)];
+        async move { Ok::<_, kube::Error>(Response::new(Body::from(page))) }
+    });
+    let reader = stores.reader(&Client::new(service, "shed"));
+    let list = async |limit: u32| {
+        let uri = format!("/api/v1/pods?limit={limit}&continue=a");
+        let request = Request::get(uri).body(Body::empty()).unwrap();
+        let answer = reader.send(request).await.unwrap();
+        answer.into_body().collect_bytes().await.unwrap().len()
+    };
+    assert_eq!(list(PAGE).await, 5_000_000);
+    assert_eq!(list(PAGE).await, 5_000_000);
+    *size.lock().unwrap() = 1000;
+    assert_eq!(list(PAGE).await, 5_000);
+    assert_eq!(list(1).await, 1_000);
+    assert_eq!(list(PAGE).await, 20_000);
+    // One object is as large as it is.
+    *size.lock().unwrap() = 20_000_000;
+    assert_eq!(list(PAGE).await, 20_000_000);
+    assert_eq!(*asked.lock().unwrap(), [20, 5, 5, 5, 1, 20, 20, 5, 2, 1]);
 }
 
 #[test]
