@@ -51,8 +51,9 @@ pub mod requests;
 pub mod scheduling;
 mod versions;
 mod watched_job;
+mod whole_bytes;
 
-use batch::{IdleJobs, watch_batch};
+use batch::{BatchNotices, watch_batch};
 pub use changes::{Changes, Inbox};
 use clone_stops::{CloneStops, watch_namespaces};
 use index::PodIndex;
@@ -66,8 +67,10 @@ use page_turns::PageTurns;
 use versions::NewestVersions;
 pub use versions::{Newest, Seen, Versioned, version};
 pub use watched_job::{
-    Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, is_idle, job_version,
+    Crowded, Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, is_idle,
+    job_version,
 };
+pub use whole_bytes::Kind;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
@@ -107,7 +110,7 @@ pub struct Stores {
     /// Places for objects that may be large and are read whole.
     whole: Semaphore,
     page_turns: Arc<PageTurns>,
-    idle_jobs: IdleJobs,
+    batch_notices: BatchNotices,
     /// Entries that were looked at.
     #[cfg(test)]
     visits: std::sync::atomic::AtomicUsize,
@@ -197,7 +200,7 @@ impl Stores {
             node_bytes: AtomicUsize::new(0),
             whole: Semaphore::new(WHOLE_MAX),
             page_turns: PageTurns::new(1),
-            idle_jobs: IdleJobs::default(),
+            batch_notices: BatchNotices::default(),
             #[cfg(test)]
             visits: std::sync::atomic::AtomicUsize::default(),
             batch,
@@ -567,8 +570,7 @@ impl Stores {
         };
         writer.apply_watcher_event(&Event::Init);
         for job in jobs {
-            let is_needed = self.needs_whole(&job.metadata);
-            let kept = crate::adopt::WatchedBatchJob::new(mode, job, is_needed);
+            let kept = self.kept_batch(mode, job);
             writer.apply_watcher_event(&Event::InitApply(kept));
         }
         writer.apply_watcher_event(&Event::InitDone);

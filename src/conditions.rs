@@ -29,6 +29,22 @@ pub fn invalid(
     }
 }
 
+/// The status of a job that waits because the operator's memory has no room for it.
+#[must_use]
+pub fn crowded(
+    old: &DeadlineJobStatus,
+    generation: Option<i64>,
+    now: Instant,
+) -> DeadlineJobStatus {
+    let mut list = Conditions::of(old, generation.unwrap_or(0), now);
+    list.say(api::ATTEMPTS_BLOCKED, reason::OPERATOR_MEMORY, "");
+    DeadlineJobStatus {
+        phase: Some("Pending".to_owned()),
+        conditions: list.list,
+        ..old.clone()
+    }
+}
+
 /// The conditions of a status while they are built.
 pub(crate) struct Conditions {
     pub(crate) list: Vec<Condition>,

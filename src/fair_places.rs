@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// A key may hold this many times the free places.
-const RATIO: usize = 3;
+pub const RATIO: usize = 3;
 
 /// Places that keys share.
 pub struct FairPlaces<K: Ord + Clone>(Mutex<Shares<K, oneshot::Sender<Place<K>>>>);

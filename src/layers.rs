@@ -16,6 +16,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "paced_places",
             "forecast",
             "registrar",
+            "memory_limit",
             "watch_age",
             "api",
             "token_bucket",

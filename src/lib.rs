@@ -24,6 +24,7 @@ pub mod job;
 mod layers;
 pub mod leader_api;
 pub mod lease;
+pub mod memory_limit;
 pub mod metrics;
 pub mod observed_clones;
 pub mod operator;

@@ -8,6 +8,7 @@ use shed_core::time::Instant;
 
 use crate::durable_state::metrics::StateMetrics;
 use crate::lease::metrics::LeaseMetrics;
+use crate::memory_limit;
 use crate::registrar::{Counters, Gauges, Listed, Registrar};
 use crate::watch_age::WatchAges;
 
@@ -19,7 +20,6 @@ pub mod dropped_reasons;
 mod job_work;
 mod jobs;
 mod ledger;
-mod memory_limit;
 mod namespaces;
 mod observed;
 mod planning;

@@ -22,7 +22,9 @@ use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::validate::template_extras::TemplateExtrasTable;
 
-pub use watched_batch_job::{WatchedBatchJob, is_finished, is_skeleton, is_true};
+pub use watched_batch_job::{
+    BatchRest, WatchedBatchJob, has_begun, is_finished, is_skeleton, is_true,
+};
 
 /// Controller of a Job without `spec.managedBy`.
 const BUILT_IN: &str = "kubernetes.io/job-controller";

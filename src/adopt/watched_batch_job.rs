@@ -8,6 +8,8 @@ use kube::api::ObjectMeta;
 use crate::adopt::{AdoptJobs, SCHEDULED};
 use crate::api;
 use crate::api::managed_fields::{essentials, stands_for};
+use crate::size;
+use crate::validate::InvalidSpec;
 
 /// The prefix of the annotations that shed reads.
 const PREFIX: &str = "shed.dev/";
@@ -19,12 +21,23 @@ const ANNOTATIONS_MAX: usize = 4096;
 pub enum WatchedBatchJob {
     /// Complete, because shed runs it.
     Whole(Arc<Job>),
-    /// Of one that is suspended and has no attempts its conditions, and what its companion is made from.
-    Suspended(Arc<Job>),
+    /// Of one that has no attempts and gets none now its conditions, and what its companion is made from.
+    Skeleton(Arc<Job>, BatchRest),
     /// Of one that has ended finally the metadata alone.
     Finished(Arc<ObjectMeta>),
     /// Of another controller's the metadata alone.
     Foreign(Arc<ObjectMeta>),
+}
+
+/// Why a Job gets no attempts now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BatchRest {
+    /// It is suspended.
+    Suspended,
+    /// Its template is too large to be carried out: the field and the fix.
+    Oversized(Arc<str>),
+    /// The operator's memory has no room for this many bytes.
+    Crowded(usize),
 }
 
 impl WatchedBatchJob {
@@ -39,10 +52,18 @@ impl WatchedBatchJob {
         } else if is_finished(&job) {
             Self::Finished(metadata())
         } else if is_suspended(&job) {
-            Self::Suspended(Arc::new(skeleton(&job)))
+            Self::resting(&job, BatchRest::Suspended)
+        } else if let Some(invalid) = oversized(&job) {
+            Self::resting(&job, BatchRest::Oversized(invalid.to_string().into()))
         } else {
             Self::Whole(Arc::new(job))
         }
+    }
+
+    /// The Job as it is kept while it rests.
+    #[must_use]
+    pub fn resting(job: &Job, rest: BatchRest) -> Self {
+        Self::Skeleton(Arc::new(skeleton(job)), rest)
     }
 
     /// The Job, if its pods may be launched.
@@ -58,7 +79,7 @@ impl WatchedBatchJob {
     #[must_use]
     pub fn open(&self) -> Option<&Arc<Job>> {
         match self {
-            Self::Whole(job) | Self::Suspended(job) => Some(job),
+            Self::Whole(job) | Self::Skeleton(job, _) => Some(job),
             Self::Finished(_) | Self::Foreign(_) => None,
         }
     }
@@ -71,14 +92,14 @@ impl WatchedBatchJob {
 
     fn metadata(&self) -> &ObjectMeta {
         match self {
-            Self::Whole(job) | Self::Suspended(job) => &job.metadata,
+            Self::Whole(job) | Self::Skeleton(job, _) => &job.metadata,
             Self::Finished(metadata) | Self::Foreign(metadata) => metadata,
         }
     }
 
     fn metadata_mut(&mut self) -> &mut ObjectMeta {
         match self {
-            Self::Whole(job) | Self::Suspended(job) => &mut Arc::make_mut(job).metadata,
+            Self::Whole(job) | Self::Skeleton(job, _) => &mut Arc::make_mut(job).metadata,
             Self::Finished(metadata) | Self::Foreign(metadata) => Arc::make_mut(metadata),
         }
     }
@@ -106,6 +127,27 @@ pub fn is_true(job: &Job, type_: &str) -> bool {
 pub fn is_skeleton(job: &Job) -> bool {
     let spec = job.spec.as_ref();
     spec.is_none_or(|spec| spec.template.spec.is_none())
+}
+
+/// Whether a Job has started and is not suspended: what it does can't wait.
+#[must_use]
+pub fn has_begun(job: &Job) -> bool {
+    let status = job.status.as_ref();
+    status.is_some_and(|status| status.start_time.is_some())
+}
+
+/// The refusal of a template that is too large, of a Job that has not begun.
+fn oversized(job: &Job) -> Option<InvalidSpec> {
+    let template = &job.spec.as_ref().filter(|_| !has_begun(job))?.template;
+    let whole = size::bytes(template);
+    (whole > size::SPEC_MAX).then(|| {
+        let (field, bytes) = size::largest(template);
+        InvalidSpec::Size {
+            field: format!(".template{field}"),
+            bytes,
+            whole,
+        }
+    })
 }
 
 /// Whether a Job is suspended, its status shows that nothing of it is left, and little is kept of it.

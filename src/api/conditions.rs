@@ -159,6 +159,8 @@ pub mod reason {
     pub const INIT_CONTAINER_CRASHES: &str = "InitContainerCrashes";
     /// `AttemptsBlocked`: a pod has been on its node for a minute, and none of its containers has started.
     pub const CONTAINERS_NOT_STARTED: &str = "ContainersNotStarted";
+    /// `AttemptsBlocked`, and `AdoptionRefused` of a batch/v1 Job: the operator's memory has no room for the job.
+    pub const OPERATOR_MEMORY: &str = "OperatorMemory";
     /// `AttemptsBlocked` is false: attempts start again.
     pub const ATTEMPTS_STARTING: &str = "AttemptsStarting";
     /// `ProgressUnreachable`: running attempts do not respond.

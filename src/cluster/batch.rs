@@ -1,7 +1,8 @@
 //! The watch of batch/v1 Jobs. Unknown fields of their templates are kept, because their pods get
 //! them unchanged.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
@@ -15,10 +16,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::adopt::{WatchedBatchJob, translate};
+use crate::adopt::{self, AdoptJobs, BatchRest, WatchedBatchJob, translate};
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::{Parts, essentials, stands_for};
-use crate::cluster::{Stores, Touched, Versioned, WatchedJob, config, is_idle};
+use crate::cluster::whole_bytes::Kind;
+use crate::cluster::{Stores, Touched, Versioned, WatchedJob, config, is_idle, version};
+use crate::size;
 use crate::validate::template_extras::{self, TemplateExtras};
 
 /// A Job in a list or a watch event.
@@ -69,8 +72,9 @@ pub(super) async fn watch_batch(
     loop {
         let event = tokio::select! {
             event = events.next() => event,
-            () = stores.idle_jobs.news.notified() => {
-                stores.let_rest(&mut writer);
+            () = stores.batch_notices.raised.notified() => {
+                let changed = stores.take_notices(&mut writer);
+                changed.iter().for_each(|job| touch(&touched, job.meta()));
                 continue;
             }
         };
@@ -87,11 +91,30 @@ pub(super) async fn watch_batch(
     }
 }
 
-/// Jobs whose companions need them whole no longer.
+/// What the watch of Jobs takes in besides its own events.
 #[derive(Default)]
-pub(super) struct IdleJobs {
-    references: Mutex<Vec<ObjectRef<WatchedBatchJob>>>,
-    news: Notify,
+pub(super) struct BatchNotices {
+    queue: Mutex<Vec<BatchNotice>>,
+    raised: Notify,
+}
+
+enum BatchNotice {
+    /// The companion of a Job may need it whole no longer.
+    Idle(ObjectRef<WatchedBatchJob>),
+    /// A Job was read, because there may be room for it now.
+    Read(BatchObject),
+}
+
+impl BatchNotices {
+    fn raise(&self, notice: BatchNotice) {
+        self.lock().push(notice);
+        self.raised.notify_one();
+    }
+
+    // Nothing panics while the lock is held.
+    fn lock(&self) -> MutexGuard<'_, Vec<BatchNotice>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn touch(touched: &Touched, job: &ObjectMeta) {
@@ -125,34 +148,84 @@ impl Stores {
             return;
         };
         if job.whole().is_some() && !self.needs_whole(job.meta()) {
-            let references = self.idle_jobs.references.lock();
-            let mut references = references.unwrap_or_else(PoisonError::into_inner);
-            references.push(ObjectRef::from_obj(&*job));
-            self.idle_jobs.news.notify_one();
+            let idle = ObjectRef::from_obj(&*job);
+            self.batch_notices.raise(BatchNotice::Idle(idle));
         }
     }
 
-    /// Keeps a skeleton of each Job that is not needed whole any more.
-    fn let_rest(&self, writer: &mut Writer<WatchedBatchJob>) {
-        let references = self.idle_jobs.references.lock();
-        let idle = std::mem::take(&mut *references.unwrap_or_else(PoisonError::into_inner));
-        let Some(batch) = self.batch() else {
+    /// Reads a Job of which only a skeleton is kept, for the watch to take it in. False if it is gone.
+    ///
+    /// # Errors
+    /// The apiserver's.
+    pub async fn read_whole(&self, client: &Client, job: &ObjectMeta) -> Result<bool, kube::Error> {
+        let namespace = job.namespace.as_deref().unwrap_or_default();
+        let api: Api<BatchObject> = Api::namespaced(client.clone(), namespace);
+        let whole = api.get_opt(job.name.as_deref().unwrap_or_default()).await?;
+        let whole = whole.filter(|whole| whole.metadata.uid == job.uid);
+        let is_there = whole.is_some();
+        if let Some(whole) = whole {
+            self.batch_notices.raise(BatchNotice::Read(whole));
+        }
+        Ok(is_there)
+    }
+
+    /// Takes the notices in; returns the Jobs that were read.
+    fn take_notices(&self, writer: &mut Writer<WatchedBatchJob>) -> Vec<Arc<WatchedBatchJob>> {
+        let notices = std::mem::take(&mut *self.batch_notices.lock());
+        let mut changed = Vec::new();
+        for notice in notices {
+            match notice {
+                BatchNotice::Idle(job) => self.let_rest(writer, &job),
+                BatchNotice::Read(object) => {
+                    let known = self.batch().and_then(|jobs| jobs.known(&object.metadata));
+                    let is_older = |known: &Arc<WatchedBatchJob>| {
+                        version(&object.metadata) < version(known.meta())
+                    };
+                    if known.is_some_and(|known| !is_older(&known)) {
+                        changed.extend(self.take_batch_job(writer, object, Event::Apply));
+                    }
+                }
+            }
+        }
+        if !changed.is_empty() {
+            self.note_batch_change();
+        }
+        changed
+    }
+
+    fn let_rest(&self, writer: &mut Writer<WatchedBatchJob>, job: &ObjectRef<WatchedBatchJob>) {
+        let Some((batch, known)) = self
+            .batch()
+            .and_then(|jobs| Some((jobs, jobs.store.get(job)?)))
+        else {
             return;
         };
-        for job in idle
-            .iter()
-            .filter_map(|reference| batch.store.get(reference))
-        {
-            if let Some(job) = job.whole() {
-                let is_needed = self.needs_whole(&job.metadata);
-                let job = WatchedBatchJob::new(batch.mode, (**job).clone(), is_needed);
-                if job.whole().is_none() {
-                    batch
-                        .template_extras
-                        .note(job.meta(), TemplateExtras::default());
-                }
-                writer.apply_watcher_event(&Event::Apply(job));
+        if let Some(whole) = known.whole() {
+            let job = self.kept_batch(batch.mode, (**whole).clone());
+            if job.whole().is_none() {
+                batch
+                    .template_extras
+                    .note(job.meta(), TemplateExtras::default());
             }
+            writer.apply_watcher_event(&Event::Apply(job));
+        }
+    }
+
+    /// The Job as it is kept: one that has not begun is kept whole only if there is room for it.
+    pub(super) fn kept_batch(&self, mode: AdoptJobs, job: Job) -> WatchedBatchJob {
+        let is_needed = self.needs_whole(&job.metadata);
+        let kept = WatchedBatchJob::new(mode, job, is_needed);
+        let bytes = Arc::clone(&self.table().bytes);
+        let Some(whole) = kept.whole() else {
+            let uid = kept.meta().uid.as_deref().unwrap_or_default();
+            bytes.forget(Kind::Batch, uid);
+            return kept;
+        };
+        // The validation keeps a copy of the template.
+        let taken = 2 * size::bytes(&whole.spec) + size::bytes(&whole.metadata);
+        match bytes.keep(Kind::Batch, &whole.metadata, taken, adopt::has_begun(whole)) {
+            true => kept,
+            false => WatchedBatchJob::resting(whole, BatchRest::Crowded(taken)),
         }
     }
 
@@ -178,6 +251,11 @@ impl Stores {
                     return vec![];
                 };
                 batch.forget_handed_on();
+                let jobs = batch.store.state();
+                let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
+                let uids: HashSet<&str> = uids.collect();
+                let bytes = Arc::clone(&self.table().bytes);
+                bytes.retain(Kind::Batch, |uid| uids.contains(uid));
                 batch.store.state()
             }
             Event::Delete(object) => {
@@ -186,6 +264,7 @@ impl Stores {
                 };
                 let uid = object.metadata.uid.as_deref().unwrap_or_default();
                 batch.template_extras.forget(uid);
+                self.table().bytes.forget(Kind::Batch, uid);
                 let known = batch.known(&object.metadata);
                 if let Some(known) = &known {
                     writer.apply_watcher_event(&Event::Delete((**known).clone()));
@@ -211,9 +290,7 @@ impl Stores {
         };
         let job = match object.read {
             Ok((job, template_extras)) => {
-                let job = Arc::unwrap_or_clone(job);
-                let is_needed = self.needs_whole(&job.metadata);
-                let job = WatchedBatchJob::new(batch.mode, job, is_needed);
+                let job = self.kept_batch(batch.mode, Arc::unwrap_or_clone(job));
                 // The pods of another controller's get nothing from shed.
                 let template_extras = job
                     .whole()
@@ -243,10 +320,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::adopt::{AdoptJobs, Jobs};
+    use crate::adopt::Jobs;
     use crate::api::DeadlineJob;
     use crate::clock::Clock;
     use crate::cluster::JobObject;
+    use crate::cluster::whole_bytes::WholeBytes;
     use crate::fixtures;
     use crate::validate::template_extras::TemplateExtrasTable;
 
@@ -340,14 +418,16 @@ mod tests {
         let suspended = json!({"suspend": true});
         let with_pods =
             json!({"conditions": [{"type": "Suspended", "status": "True"}], "active": 1});
+        let started = json!({"startTime": "2026-01-01T00:00:00Z"});
         for (spec, status, is_whole) in [
-            (json!({}), json!({}), true),
+            (json!({}), started, true),
+            // Too large to be carried out.
+            (json!({}), json!({}), false),
             (json!({}), true_("Complete"), false),
             (json!({}), true_("Failed"), false),
             (suspended.clone(), true_("Suspended"), false),
-            (suspended.clone(), json!({}), true),
+            (suspended.clone(), json!({}), false),
             (suspended, with_pods, true),
-            (json!({}), true_("Suspended"), true),
             (json!({"managedBy": "example.com/other"}), json!({}), false),
         ] {
             let (stores, mut writer) = stores();
@@ -357,6 +437,42 @@ mod tests {
             assert_eq!(bytes > 900_000, is_whole, "{spec} {status}: {bytes}");
             assert!(is_whole || bytes < 16_000, "{spec} {status}: {bytes}");
         }
+    }
+
+    #[test]
+    fn a_job_that_finds_no_room_is_whole_once_it_was_read() {
+        let (stores, mut writer) = stores();
+        let sized = |name: &str| {
+            named(name, |spec| {
+                let args = json!(["x".repeat(100_000)]);
+                spec["template"]["spec"]["containers"][0]["args"] = args;
+            })
+        };
+        let with_uid = |name: &str| {
+            let mut object = sized(name);
+            object.metadata.uid = Some(name.to_owned());
+            if let Ok((job, _)) = &mut object.read {
+                Arc::make_mut(job).metadata.uid = Some(name.to_owned());
+            }
+            object
+        };
+        stores.table_mut().bytes = Arc::new(WholeBytes::new(400_000));
+        let apply = |writer: &mut _, event| drop(stores.apply_batch_event(writer, event));
+        apply(&mut writer, Event::Apply(with_uid("first")));
+        apply(&mut writer, Event::Apply(with_uid("second")));
+        let metadata = with_uid("second").metadata;
+        let known = || stores.batch().unwrap().known(&metadata).unwrap();
+        let waiting = known();
+        let WatchedBatchJob::Skeleton(_, BatchRest::Crowded(bytes)) = &*waiting else {
+            panic!("{waiting:?}");
+        };
+        assert!(!stores.reserve(Kind::Batch, &metadata, *bytes));
+        apply(&mut writer, Event::Delete(with_uid("first")));
+        assert!(stores.reserve(Kind::Batch, &metadata, *bytes));
+        let read = BatchNotice::Read(with_uid("second"));
+        stores.batch_notices.raise(read);
+        assert_eq!(stores.take_notices(&mut writer).len(), 1);
+        assert!(known().whole().is_some());
     }
 
     #[test]
@@ -387,7 +503,7 @@ mod tests {
             "lastTransitionTime": "1970-01-01T00:00:00Z"}]);
         companion.status = serde_json::from_value(json!({"conditions": conditions})).unwrap();
         show(&companion);
-        stores.let_rest(&mut writer);
+        stores.take_notices(&mut writer);
         assert!(!is_whole());
     }
 

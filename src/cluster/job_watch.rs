@@ -75,6 +75,7 @@ impl Stores {
                 vec![]
             }
             Event::InitApply(object) => {
+                let object = table.within_bounds(object);
                 let job = match &object {
                     JobObject::Read { job, .. } => Some(job.clone()),
                     JobObject::Undecodable { .. } => None,
@@ -94,6 +95,7 @@ impl Stores {
             Event::Apply(object) => {
                 let reference = reference(object.meta());
                 let before = self.jobs.get(&reference);
+                let object = table.within_bounds(object);
                 match table.put(object) {
                     Some(job) => {
                         is_calm = is_status_alone(before.as_deref(), &job);

@@ -9,7 +9,8 @@ use kube::api::ObjectMeta;
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::job_watch::Gap;
-use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob};
+use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob, has_begun, whole_bytes};
+use crate::cluster::whole_bytes::{Kind, WholeBytes};
 use crate::cluster::{Stores, version};
 use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::{DeadlineTotals, JobWithDeadline};
@@ -52,6 +53,8 @@ pub(super) struct JobTable {
     pub(super) gaps_version: u64,
     /// The list that is coming in.
     pub(super) incoming: Vec<JobObject>,
+    /// The bytes of whole jobs of all kinds.
+    pub(super) bytes: Arc<WholeBytes>,
     totals: Arc<DeadlineTotals>,
     completions: Arc<CompletionHistory>,
 }
@@ -93,6 +96,28 @@ impl Known {
 }
 
 impl JobTable {
+    /// The object as it is kept: a job that has not begun is kept whole only if there is room for it.
+    pub(super) fn within_bounds(&self, object: JobObject) -> JobObject {
+        let JobObject::Read { job, unheeded } = object else {
+            return object;
+        };
+        let is_kept = job.live().is_none_or(|live| {
+            let (bytes, has_begun) = (whole_bytes(live), has_begun(live));
+            let is_exempt = has_begun || job.is_companion();
+            let kind = Kind::Deadline;
+            self.bytes.keep(kind, &live.metadata, bytes, is_exempt)
+        });
+        if let Some(skeleton) = job.skeleton() {
+            let uid = skeleton.metadata.uid.as_deref().unwrap_or_default();
+            self.bytes.forget(Kind::Deadline, uid);
+        }
+        let job = match job.live().filter(|_| !is_kept) {
+            Some(live) => WatchedJob::crowded(live),
+            None => job,
+        };
+        JobObject::Read { job, unheeded }
+    }
+
     /// Stores a job in its current form. Returns the stored form, unless the job is undecodable.
     pub(super) fn put(&mut self, object: JobObject) -> Option<WatchedJob> {
         let key = key(object.meta());
@@ -203,6 +228,7 @@ impl JobTable {
             .filter(|gone| after.and_then(uid).as_ref() != Some(gone))
         {
             self.totals.gone(&gone);
+            self.bytes.forget(Kind::Deadline, &gone);
         }
         let before = before.filter(staying);
         let after = after.filter(staying);
@@ -238,6 +264,33 @@ impl Stores {
     pub fn live_job(&self, uid: &str) -> Option<Arc<DeadlineJob>> {
         self.count_visits(1);
         self.table().live.get(uid).cloned()
+    }
+
+    /// Whether the operator's memory has room for a job of this many bytes. The room is the job's from then on.
+    #[must_use]
+    pub fn reserve(&self, kind: Kind, job: &ObjectMeta, bytes: usize) -> bool {
+        self.table().bytes.keep(kind, job, bytes, false)
+    }
+
+    /// Gives back the room of a job that could not be read.
+    pub fn give_back(&self, kind: Kind, job: &ObjectMeta) {
+        let uid = job.uid.as_deref().unwrap_or_default();
+        self.table().bytes.forget(kind, uid);
+    }
+
+    /// Keeps a job whole that was just read. None if there is no room for it, or the watch has shown something newer.
+    #[must_use]
+    pub fn admit(&self, object: JobObject) -> Option<Arc<DeadlineJob>> {
+        let mut table = self.table_mut();
+        let uid = object.meta().uid.clone().unwrap_or_default();
+        let known = version(table.by_uid.get(uid.as_str())?.metadata());
+        if version(object.meta()) < known {
+            return None;
+        }
+        let object = table.within_bounds(object);
+        let job = table.put(object)?.live().cloned();
+        self.changed.notify_one();
+        job
     }
 
     /// The job whose attempts the object controls, if it may have something to do.

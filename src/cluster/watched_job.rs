@@ -63,6 +63,19 @@ pub enum Rest {
         /// Unless its status reports the refusal already.
         refusal: Option<Box<Refusal>>,
     },
+    /// The operator's memory has no room for it.
+    Crowded(Box<Crowded>),
+}
+
+/// A job that waits because the operator's memory has no room for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crowded {
+    /// Bytes that it would take.
+    pub bytes: usize,
+    /// Bytes of its specification.
+    pub spec_bytes: usize,
+    /// Its status, until that reports why it waits. Absent also if it is large or has a ledger.
+    pub status: Option<DeadlineJobStatus>,
 }
 
 /// The refusal of a specification that is too large, until the job's status reports it.
@@ -106,14 +119,33 @@ impl WatchedJob {
     #[must_use]
     pub fn new(job: DeadlineJob, skipped: usize) -> Self {
         match rest(&job) {
-            Some(rest) => Self::Skeleton(Arc::new(Skeleton {
-                metadata: essentials(&job.metadata, LABEL_CLASS),
-                is_companion: job.spec.is_companion(),
-                version: job_version(&job),
-                rest,
-            })),
+            Some(rest) => Self::resting(&job, rest),
             None => Self::Live(Arc::new(job), skipped),
         }
+    }
+
+    /// A job that has not begun, as it is kept while the operator's memory has no room for it.
+    #[must_use]
+    pub fn crowded(job: &DeadlineJob) -> Self {
+        let status = job.status.clone().unwrap_or_default();
+        let is_told = conditions::crowded(&status, job.metadata.generation, Instant(0)) == status;
+        let is_small = status.ledger.is_none() && size::bytes(&status) <= STATUS_KEPT_MAX;
+        let spec_bytes = size::bytes(&job.spec);
+        let crowded = Crowded {
+            bytes: whole_bytes(job),
+            spec_bytes,
+            status: (is_small && !is_told).then_some(status),
+        };
+        Self::resting(job, Rest::Crowded(Box::new(crowded)))
+    }
+
+    fn resting(job: &DeadlineJob, rest: Rest) -> Self {
+        Self::Skeleton(Arc::new(Skeleton {
+            metadata: essentials(&job.metadata, LABEL_CLASS),
+            is_companion: job.spec.is_companion(),
+            version: job_version(job),
+            rest,
+        }))
     }
 
     /// The job, if it may have something to do.
@@ -155,7 +187,7 @@ impl WatchedJob {
                 let outcome = finished.outcome?;
                 Some(JobWithDeadline::ended(&skeleton.metadata, outcome))
             }
-            Rest::Foreign | Rest::Suspended { .. } | Rest::Oversized { .. } => None,
+            _ => None,
         }
     }
 
@@ -169,7 +201,7 @@ impl WatchedJob {
             }
             Self::Skeleton(skeleton) => match &skeleton.rest {
                 Rest::Finished(finished) => finished.class.clone().zip(finished.completion),
-                Rest::Foreign | Rest::Suspended { .. } | Rest::Oversized { .. } => None,
+                _ => None,
             },
         }
     }
@@ -179,6 +211,25 @@ impl WatchedJob {
     pub fn reference(job: &ObjectRef<DeadlineJob>) -> ObjectRef<Self> {
         job.clone().into_kind_unchecked(())
     }
+}
+
+/// Bytes of a job that is kept whole. Its validation keeps a copy of the template.
+#[must_use]
+pub fn whole_bytes(job: &DeadlineJob) -> usize {
+    2 * size::bytes(&job.spec)
+}
+
+/// Whether a job has attempts, or is ending. What it does then can't wait.
+#[must_use]
+pub fn has_begun(job: &DeadlineJob) -> bool {
+    let ledger = job
+        .status
+        .as_ref()
+        .and_then(|status| status.ledger.as_ref());
+    ledger.is_some_and(|ledger| {
+        let mut tasks = ledger.tasks.values();
+        ledger.ending.is_some() || tasks.any(|task| !task.attempts.is_empty())
+    })
 }
 
 /// Why a job has nothing to do, if so.
@@ -274,7 +325,9 @@ pub fn is_idle(companion: &DeadlineJob) -> bool {
     let ledger = Ledger::from_status(companion.status.as_ref());
     let mut status = companion.status.iter();
     let generation = companion.metadata.generation;
-    status.all(|status| status.deadline.is_none() || is_weighed(status, generation))
+    let is_quarantined = quarantine::entry(companion).is_some();
+    !is_quarantined
+        && status.all(|status| status.deadline.is_none() || is_weighed(status, generation))
         && ledger.is_ok_and(|ledger| is_at_rest(companion, &ledger))
 }
 
@@ -331,7 +384,12 @@ impl<'de> Deserialize<'de> for JobObject {
             parts.status.unwrap_or_default(),
         );
         let identity = essentials(&metadata, LABEL_CLASS);
-        Ok(match read(metadata, &spec, &status) {
+        let kept = ObjectMeta {
+            finalizers: metadata.finalizers.clone(),
+            ..identity.clone()
+        };
+        let skipped = skipped + size::bytes(&metadata).saturating_sub(size::bytes(&kept));
+        Ok(match read(kept, &spec, &status) {
             Ok(Read { job, unheeded }) => Self::Read {
                 job: WatchedJob::new(job, skipped),
                 unheeded,

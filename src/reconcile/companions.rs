@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use crate::adopt::{self, WatchedBatchJob, annotations, translate};
+use crate::adopt::{self, BatchRest, WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
-use crate::cluster::WatchedJob;
+use crate::cluster::{Kind, WatchedJob};
 use crate::fair_places::FairPlaces;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::{self, Wake};
@@ -29,8 +29,15 @@ const CRASH_WAIT: Duration = Duration::from_secs(300);
 const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row to create a companion before the Job's conditions report them.
 const FAILURES_TOLD: u32 = 2;
+/// Until room in the operator's memory is looked for again.
+const MEMORY_WAIT: Duration = Duration::from_secs(5);
+/// Until a place for an object that may be large is looked for again.
+const PLACE_WAIT: Duration = Duration::from_millis(250);
 /// Jobs that are looked at at once, shared by namespace.
 const AT_ONCE: usize = 32;
+const NO_MEMORY: &str = "the Job starts once other jobs end: shed keeps unfinished jobs whole in a quarter of its \
+                         memory, which namespaces share; make the pod template smaller, wait, or raise the operator's \
+                         memory limit";
 const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \
                             gang; create the Job with the policy `basic`, or without spec.managedBy";
 
@@ -65,10 +72,36 @@ async fn look_at(
     job: Arc<WatchedBatchJob>,
     context: Arc<ReconcileContext>,
 ) -> Result<Wake, kube::Error> {
-    match job.open() {
-        Some(job) => look_apart(Arc::clone(job), context).await,
-        None => Ok(Wake::await_change()),
+    match &*job {
+        WatchedBatchJob::Skeleton(job, BatchRest::Oversized(why)) => {
+            refuse(&context, job, reason::INVALID_SPEC, why).await
+        }
+        WatchedBatchJob::Skeleton(job, BatchRest::Crowded(bytes)) => {
+            await_memory(&context, job, *bytes).await
+        }
+        job => match job.open() {
+            Some(job) => look_apart(Arc::clone(job), context).await,
+            None => Ok(Wake::await_change()),
+        },
     }
+}
+
+/// Reads a Job once the operator's memory has room for it. Until then its status reports why it waits.
+async fn await_memory(
+    context: &ReconcileContext,
+    job: &Job,
+    bytes: usize,
+) -> Result<Wake, kube::Error> {
+    let (stores, metadata) = (&context.shared.stores, &job.metadata);
+    if !stores.reserve(Kind::Batch, metadata, bytes) {
+        refuse(context, job, reason::OPERATOR_MEMORY, NO_MEMORY).await?;
+        return Ok(Wake::requeue(MEMORY_WAIT));
+    }
+    let read = stores.read_whole(&context.client, metadata).await;
+    if !matches!(read, Ok(true)) {
+        stores.give_back(Kind::Batch, metadata);
+    }
+    read.map(|_| Wake::requeue(MEMORY_WAIT))
 }
 
 /// Handles a Job in a task of its own, so that a failure affects only this Job. There may be no
@@ -274,9 +307,16 @@ pub async fn refuse(
         return Ok(Wake::await_change());
     }
     // An update from a skeleton would remove what was not kept.
-    let whole = match adopt::is_skeleton(job) {
-        true => jobs(context, job).get_opt(&name(job)).await?,
+    let place = match adopt::is_skeleton(job) {
+        true => match context.shared.stores.whole_place() {
+            None => return Ok(Wake::requeue(PLACE_WAIT)),
+            place => place,
+        },
         false => None,
+    };
+    let whole = match place {
+        Some(_) => jobs(context, job).get_opt(&name(job)).await?,
+        None => None,
     };
     let job = whole.as_ref().unwrap_or(job);
     let Some(status) = refused(job).filter(|_| !adopt::is_skeleton(job)) else {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
+use kube::Resource;
 use kube::api::{Api, ObjectMeta};
 use tokio::sync::SemaphorePermit;
 
-use crate::adopt::{self, Loan};
+use crate::adopt::{self, BatchRest, Loan, WatchedBatchJob};
 use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
-use crate::cluster::{Rest, Skeleton, WatchedJob, is_idle, job_version};
+use crate::cluster::{Crowded, JobObject, Kind, Rest, Skeleton, WatchedJob, is_idle, job_version};
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::Wake;
@@ -21,6 +22,8 @@ use crate::reconcile::{Error, driver, record};
 
 /// Until a place for an object that may be large is looked for again.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
+/// Until room in the operator's memory is looked for again.
+const MEMORY_WAIT: Duration = Duration::from_secs(5);
 
 /// Reconciles a job by `work`, if it has something to do.
 pub(super) async fn reconcile_by<F>(
@@ -32,19 +35,66 @@ where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     match &*watched {
-        WatchedJob::Live(job, _) if lacks_whole_job(&context, &job.metadata) => {
-            visit_companion(Arc::clone(job), context, work).await
-        }
-        WatchedJob::Live(job, _) => driver::reconcile_by(Arc::clone(job), context, work).await,
-        WatchedJob::Skeleton(skeleton) => visit(skeleton, context, work).await,
+        WatchedJob::Live(job, _) => match skeleton_of_job(&context, &job.metadata).as_deref() {
+            None => driver::reconcile_by(Arc::clone(job), context, work).await,
+            // Its companion is looked at once there is room for it.
+            Some(WatchedBatchJob::Skeleton(_, BatchRest::Oversized(_) | BatchRest::Crowded(_))) => {
+                Ok(Wake::await_change())
+            }
+            Some(_) => visit_companion(Arc::clone(job), context, work).await,
+        },
+        WatchedJob::Skeleton(skeleton) => match &skeleton.rest {
+            Rest::Crowded(crowded) => await_memory(skeleton, crowded, context, work).await,
+            _ => visit(skeleton, context, work).await,
+        },
     }
 }
 
-/// Whether it is the companion of a Job that shed runs and of which only a skeleton is kept.
-fn lacks_whole_job(context: &ReconcileContext, companion: &ObjectMeta) -> bool {
-    let jobs = context.shared.stores.batch();
-    let job = jobs.and_then(|jobs| jobs.present(companion));
-    job.is_some_and(|job| job.is_ours() && job.whole().is_none())
+/// Reads a job once the operator's memory has room for it. Until then its status reports why it waits.
+async fn await_memory<F>(
+    skeleton: &Skeleton,
+    crowded: &Crowded,
+    context: Arc<ReconcileContext>,
+    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
+) -> Result<Wake, Error>
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    let (metadata, stores) = (&skeleton.metadata, &context.shared.stores);
+    if metadata.deletion_timestamp.is_some() || !stores.is_ready() {
+        return Ok(Wake::await_change());
+    }
+    // It was admitted, and the watch has not shown it since.
+    if let Some(job) = stores.live_job(uid(skeleton)) {
+        return driver::reconcile_by(job, Arc::clone(&context), work).await;
+    }
+    if !stores.reserve(Kind::Deadline, metadata, crowded.bytes) {
+        record::tell_crowded(&context, metadata, crowded).await?;
+        return Ok(Wake::requeue(MEMORY_WAIT));
+    }
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let api: Api<JobObject> = Api::namespaced(context.client.clone(), namespace);
+    let job = api
+        .get_opt(metadata.name.as_deref().unwrap_or_default())
+        .await;
+    let job = job.map(|job| job.filter(|job| job.meta().uid == metadata.uid));
+    if let Ok(Some(job)) = &job
+        && let Some(job) = stores.admit(job.clone())
+    {
+        return driver::reconcile_by(job, Arc::clone(&context), work).await;
+    }
+    stores.give_back(Kind::Deadline, metadata);
+    job.map_err(Error::Read)?;
+    Ok(Wake::requeue(MEMORY_WAIT))
+}
+
+/// The skeleton of the Job that shed runs and that this companion represents, if no more of it is kept.
+fn skeleton_of_job(
+    context: &ReconcileContext,
+    companion: &ObjectMeta,
+) -> Option<Arc<WatchedBatchJob>> {
+    let job = context.shared.stores.batch()?.present(companion)?;
+    (job.is_ours() && job.whole().is_none()).then_some(job)
 }
 
 /// A companion of such a Job has work if it is not idle, has pods left, or has come to its deadline.
@@ -92,7 +142,7 @@ async fn borrow<'a>(
     let Some(place) = stores.whole_place() else {
         return Ok(None);
     };
-    let owner = adopt::controller(job).filter(|_| lacks_whole_job(context, job));
+    let owner = adopt::controller(job).filter(|_| skeleton_of_job(context, job).is_some());
     let Some((owner, jobs)) = owner.zip(stores.batch()) else {
         return Ok(Some((place, None)));
     };
@@ -135,7 +185,7 @@ where
     let next = match &skeleton.rest {
         Rest::Finished(finished) => finished.expiry,
         Rest::Suspended { due } => *due,
-        Rest::Foreign | Rest::Oversized { .. } => None,
+        _ => None,
     };
     match next {
         Some(at) if at > now => Ok(Wake::requeue(clock::duration(at.since(now)))),
@@ -168,7 +218,7 @@ fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFact
     let has_open_pods = || has_open_pods(context, &skeleton.metadata, open);
     let is_owed = || context.shared.memos.is_owed(uid(skeleton));
     match &skeleton.rest {
-        Rest::Foreign => false,
+        Rest::Foreign | Rest::Crowded(_) => false,
         Rest::Finished(_) => is_owed() || has_open_pods() || is_unmirrored(context, skeleton),
         Rest::Suspended { due } => {
             let now = context.shared.clock.now();
@@ -211,7 +261,7 @@ where
     }
     let metadata = &skeleton.metadata;
     let is_large = matches!(skeleton.rest, Rest::Oversized { .. });
-    let _loan = match is_large || lacks_whole_job(&context, metadata) {
+    let _loan = match is_large || skeleton_of_job(&context, metadata).is_some() {
         true => match borrow(&context, metadata).await? {
             Some(loan) => Some(loan),
             None => return Ok(Wake::requeue(PLACE_WAIT)),

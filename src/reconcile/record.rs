@@ -21,8 +21,8 @@ use crate::api::{
     reason,
 };
 use crate::clock;
-use crate::cluster::Refusal;
 use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
+use crate::cluster::{Crowded, Refusal};
 use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
@@ -459,6 +459,21 @@ pub(super) async fn refuse_unread(
     let job = job.object_ref(&());
     events::publish_about(context, &job, EventType::Warning, reason, note);
     Ok(true)
+}
+
+/// Reports that a job waits because the operator's memory has no room for it, unless its status says so.
+pub(super) async fn tell_crowded(
+    context: &ReconcileContext,
+    metadata: &ObjectMeta,
+    crowded: &Crowded,
+) -> Result<(), Error> {
+    let Some(old) = &crowded.status else {
+        return Ok(());
+    };
+    let status = conditions::crowded(old, metadata.generation, context.shared.clock.now());
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let write = write::write_unread(context, metadata, crowded.spec_bytes, &status);
+    context.passes.run(&namespace.into(), write).await.map(drop)
 }
 
 /// A newer operator has the job's ledger. A write would lose fields that only that operator knows,

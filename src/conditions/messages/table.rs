@@ -120,6 +120,13 @@ pub const TABLE: &[Row] = &[
         "find the cause in the pod's events with kubectl describe pod: a missing ConfigMap, Secret or claim, or an \
          image that takes long to pull",
     ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::OPERATOR_MEMORY,
+        "the job starts once other jobs end: shed keeps unfinished jobs whole in a quarter of its memory, which \
+         namespaces share",
+        "make the pod template smaller, wait, or raise the operator's memory limit",
+    ),
     over(
         &[api::ATTEMPTS_BLOCKED],
         reason::ATTEMPTS_STARTING,
@@ -489,6 +496,12 @@ pub const TABLE: &[Row] = &[
     verdict(
         &[api::ADOPTION_REFUSED],
         reason::COMPANION_CREATION_FAILED,
+        "{}",
+        NAMED,
+    ),
+    verdict(
+        &[api::ADOPTION_REFUSED],
+        reason::OPERATOR_MEMORY,
         "{}",
         NAMED,
     ),
