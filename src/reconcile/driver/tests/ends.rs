@@ -131,8 +131,9 @@ async fn an_adopted_job_is_complete_after_its_last_pod_is_let_go() {
     let written = api.call("PUT Job status").body;
     assert_eq!(written["status"]["succeeded"], 1);
     let said = api.said();
-    assert!(said[0].starts_with("PATCH pod"), "{said:?}");
-    assert_eq!(said[1..], ["PUT Job status"]);
+    assert_eq!(said[0], "GET job", "the ledger is not written again");
+    assert!(said[1].starts_with("PATCH pod"), "{said:?}");
+    assert_eq!(said[2..], ["PUT Job status"]);
 }
 
 #[tokio::test]
@@ -338,6 +339,7 @@ async fn a_pod_that_nobody_recorded_is_announced_deleted_and_let_go_once() {
     assert_eq!(
         api.said(),
         [
+            "GET job",
             "DELETE pod 0-7",
             "PATCH pod 0-7",
             "POST event UnrecordedAttempt"
