@@ -13,7 +13,6 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "clock",
             "size",
             "fair_places",
-            "paced_places",
             "forecast",
             "registrar",
             "memory_limit",

@@ -28,7 +28,6 @@ pub mod memory_limit;
 pub mod metrics;
 pub mod observed_clones;
 pub mod operator;
-pub mod paced_places;
 pub mod page;
 pub mod plan_slices;
 pub mod planner;

@@ -29,6 +29,7 @@ use crate::cluster::{Stores, Touched};
 use crate::context::spacing::{LedgerRate, MERGE_WAIT};
 use crate::context::{Context, Memos};
 use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
+use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::elector::{Elector, Timing};
@@ -36,7 +37,6 @@ use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
 use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
-use crate::paced_places::PacedPlaces;
 use crate::plan_slices::Board;
 use crate::planner_copies::CopyRequests;
 use crate::polling::reach::Reach;
@@ -387,7 +387,7 @@ fn context(
         client,
         fence: Arc::new(FenceTable::default()),
         events,
-        passes: PacedPlaces::new(reconcile::PASSES_AT_ONCE, reconcile::NEW_PASSES),
+        passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
         write_places: WritePlaces::default(),
         ledger_rate: LedgerRate::default(),
         merge_wait: MERGE_WAIT,

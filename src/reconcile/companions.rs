@@ -48,7 +48,7 @@ pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceive
         return std::future::pending().await;
     };
     let places = FairPlaces::new(AT_ONCE);
-    queue::run(UnboundedReceiverStream::new(touched), |job| {
+    queue::run(UnboundedReceiverStream::new(touched), |job, _| {
         let job = job.clone().into_kind_unchecked::<WatchedBatchJob>(());
         let (context, store, places) = (Arc::clone(&context), &jobs.store, &places);
         async move {

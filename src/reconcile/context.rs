@@ -7,8 +7,8 @@ use shed_core::time::Span;
 
 use crate::context::Context;
 use crate::context::spacing::LedgerRate;
+use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
-use crate::paced_places::PacedPlaces;
 use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::event_queue::EventQueue;
 use crate::reconcile::write_places::WritePlaces;
@@ -24,7 +24,7 @@ pub struct ReconcileContext {
     /// Events for users.
     pub events: EventQueue,
     /// Places for passes over jobs.
-    pub passes: PacedPlaces<Arc<str>>,
+    pub passes: Arc<FairPlaces<Arc<str>>>,
     /// Places for writes of pods.
     pub write_places: WritePlaces,
     /// The write rate of all ledgers.

@@ -28,6 +28,7 @@ use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::queue::Wake;
 use crate::reconcile::record::{can_merge, record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
+use crate::reconcile::write_places::LaunchPlace;
 use crate::reconcile::{
     Error, backoff, events, fence, live_read, mirror, quarantine, range, slot_time,
     unanswered_writes, volumes, wake,
@@ -76,11 +77,10 @@ where
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
     let waiting = context.shared.metrics.reconciles.waiting.enter();
-    let held = async {
-        drop(waiting);
-        hold_or_work(watched.clone(), &context, work).await
-    };
-    context.passes.run(&namespace.into(), held).await
+    let _place = context.passes.acquire(&namespace.into()).await;
+    drop(waiting);
+    // On the heap: the futures of a pass are large, and each future around them would hold them again.
+    Box::pin(hold_or_work(watched, &context, work)).await
 }
 
 /// Whether shed runs the job. One that is being deleted launches nothing; its pods are let go as orphans.
@@ -113,10 +113,12 @@ where
     }
 }
 
-/// Reconciles one job with its slice of the plan, if there is one. `watched` may have grown old while the pass waited.
+/// Reconciles one job with its slice of the plan, if there is one, and with its turn to launch, if that has come.
+/// `watched` may have grown old while the pass waited.
 pub async fn work(
     watched: Arc<DeadlineJob>,
     context: Arc<ReconcileContext>,
+    turn: Option<LaunchPlace>,
 ) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
     let Some(owner) = context.shared.newest(&watched).filter(|job| is_run(job)) else {
@@ -126,7 +128,7 @@ pub async fn work(
     };
     let is_on_trial = crate::quarantine::entry(&owner).is_some();
     let slice = context.shared.board.take(&uid);
-    let reconcile = pass(owner, &context, &slice);
+    let reconcile = pass(owner, &context, slice, turn);
     let result = reconcile.instrument(debug_span!("reconcile", %uid)).await;
     context.shared.board.finish(&uid);
     if is_on_trial {
@@ -139,7 +141,8 @@ pub async fn work(
 async fn pass(
     owner: Arc<DeadlineJob>,
     context: &ReconcileContext,
-    slice: &[Move],
+    slice: Vec<Move>,
+    turn: Option<LaunchPlace>,
 ) -> Result<Wake, Error> {
     // validate (no client required)
     let (job, ledger) = match read(context, &owner).await? {
@@ -151,46 +154,63 @@ async fn pass(
     let observed = observe(context, owner, job, ledger).instrument(debug_span!("observe"));
     let pass = observed.await?;
     // step (no client required)
-    let mut step = debug_span!("step").in_scope(|| decide(context, &pass, slice));
+    let launches = &context.write_places.launches;
+    let place = turn.or_else(|| launches.try_acquire(&pass.view.job.namespace));
+    let step = debug_span!("step");
+    let mut step = step.in_scope(|| decide_in_turn(context, &pass, slice, place.is_some()));
     backoff::note(context, &pass, &step);
+    let _place = place.filter(|_| !step.creates.is_empty());
+    let wake = act(context, &pass, &mut step).await?;
+    Ok(wake.with_turn(step.awaits_turn))
+}
+
+/// Makes a step durable and carries it out.
+async fn act(
+    context: &ReconcileContext,
+    pass: &Pass,
+    step: &mut Step,
+) -> Result<Wake, Error> {
     // record (client required)
-    let recorded = record(context, &pass, &step).instrument(debug_span!("record"));
+    let recorded = record(context, pass, step).instrument(debug_span!("record"));
     let recorded = match recorded.await {
         Err(Error::Deferred(until)) => {
             context.shared.board.put_back(&pass.view.job.uid);
-            let is_cut_short = carry_out_recorded(context, &pass, &step).await?;
+            let is_cut_short = carry_out_recorded(context, pass, step).await?;
             let ticks = context.shared.clock.ticks();
             return Ok(wake::at(context, if is_cut_short { ticks } else { until }));
         }
         recorded => recorded?,
     };
     // From here on the ledger holds the capacity, so the next steps may take time.
-    context.shared.board.finish(&pass.view.job.uid);
-    fence::answer(context, &pass, &step.ledger);
-    let proven = withhold_unrecorded(context, &pass, &recorded, &mut step).await;
+    match step.awaits_turn {
+        true => context.shared.board.put_back(&pass.view.job.uid),
+        false => context.shared.board.finish(&pass.view.job.uid),
+    }
+    fence::answer(context, pass, &step.ledger);
+    let proven = withhold_unrecorded(context, pass, &recorded, step).await;
     // A Job says that it has begun before its first pod is created, and that it has ended after its last one is released.
     let has_ended = step.ledger.finished;
     let mirrored = match has_ended {
         true => Ok(()),
-        false => mirror::mirror(context, &pass, &step.ledger, &recorded).await,
+        false => mirror::mirror(context, pass, &step.ledger, &recorded).await,
     };
-    announce(context, &pass, &step, &recorded);
+    announce(context, pass, step, &recorded);
     // carry out (client required)
-    let apply = carry_out(context, &pass, &recorded, &step, mirrored);
+    let apply = carry_out(context, pass, &recorded, step, mirrored);
     let is_cut_short = apply.instrument(debug_span!("apply")).await?;
     proven?;
     if has_ended && !is_cut_short {
-        mirror::mirror(context, &pass, &step.ledger, &recorded).await?;
+        mirror::mirror(context, pass, &step.ledger, &recorded).await?;
     }
     // wake (no client required)
-    let has_expired = expire(context, &pass, &step.ledger).await?;
+    let has_expired = expire(context, pass, &step.ledger).await?;
     if is_cut_short {
         return Ok(wake::at(context, context.shared.clock.ticks()));
     }
     if has_expired {
         return Ok(Wake::await_change());
     }
-    Ok(wake::after(context, &pass, &step, &recorded))
+    Ok(wake::after(context, pass, step, &recorded))
 }
 
 /// The job's specification and ledger, or its next wake if nothing can be done for it.
@@ -216,6 +236,26 @@ async fn read(
     let policy_state = context.shared.board.policy_state(&job.uid);
     ledger.policy_state = policy_state.or(ledger.policy_state);
     Ok(ControlFlow::Continue((job, ledger)))
+}
+
+/// The step of a pass. A job whose turn to launch has not come leaves launches and creations to a later pass, so that
+/// nothing else waits for them.
+fn decide_in_turn(
+    context: &ReconcileContext,
+    pass: &Pass,
+    mut slice: Vec<Move>,
+    is_its_turn: bool,
+) -> Step {
+    let planned = slice.len();
+    if !is_its_turn {
+        slice.retain(|planned| matches!(planned, Move::Kill(_)));
+    }
+    let mut step = decide(context, pass, &slice);
+    if !is_its_turn {
+        step.awaits_turn = slice.len() < planned || !step.creates.is_empty();
+        step.creates.clear();
+    }
+    step
 }
 
 /// The step for facts and slice, as far as the apiserver and the object's size allow it.

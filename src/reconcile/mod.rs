@@ -55,13 +55,12 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::api::DeadlineJob;
 use crate::cluster::WatchedJob;
 use crate::reconcile::context::ReconcileContext;
-use crate::reconcile::queue::Wake;
+use crate::reconcile::queue::{News, Wake};
+use crate::reconcile::write_places::LaunchPlace;
 
-/// Jobs that are reconciled at once, shared by namespace; the same job never is.
-pub const PASSES_AT_ONCE: usize = 64;
-/// How many of these may have just begun. The pods of a job that is served before the next one begins also end
-/// together, so that its status is written less often.
-pub const NEW_PASSES: usize = 8;
+/// Jobs that are reconciled at once, shared by namespace; the same job never is. Launches take a part of these places
+/// only ([`write_places::LAUNCHES_AT_ONCE`]), so a pass that stops something never waits for launches.
+pub const PASSES_AT_ONCE: usize = 32;
 
 /// How long a job's reconcile waits after calm news of it, for more news.
 const CALM_WAIT: Duration = Duration::from_millis(500);
@@ -91,25 +90,53 @@ async fn run_by<F>(
     context: Arc<ReconcileContext>,
     touched: TouchedJobs,
     calm: TouchedJobs,
-    work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F + Copy,
+    work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>, Option<LaunchPlace>) -> F + Copy,
 ) where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     // Without a limit here: passes wait for a place of their namespace.
-    queue::run(due_jobs(touched, calm), |job| {
-        let jobs = &context.shared.stores.jobs;
-        let (watched, context) = (jobs.get(&WatchedJob::reference(job)), Arc::clone(&context));
-        async move {
-            let Some(watched) = watched else {
-                return Wake::await_change();
-            };
-            let reconcile = jobs_at_rest::reconcile_by(watched.clone(), context.clone(), work);
-            // A failure was counted and logged where it happened.
-            let after_error = |error| wake::after_error(watched, &error, context);
-            reconcile.await.unwrap_or_else(after_error)
-        }
+    queue::run(due_jobs(touched, calm), |job, news| {
+        reconcile_in_turn(Arc::clone(&context), job.clone(), news, work)
     })
     .await;
+}
+
+/// Reconciles a job until none of its launches waits for a turn. Passes that news or the time ask for come before the
+/// turn, and the job keeps its place in the queue meanwhile.
+async fn reconcile_in_turn<F>(
+    context: Arc<ReconcileContext>,
+    job: ObjectRef<DeadlineJob>,
+    news: News,
+    work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>, Option<LaunchPlace>) -> F + Copy,
+) -> Wake
+where
+    F: Future<Output = Result<Wake, Error>> + Send + 'static,
+{
+    let namespace: Arc<str> = job.namespace.as_deref().unwrap_or_default().into();
+    let launches = &context.write_places.launches;
+    let (mut queued, mut place) = (None, None);
+    loop {
+        let Some(watched) = context.shared.stores.jobs.get(&WatchedJob::reference(&job)) else {
+            return Wake::await_change();
+        };
+        let turn = place.take();
+        let work = |watched, context| work(watched, context, turn);
+        let reconcile = jobs_at_rest::reconcile_by(watched.clone(), Arc::clone(&context), work);
+        // A failure was counted and logged where it happened.
+        let after_error = |error| wake::after_error(watched, &error, Arc::clone(&context));
+        let wake = reconcile.await.unwrap_or_else(after_error);
+        if !wake.awaits_turn() {
+            return wake;
+        }
+        let _waiting = context.shared.metrics.reconciles.waiting.enter();
+        tokio::select! {
+            granted = queued.get_or_insert_with(|| Box::pin(launches.acquire(&namespace))) => {
+                (queued, place) = (None, Some(granted));
+            }
+            () = news.notified() => {}
+            () = wake.due() => {}
+        }
+    }
 }
 
 /// Why a reconcile failed; the next try starts from scratch.

@@ -27,13 +27,17 @@ use crate::reconcile::overload::retried;
 use crate::reconcile::write_places::WritePlaces;
 use crate::validate::template_extras::TemplateExtras;
 
-/// Writes of one job under way at once.
-const WRITES_AT_ONCE: usize = 16;
+/// Deletes or releases of one job under way at once.
+const STOPS_AT_ONCE: usize = 16;
+/// Creations of one job under way at once; few jobs create pods at a time.
+const CREATIONS_AT_ONCE: usize = 8;
 /// Writes that are prepared together.
 const BATCH_MAX: usize = 128;
-/// A pass begins writes of one kind for this long; the next pass makes the rest, after it has looked
-/// whether anything must stop.
-const TIME_OF_KIND: Duration = Duration::from_secs(5);
+/// A pass begins deletes, and then releases, for this long; the next pass makes the rest.
+const TIME_OF_STOPS: Duration = Duration::from_secs(5);
+/// A pass begins creations for this long. The next one makes the rest in another turn, after it has looked whether
+/// anything of the job must stop.
+const TIME_OF_CREATIONS: Duration = Duration::from_secs(2);
 
 /// How often a write is tried that meets conflicts; after that the next pass tries it.
 pub(super) const TRIES_MAX: u32 = 5;
@@ -73,7 +77,7 @@ pub struct Written {
 pub struct PodWriter<'a> {
     /// The namespace.
     pub namespace: &'a Arc<str>,
-    /// Places for the writes.
+    /// Places for deletes and releases.
     pub places: &'a WritePlaces,
     /// Counts the writes.
     pub metrics: &'a Metrics,
@@ -99,7 +103,7 @@ impl<'a> PodWriter<'a> {
         api: &Api<K>,
         mut pods: impl ExactSizeIterator<Item = Result<K, Blocked>>,
     ) -> Vec<Created> {
-        let until = Instant::now() + TIME_OF_KIND;
+        let until = Instant::now() + TIME_OF_CREATIONS;
         let total = pods.len();
         let mut answers = Vec::with_capacity(total);
         let mut batch_size = 1;
@@ -112,7 +116,7 @@ impl<'a> PodWriter<'a> {
                 return answers;
             }
             let batch_answers: Vec<Created> = futures::stream::iter(calls)
-                .buffered(WRITES_AT_ONCE)
+                .buffered(CREATIONS_AT_ONCE)
                 .collect()
                 .await;
             let all_ours = batch_answers
@@ -137,13 +141,10 @@ impl<'a> PodWriter<'a> {
             Ok(pod) => pod,
             Err(blocked) => return Created::Refused(blocked),
         };
-        let create = async {
-            if Instant::now() >= until {
-                return Created::NotTried;
-            }
-            create_one(api, &pod, self.metrics).await
-        };
-        self.places.creations.run(self.namespace, create).await
+        if Instant::now() >= until {
+            return Created::NotTried;
+        }
+        create_one(api, &pod, self.metrics).await
     }
 
     /// Deletes pods; a pod that is gone or has another uid needs no delete. Each is tried though another
@@ -159,7 +160,7 @@ impl<'a> PodWriter<'a> {
     }
 
     async fn all(self, api: &Api<Pod>, write: Write, pods: &[PodRef]) -> Written {
-        let until = Instant::now() + TIME_OF_KIND;
+        let until = Instant::now() + TIME_OF_STOPS;
         let mut written = Written::default();
         for pods in pods.chunks(BATCH_MAX) {
             let calls = pods.iter().map(|pod| async move {
@@ -171,7 +172,7 @@ impl<'a> PodWriter<'a> {
                 written.map(|()| pod.uid.clone()).map_err(Some)
             });
             let calls = futures::stream::iter(calls.collect::<Vec<_>>());
-            let mut answers = std::pin::pin!(calls.buffer_unordered(WRITES_AT_ONCE));
+            let mut answers = std::pin::pin!(calls.buffer_unordered(STOPS_AT_ONCE));
             while let Some(answer) = answers.next().await {
                 match answer {
                     Ok(uid) => written.done.push(uid),

@@ -9,12 +9,13 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, FuturesUnordered};
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
@@ -23,25 +24,57 @@ const WAKE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// When an object is reconciled again though nothing names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake(Option<Duration>);
+pub struct Wake {
+    after: Option<Duration>,
+    awaits_turn: bool,
+}
 
 impl Wake {
     /// After this time.
     #[must_use]
     pub const fn requeue(after: Duration) -> Self {
-        Self(Some(after))
+        Self {
+            after: Some(after),
+            awaits_turn: false,
+        }
     }
 
     /// Never.
     #[must_use]
     pub const fn await_change() -> Self {
-        Self(None)
+        Self {
+            after: None,
+            awaits_turn: false,
+        }
+    }
+
+    /// The same, and also when the turn of its job to launch comes, if it awaits that.
+    #[must_use]
+    pub const fn with_turn(self, awaits_turn: bool) -> Self {
+        Self {
+            awaits_turn,
+            ..self
+        }
+    }
+
+    /// Whether the job awaits its turn to launch.
+    #[must_use]
+    pub const fn awaits_turn(self) -> bool {
+        self.awaits_turn
+    }
+
+    /// Returns when the time has come.
+    pub async fn due(self) {
+        tokio::time::sleep(self.after.unwrap_or(WAKE_MAX).min(WAKE_MAX)).await;
     }
 }
 
+/// Whether an object was named since its reconcile began: a permit. A reconcile that takes it has to look again.
+pub type News = Arc<Notify>;
+
 /// Reconciles every object that `named` names, without end. One that is named during its reconcile gets another one
 /// after it. Dropping this future drops all reconciles.
-pub async fn run<K, F>(named: impl Stream<Item = K>, mut reconcile: impl FnMut(&K) -> F)
+pub async fn run<K, F>(named: impl Stream<Item = K>, mut reconcile: impl FnMut(&K, News) -> F)
 where
     K: Hash + Eq + Clone + Debug,
     F: Future<Output = Wake>,
@@ -51,21 +84,20 @@ where
     let requests = stream::select(at_once, UnboundedReceiverStream::new(due));
     let mut due = pin!(scheduler(requests));
     let mut running = FuturesUnordered::new();
-    // Whether the object was named since its reconcile began.
-    let mut begun: HashMap<K, bool> = HashMap::new();
+    let mut begun: HashMap<K, News> = HashMap::new();
     loop {
         let next = tokio::select! {
-            Some(key) = due.next() => match begun.get_mut(&key) {
-                Some(is_named) => {
-                    *is_named = true;
+            Some(key) = due.next() => match begun.get(&key) {
+                Some(news) => {
+                    news.notify_one();
                     None
                 }
                 None => Some(key),
             },
-            Some((key, wake)) = running.next() => {
-                let is_named = begun.remove(&key) == Some(true);
-                let Wake(wait) = wake;
-                if let Some(wait) = wait.filter(|_| !is_named) {
+            Some((key, Wake { after, .. })) = running.next() => {
+                let news = begun.remove(&key);
+                let is_named = news.is_some_and(|news| news.notified().now_or_never().is_some());
+                if let Some(wait) = after.filter(|_| !is_named) {
                     // The receiver is a part of this future.
                     let _ = wakes.send(at(key.clone(), Instant::now() + wait.min(WAKE_MAX)));
                 }
@@ -73,8 +105,9 @@ where
             }
         };
         if let Some(key) = next {
-            let reconcile = reconcile(&key);
-            begun.insert(key.clone(), false);
+            let news = News::default();
+            let reconcile = reconcile(&key, Arc::clone(&news));
+            begun.insert(key.clone(), news);
             running.push(async move { (key, reconcile.await) });
         }
     }

@@ -450,8 +450,8 @@ pub(super) async fn refuse_unread(
     let status = conditions::invalid(old, generation, &refusal.message, now);
     // However many such jobs a namespace has, they take its places only.
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
-    let write = write::write_unread(context, metadata, refusal.spec_bytes, &status);
-    if !context.passes.run(&namespace.into(), write).await? {
+    let _place = context.passes.acquire(&namespace.into()).await;
+    if !write::write_unread(context, metadata, refusal.spec_bytes, &status).await? {
         return Ok(false);
     }
     let (reason, note) = (reason::INVALID_SPEC, refusal.message.clone());

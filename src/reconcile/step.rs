@@ -62,6 +62,8 @@ pub struct Step {
     pub undurable: Option<usize>,
     /// Whether the write of the ledger may wait for more of its kind.
     pub can_merge: bool,
+    /// Whether launches and creations wait for the job's turn to launch, and are not in this step.
+    pub awaits_turn: bool,
 }
 
 /// Settles the facts, carries out the slice, and derives the writes from the resulting ledger.

@@ -1,5 +1,7 @@
 mod spans;
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
@@ -8,15 +10,21 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::cluster::Stores;
+use crate::fair_places::FairPlaces;
 use crate::fixtures;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::mock::{Apiserver, Process};
 use crate::reconcile::queue::Wake;
+use crate::reconcile::write_places::LAUNCHES_AT_ONCE;
 
 const A_WHILE: Duration = Duration::from_secs(5);
 
 /// Panics over one job, and counts the others.
-async fn work(job: Arc<DeadlineJob>, context: Arc<ReconcileContext>) -> Result<Wake, Error> {
+async fn work(
+    job: Arc<DeadlineJob>,
+    context: Arc<ReconcileContext>,
+    _: Option<LaunchPlace>,
+) -> Result<Wake, Error> {
     assert_ne!(job.metadata.name.as_deref(), Some("count"), "on purpose");
     context.shared.metrics.attempts.grants.inc();
     Ok(Wake::await_change())
@@ -99,4 +107,58 @@ async fn a_relist_of_10_000_jobs_is_at_most_two_passes_each() {
     let passes = process.context.shared.metrics.attempts.grants.get();
     assert!((JOBS..=2 * JOBS).contains(&passes), "{passes}");
     assert!(api.said().is_empty(), "no read");
+}
+
+#[test]
+fn launches_leave_places_for_other_passes() {
+    let (passes, namespace) = (FairPlaces::new(PASSES_AT_ONCE), "team");
+    let launching = (0..LAUNCHES_AT_ONCE).map(|_| passes.try_acquire(&namespace));
+    let launching: Vec<_> = launching.collect();
+    assert!(launching.iter().all(Option::is_some));
+    assert!(passes.try_acquire(&namespace).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_and_the_time_do_not_wait_for_a_turn_to_launch() {
+    let job = fixtures::job_of_age(0, "");
+    let api = Apiserver::new(job.clone());
+    let process = Process::start(&api);
+    let launches = &process.context.write_places.launches;
+    let namespace: Arc<str> = "team".into();
+    let take_all = || std::iter::from_fn(|| launches.try_acquire(&namespace)).collect::<Vec<_>>();
+    let busy = take_all();
+    // Whether each pass had its turn, and whether the job launches.
+    let seen: &Mutex<Vec<bool>> = Box::leak(Box::default());
+    let launching: &AtomicBool = Box::leak(Box::new(AtomicBool::new(true)));
+    let work = move |_, _, turn: Option<LaunchPlace>| async move {
+        seen.lock().unwrap().push(turn.is_some());
+        let awaits_turn = turn.is_none() && launching.load(Ordering::Relaxed);
+        Ok(Wake::requeue(A_WHILE * 3).with_turn(awaits_turn))
+    };
+    let (touched, jobs) = mpsc::unbounded_channel();
+    let (_calm, calm_jobs) = mpsc::unbounded_channel();
+    let running = tokio::spawn(run_by(Arc::clone(&process.context), jobs, calm_jobs, work));
+    let seen_after_news = async || {
+        touched.send(ObjectRef::from_obj(&job)).unwrap();
+        tokio::time::sleep(A_WHILE).await;
+        std::mem::take(&mut *seen.lock().unwrap())
+    };
+    assert_eq!(seen_after_news().await, [false]);
+    assert_eq!(seen_after_news().await, [false], "news");
+    tokio::time::sleep(A_WHILE * 3).await;
+    assert_eq!(*seen.lock().unwrap(), [false], "the time");
+    let count = busy.len();
+    drop(busy);
+    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(*seen.lock().unwrap(), [false, true], "its turn");
+    let busy = take_all();
+    assert_eq!(busy.len(), count, "the place came back");
+    seen.lock().unwrap().clear();
+    assert_eq!(seen_after_news().await, [false]);
+    // The user has suspended it.
+    launching.store(false, Ordering::Relaxed);
+    assert_eq!(seen_after_news().await, [false]);
+    drop(busy);
+    assert_eq!(take_all().len(), count, "it waits for no turn any more");
+    running.abort();
 }

@@ -1,28 +1,30 @@
-//! How many writes of pods are under way at a time.
+//! How many jobs write their pods at a time.
 
 use std::sync::Arc;
 
-use crate::fair_places::FairPlaces;
-use crate::paced_places::PacedPlaces;
+use crate::fair_places::{FairPlaces, Place};
 
-/// Writes of all jobs under way at once, shared by namespace: deletes and releases, and creations apart
-/// from them, so that a webhook that is slow over one namespace's pods delays no other namespace's stop.
+/// Deletes and releases of all jobs under way at once, shared by namespace.
 const STOPS_AT_ONCE: usize = 128;
-const CREATIONS_AT_ONCE: usize = 128;
-/// How many of these creations may be new.
-const NEW_CREATIONS: usize = 32;
+/// Jobs that launch at once, shared by namespace: the only bound on creations. It is small because a small apiserver
+/// that has many creations to answer closes watches whose events it can't send in time. A job that is served as a whole
+/// also has pods that end together, so its status is written less often.
+pub const LAUNCHES_AT_ONCE: usize = 8;
+
+/// A job's turn to launch.
+pub type LaunchPlace = Place<Arc<str>>;
 
 /// Places for writes of pods.
 pub struct WritePlaces {
     pub(crate) stops: Arc<FairPlaces<Arc<str>>>,
-    pub(crate) creations: PacedPlaces<Arc<str>>,
+    pub(crate) launches: Arc<FairPlaces<Arc<str>>>,
 }
 
 impl Default for WritePlaces {
     fn default() -> Self {
         Self {
             stops: FairPlaces::new(STOPS_AT_ONCE),
-            creations: PacedPlaces::new(CREATIONS_AT_ONCE, NEW_CREATIONS),
+            launches: FairPlaces::new(LAUNCHES_AT_ONCE),
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::api::{self, AttemptCounts, DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
 use crate::deadline_totals::StoredTotals;
 use crate::fixtures;
-use crate::reconcile::PASSES_AT_ONCE;
 use crate::reconcile::mock::{Apiserver, Process, originals};
 
 /// The job as the watch keeps it once it has caught up.
@@ -19,7 +18,8 @@ fn kept(api: &Apiserver) -> WatchedJob {
 async fn visit(process: &Process, api: &Apiserver) -> Wake {
     process.context.shared.stores.show(api.pods());
     let context = Arc::clone(&process.context);
-    let pass = reconcile_by(Arc::new(kept(api)), context, driver::work);
+    let work = |watched, context| driver::work(watched, context, None);
+    let pass = reconcile_by(Arc::new(kept(api)), context, work);
     let wake = pass.await.unwrap();
     process.send_events().await;
     wake
@@ -215,21 +215,11 @@ async fn a_refusal_waits_for_a_place_of_its_namespace() {
     let namespace: Arc<str> = job.metadata.namespace.as_deref().unwrap().into();
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    let mut hung = tokio::task::JoinSet::new();
-    for _ in 0..PASSES_AT_ONCE {
-        let (context, namespace) = (Arc::clone(&process.context), Arc::clone(&namespace));
-        hung.spawn(async move {
-            context
-                .passes
-                .run(&namespace, std::future::pending::<()>())
-                .await
-        });
-    }
-    // They begin one after the other; no real time passes.
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    let passes = &process.context.passes;
+    let hung: Vec<_> = std::iter::from_fn(|| passes.try_acquire(&namespace)).collect();
     let visited = tokio::time::timeout(Duration::from_secs(60), visit(&process, &api)).await;
     assert!(visited.is_err() && api.said().is_empty());
-    hung.shutdown().await;
+    drop(hung);
     visit(&process, &api).await;
     assert_eq!(api.said(), ["PUT job status", "POST event InvalidSpec"]);
 }
@@ -372,7 +362,8 @@ async fn a_job_whose_pods_were_let_go_is_not_read_while_the_watch_lags() {
     // The watch shows the end of the job, and not yet that its pod was let go.
     process.context.shared.stores.show(before);
     let context = Arc::clone(&process.context);
-    let pass = reconcile_by(Arc::new(kept(&api)), context, driver::work);
+    let work = |watched, context| driver::work(watched, context, None);
+    let pass = reconcile_by(Arc::new(kept(&api)), context, work);
     assert_ne!(pass.await.unwrap(), Wake::await_change(), "it looks again");
     assert!(api.said().is_empty());
 

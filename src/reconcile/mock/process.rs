@@ -18,11 +18,11 @@ use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memo, Memos};
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline, StoredTotals};
 use crate::durable_state::LatestExperience;
+use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::{Metrics, loose_counter};
-use crate::paced_places::PacedPlaces;
 use crate::plan_slices::{Board, PassFacts};
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
@@ -96,10 +96,7 @@ impl Process {
             client: api.client.clone(),
             fence: Arc::new(FenceTable::default()),
             events,
-            passes: PacedPlaces::new(
-                crate::reconcile::PASSES_AT_ONCE,
-                crate::reconcile::NEW_PASSES,
-            ),
+            passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
             write_places: WritePlaces::default(),
             ledger_rate: LedgerRate::default(),
             // The conversations of most tests are about what is written, not when.
@@ -126,7 +123,8 @@ impl Process {
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.
     pub async fn reconcile(&self, watched: Arc<DeadlineJob>) -> Result<Wake, Error> {
-        self.reconcile_by(watched, driver::work).await
+        let work = |watched, context| driver::work(watched, context, None);
+        self.reconcile_by(watched, work).await
     }
 
     /// The same with other work than the driver's.

@@ -1,7 +1,8 @@
+use std::collections::HashMap;
+
 use super::*;
-use crate::fair_places::FairPlaces;
 use crate::fixtures;
-use crate::reconcile::mock::{Apiserver, Fate, pod_name};
+use crate::reconcile::mock::{Apiserver, Fate, SLOW_NAMESPACE, pod_name, slow_webhook};
 
 fn pods_of(api: &Apiserver) -> Api<Pod> {
     Api::namespaced(api.client.clone(), "team")
@@ -237,64 +238,39 @@ async fn pods_are_created_with_what_is_not_known_of_their_template() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_begins_writes_for_so_long_and_leaves_the_rest_to_the_next() {
+async fn a_pass_begins_stops_for_a_time_and_leaves_the_rest() {
     let api = apiserver();
     let shared = Shared::new();
     // Slow writes of the same namespace have all the places that it may have.
-    let take = |places: &Arc<FairPlaces<Arc<str>>>| {
-        let taken = std::iter::from_fn(|| places.try_acquire(&shared.namespace));
-        taken.collect::<Vec<_>>()
-    };
-    let (stops, creations) = (
-        take(&shared.places.stops),
-        take(shared.places.creations.of_slow_work()),
-    );
+    let stops = &shared.places.stops;
+    let taken: Vec<_> = std::iter::from_fn(|| stops.try_acquire(&shared.namespace)).collect();
     let give_back = async {
-        tokio::time::sleep(TIME_OF_KIND * 2).await;
-        drop((stops, creations));
+        tokio::time::sleep(TIME_OF_STOPS * 2).await;
+        drop(taken);
     };
-    let (pods_api, pods) = (pods_of(&api), (0..2).map(|task| Ok(pod(&api, task))));
+    let pods_api = pods_of(&api);
     let stale = [PodRef {
         name: "a".to_owned(),
         uid: "a".to_owned(),
     }];
-    let writer = shared.writer();
-    let created = writer.create(&pods_api, pods);
-    let deleted = writer.delete(&pods_api, &stale);
-    let ((), created, deleted) = tokio::join!(give_back, created, deleted);
-    assert!(matches!(
-        created[..],
-        [Created::NotTried, Created::NotTried]
-    ));
+    let deleted = shared.writer().delete(&pods_api, &stale);
+    let ((), deleted) = tokio::join!(give_back, deleted);
     assert!(deleted.is_cut_short && deleted.failure.is_none());
     assert!(api.said().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_creations_of_one_namespace_delay_no_write_of_another() {
-    let api = apiserver();
-    let slow = Shared::new();
-    let places = slow.places.creations.of_slow_work();
-    let taken: Vec<_> = std::iter::from_fn(|| places.try_acquire(&slow.namespace)).collect();
-    assert!(taken.len() >= WRITES_AT_ONCE);
-    let namespace: Arc<str> = "another".into();
-    let writer = PodWriter {
-        namespace: &namespace,
-        ..slow.writer()
-    };
-    let began = Instant::now();
-    let created = writer
-        .create(&pods_of(&api), std::iter::once(Ok(pod(&api, 0))))
-        .await;
-    assert!(matches!(created[..], [Created::Ours]));
-    // They do not delay a stop of the same namespace either.
-    let pods = api.pods();
-    let stop = [PodRef {
-        name: pods[0].metadata.name.clone().unwrap(),
-        uid: pods[0].metadata.uid.clone().unwrap(),
-    }];
-    let deleted = slow.writer().delete(&pods_of(&api), &stop).await;
-    assert!(deleted.failure.is_none() && !deleted.is_cut_short);
-    assert_eq!(began.elapsed(), Duration::ZERO, "nothing was waited for");
-    drop(taken);
+async fn a_pass_begins_creations_for_a_time_and_leaves_the_rest() {
+    let (client, created) = slow_webhook(HashMap::new());
+    let pods_api: Api<Pod> = Api::namespaced(client, SLOW_NAMESPACE);
+    let pods = (0..3).map(|_| Ok(Pod::default()));
+    let answers = Shared::new().writer().create(&pods_api, pods).await;
+    assert!(
+        matches!(
+            answers[..],
+            [Created::Ours, Created::NotTried, Created::NotTried]
+        ),
+        "{answers:?}"
+    );
+    assert_eq!(created.lock().unwrap().len(), 1);
 }

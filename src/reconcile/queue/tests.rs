@@ -14,9 +14,9 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn run_for<F: Future<Output = Wake>>(
     time: Duration,
     named: mpsc::UnboundedReceiver<u32>,
-    reconcile: impl FnMut(&u32) -> F,
+    mut reconcile: impl FnMut(&u32) -> F,
 ) {
-    let queue = run(UnboundedReceiverStream::new(named), reconcile);
+    let queue = run(UnboundedReceiverStream::new(named), |key, _| reconcile(key));
     assert!(timeout(time, queue).await.is_err(), "it has no end");
 }
 

@@ -63,7 +63,7 @@ async fn driver_work(
     watched: Arc<DeadlineJob>,
     context: Arc<ReconcileContext>,
 ) -> Result<Wake, Error> {
-    super::super::work(watched, context).await
+    super::super::work(watched, context, None).await
 }
 
 fn started(change: &str) -> (Apiserver, Process) {

@@ -6,6 +6,7 @@ use shed_core::time::Span;
 use super::*;
 use crate::cluster::Stores;
 use crate::context::spacing::{LastWrite, MERGE_WAIT};
+use crate::reconcile::write_places::LaunchPlace;
 
 /// The job's ledger was last written `ago` milliseconds ago, and had a MiB.
 fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
@@ -84,6 +85,48 @@ async fn a_deferred_write_defers_nothing_that_is_recorded() {
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["DELETE pod 1-0", "POST pod 2-0"]);
     assert!(!process.is_drained().await, "what is not recorded waits");
+}
+
+/// Other jobs of the namespace launch, and have all the places that it may have.
+fn busy_launches(process: &Process) -> Vec<LaunchPlace> {
+    let launches = &process.context.write_places.launches;
+    std::iter::from_fn(|| launches.try_acquire(&"team".into())).collect()
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_no_launch() {
+    let (api, process) = one_to_stop().await;
+    let busy = busy_launches(&process);
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
+    let wake = process.look(&api).await.unwrap();
+    assert!(wake.awaits_turn());
+    let said = api.said();
+    assert!(said.contains(&"DELETE pod 1-0".to_owned()), "{said:?}");
+    assert!(!said.iter().any(|call| call.starts_with("POST pod")));
+    assert!(!process.is_drained().await, "the launch is not lost");
+    drop(busy);
+    let wake = process.look(&api).await.unwrap();
+    assert!(!wake.awaits_turn());
+    assert!(api.said().contains(&"POST pod 0-1".to_owned()));
+    assert!(process.is_drained().await);
+}
+
+#[tokio::test]
+async fn a_recorded_launch_waits_for_its_turn_and_nothing_else_does() {
+    let (api, process) = two_running("completions: 3").await;
+    process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
+    api.refuse("POST pod", 504, "Timeout", "etcd is slow");
+    process.look(&api).await.unwrap_err();
+    api.script(|_| Fate::Served);
+    api.said();
+    let process = Process::start(&api);
+    let busy = busy_launches(&process);
+    api.exit((0, 0), 0, clock::now());
+    assert!(process.look(&api).await.unwrap().awaits_turn());
+    assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-0"]);
+    drop(busy);
+    assert!(!process.look(&api).await.unwrap().awaits_turn());
+    assert_eq!(api.said(), ["POST pod 2-0"]);
 }
 
 #[tokio::test]
