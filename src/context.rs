@@ -125,12 +125,8 @@ pub struct Memo {
 pub struct ReconcileMemo {
     /// The newest copy of the batch/v1 Job that it represents.
     pub newest_batch: Option<Arc<Job>>,
-    /// When PoCD was last written.
-    pub pocd_written: Option<Instant>,
     /// When its ledger was last written, and how much that was.
     pub last_write: Option<LastWrite>,
-    /// Since when a write waits for more of its kind.
-    pub merges_since: Option<Instant>,
     /// Deletes and releases of its pods that the watch has not shown yet.
     pub done_writes: DoneWrites,
     /// Whether shed has checked its template for reserved labels and reported them.

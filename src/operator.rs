@@ -26,7 +26,7 @@ use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock::{Clock, ClockLayer};
 use crate::cluster::{Stores, Touched};
-use crate::context::spacing::{LedgerRate, MERGE_WAIT};
+use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memos};
 use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
@@ -390,7 +390,6 @@ fn context(
         passes: FairPlaces::new(reconcile::PASSES_AT_ONCE),
         write_places: WritePlaces::default(),
         ledger_rate: LedgerRate::default(),
-        merge_wait: MERGE_WAIT,
         companion_failures: CompanionFailures::default(),
     })
 }

@@ -6,13 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use shed_core::explain::explain;
 use shed_core::ids::JobKey;
 use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport, PlannedMove};
 use shed_core::time::{Instant, Span};
-use tokio::sync::Notify;
 
 /// A job's uid.
 pub type JobUid = Arc<str>;
@@ -21,7 +19,6 @@ pub type JobUid = Arc<str>;
 #[derive(Default)]
 pub struct Board {
     inner: Mutex<Inner>,
-    finished: Notify,
 }
 
 #[derive(Default)]
@@ -143,7 +140,6 @@ impl Board {
         let was_taken = inner.slices.get(job).is_some_and(|slice| slice.is_taken);
         if was_taken {
             inner.slices.remove(job);
-            self.finished.notify_one();
         }
     }
 
@@ -152,9 +148,7 @@ impl Board {
         let mut inner = self.lock();
         inner.reports.remove(job);
         inner.plans.remove(job);
-        if inner.slices.remove(job).is_some() {
-            self.finished.notify_one();
-        }
+        inner.slices.remove(job);
     }
 
     /// The report about a job, of the last pass that looked at it.
@@ -198,18 +192,6 @@ impl Board {
         };
         let text = explain(pass.now, &plan, &key)?.to_string();
         Some((pass.now, text))
-    }
-
-    /// Waits until no slice is left, for at most `patience`.
-    pub async fn drained(&self, patience: Duration) {
-        let until = tokio::time::sleep(patience);
-        tokio::pin!(until);
-        while !self.lock().slices.is_empty() {
-            tokio::select! {
-                () = self.finished.notified() => {}
-                () = &mut until => return,
-            }
-        }
     }
 
     /// The unfinished slices. Before that, removes those that no reconciler has taken for
@@ -262,8 +244,8 @@ mod tests {
         board.held(PATIENCE, Instant(at)).contains_key("j")
     }
 
-    #[tokio::test]
-    async fn a_slice_is_held_until_it_is_recorded() {
+    #[test]
+    fn a_slice_is_held_until_it_is_recorded() {
         let (board, job) = board();
         assert!(is_held(&board, 0));
         let _ = board.take(&job);
@@ -273,15 +255,6 @@ mod tests {
         );
         board.finish(&job);
         assert!(!is_held(&board, 60_000));
-        board.drained(Duration::MAX).await;
-    }
-
-    #[tokio::test]
-    async fn the_planner_waits_for_unfinished_slices_only_so_long() {
-        let (board, job) = board();
-        let _ = board.take(&job);
-        board.drained(Duration::ZERO).await;
-        assert!(is_held(&board, 0));
     }
 
     #[test]

@@ -63,10 +63,13 @@ fn others_run(index: &PodIndex, pod: &PodFacts, attempt: &AttemptFacts) -> bool 
     running > 0 && siblings(index, pod, attempt).all(|sibling| sibling.terminal)
 }
 
-/// Whether a change of a job is calm: only its status is another one. shed itself writes that, and remembers it.
-pub(super) fn is_status_alone(before: Option<&WatchedJob>, job: &WatchedJob) -> bool {
-    let (Some(WatchedJob::Live(before, _)), WatchedJob::Live(job, _)) = (before, job) else {
-        return false;
+/// Whether a change of a job is calm: only its status is another one, which shed itself writes and remembers. A new job
+/// is calm too: the planner names it with its first launches, and the two share a write.
+pub(super) fn is_calm_job(before: Option<&WatchedJob>, job: &WatchedJob) -> bool {
+    let (before, job) = match (before, job) {
+        (Some(WatchedJob::Live(before, _)), WatchedJob::Live(job, _)) => (before, job),
+        (None, WatchedJob::Live(job, _)) => return job.status.is_none(),
+        _ => return false,
     };
     let (before, now) = (&before.metadata, &job.metadata);
     before.uid == now.uid

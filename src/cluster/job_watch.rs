@@ -15,7 +15,7 @@ use kube::{Api, Client, Resource};
 use crate::adopt;
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::essentials;
-use crate::cluster::calm::is_status_alone;
+use crate::cluster::calm::is_calm_job;
 use crate::cluster::jobs::key;
 use crate::cluster::watched_job::{JobObject, WatchedJob};
 use crate::cluster::{Stores, Touched, Versioned, config, version};
@@ -98,7 +98,7 @@ impl Stores {
                 let object = table.within_bounds(object);
                 match table.put(object) {
                     Some(job) => {
-                        is_calm = is_status_alone(before.as_deref(), &job);
+                        is_calm = is_calm_job(before.as_deref(), &job);
                         writer.apply_watcher_event(&Event::Apply(job.clone()));
                         vec![job]
                     }

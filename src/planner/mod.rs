@@ -42,9 +42,6 @@ use crate::recording::{self, Decision};
 use self::known_jobs::KnownJobs;
 use self::quarantined_jobs::Apart;
 
-/// The next pass waits this long for slices to be recorded; those that are not are held.
-const SLICE_WAIT: Duration = Duration::from_millis(250);
-
 /// Runs planning passes without end.
 pub async fn run(
     context: Arc<Context>,
@@ -57,7 +54,6 @@ pub async fn run(
         let began = std::time::Instant::now();
         let wake = passes.pass();
         let taken = began.elapsed();
-        context.board.drained(SLICE_WAIT).await;
         let next = pace::changed(&context, taken, wake);
         tokio::pin!(next);
         loop {

@@ -7,12 +7,10 @@ use shed_core::time::Instant;
 
 use crate::clock::{self, Clock};
 use crate::context::Context;
+use crate::context::spacing::PLAN_PAUSE_MAX;
 
 /// Shortest pause: a burst of events makes one plan.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Longest pause because of what a pass costs. A job waits that long for its first pod, and a straggler for its clone.
-/// Reconcilers see ends and stop losers meanwhile.
-const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The pause per time of the pass before it: while pauses are between these bounds, passes take a fiftieth of a core.
 const PAUSE_PER_PASS: u32 = 49;
 
@@ -41,7 +39,7 @@ pub(super) fn next_pass(report: &PlanReport, due: Option<Instant>, clock: &Clock
 }
 
 fn pause_after(pass: Duration) -> Duration {
-    (pass * PAUSE_PER_PASS).clamp(PAUSE_MIN, PAUSE_MAX)
+    (pass * PAUSE_PER_PASS).clamp(PAUSE_MIN, clock::duration(PLAN_PAUSE_MAX))
 }
 
 #[cfg(test)]

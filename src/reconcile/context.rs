@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kube::Client;
-use shed_core::time::Span;
 
 use crate::context::Context;
 use crate::context::spacing::LedgerRate;
@@ -29,8 +28,6 @@ pub struct ReconcileContext {
     pub write_places: WritePlaces,
     /// The write rate of all ledgers.
     pub ledger_rate: LedgerRate,
-    /// How long a write of a ledger that nothing follows waits for more of its kind.
-    pub merge_wait: Span,
     /// PriorityClass of clones whose template names none.
     pub clone_class: Option<String>,
     /// Jobs whose companions cannot be created; shed can lose them.

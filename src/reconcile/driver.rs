@@ -26,7 +26,7 @@ use crate::job::view::{JobView, Sighting};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::queue::Wake;
-use crate::reconcile::record::{can_merge, record, refuse_spec, stand_aside};
+use crate::reconcile::record::{record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::write_places::LaunchPlace;
 use crate::reconcile::{
@@ -165,11 +165,7 @@ async fn pass(
 }
 
 /// Makes a step durable and carries it out.
-async fn act(
-    context: &ReconcileContext,
-    pass: &Pass,
-    step: &mut Step,
-) -> Result<Wake, Error> {
+async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result<Wake, Error> {
     // record (client required)
     let recorded = record(context, pass, step).instrument(debug_span!("record"));
     let recorded = match recorded.await {
@@ -276,7 +272,6 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
         quantile: pass.history.and_then(|known| known.quantile),
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
-    step.can_merge = can_merge(pass, &step);
     step
 }
 

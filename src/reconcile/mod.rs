@@ -53,7 +53,9 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::api::DeadlineJob;
+use crate::clock;
 use crate::cluster::WatchedJob;
+use crate::context::spacing::MERGE_WAIT;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::{News, Wake};
 use crate::reconcile::write_places::LaunchPlace;
@@ -61,9 +63,6 @@ use crate::reconcile::write_places::LaunchPlace;
 /// Jobs that are reconciled at once, shared by namespace; the same job never is. Launches take a part of these places
 /// only ([`write_places::LAUNCHES_AT_ONCE`]), so a pass that stops something never waits for launches.
 pub const PASSES_AT_ONCE: usize = 32;
-
-/// How long a job's reconcile waits after calm news of it, for more news.
-const CALM_WAIT: Duration = Duration::from_millis(500);
 
 /// Jobs that something happened to.
 pub type TouchedJobs = mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>;
@@ -82,7 +81,7 @@ fn due_jobs(touched: TouchedJobs, calm: TouchedJobs) -> impl Stream<Item = Objec
         }
     };
     let touched = UnboundedReceiverStream::new(touched).map(after(Duration::ZERO));
-    let calm = UnboundedReceiverStream::new(calm).map(after(CALM_WAIT));
+    let calm = UnboundedReceiverStream::new(calm).map(after(clock::duration(MERGE_WAIT)));
     scheduler(stream::select(touched, calm))
 }
 
@@ -130,6 +129,8 @@ where
         }
         let _waiting = context.shared.metrics.reconciles.waiting.enter();
         tokio::select! {
+            // The first look puts the job into the queue.
+            biased;
             granted = queued.get_or_insert_with(|| Box::pin(launches.acquire(&namespace))) => {
                 (queued, place) = (None, Some(granted));
             }

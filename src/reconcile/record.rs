@@ -8,7 +8,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use kube::core::PartialObjectMetaExt;
 use kube::runtime::events::EventType;
-use shed_core::snapshot::Resume;
 use shed_core::time::{Instant, Span};
 
 mod write;
@@ -41,7 +40,6 @@ use crate::reconcile::driver::Pass;
 use crate::reconcile::queue::Wake;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, companions, condition_events, events, job_status, status};
-use crate::validate::DeadlineRule;
 
 /// Reason of the event of a job whose ledger has a newer format.
 pub(super) const LEDGER_TOO_NEW: &str = "LedgerTooNew";
@@ -52,7 +50,7 @@ pub(super) fn any_runs(pods: &JobPods) -> bool {
         .any(|attempt| attempt.stage == Stage::Running)
 }
 
-fn ready(pods: &JobPods) -> usize {
+pub(super) fn ready(pods: &JobPods) -> usize {
     let pods = pods.values();
     pods.filter(|pod| job_status::is_ready(pod)).count()
 }
@@ -92,7 +90,6 @@ pub(super) async fn record(
     let old = pass.owner.status.clone().unwrap_or_default();
     let (mut status, verdict) = render(context, pass, step, &old);
     if status == old {
-        merge_no_more(context, pass);
         return Ok(Arc::clone(&pass.owner));
     }
     if let Some(until) = wait(context, pass, step, &old, &status) {
@@ -116,11 +113,6 @@ pub(super) async fn record(
     context.shared.memos.with(&pass.view.job.uid, |memo| {
         memo.reconcile.too_large_told = false;
         memo.reconcile.last_write = Some(last_write);
-        memo.reconcile.merges_since = None;
-        let new = written.status.as_ref();
-        if new.is_none_or(|new| status::have_estimates_changed(new, &old)) {
-            memo.reconcile.pocd_written = Some(pass.view.ticks);
-        }
         memo.newest(&written);
         memo.reconcile.unanswered.clear();
     });
@@ -173,7 +165,6 @@ fn render(
         waiting: &waiting,
         clone_stop: clone_stops.of(&pass.view.job.namespace),
         told: memo.told.as_ref(),
-        pocd_written: memo.pocd_written.map(|at| clock.at(at)),
         last_write: memo.last_write.map(|at| clock.at(at)),
         now: pass.view.now,
     };
@@ -220,7 +211,6 @@ fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remember
 struct Remembered {
     blocked: Option<Blocked>,
     placeable: bool,
-    pocd_written: Option<Instant>,
     last_write: Option<Instant>,
     told: Option<Told>,
     calibrated: Option<f64>,
@@ -232,7 +222,6 @@ impl Remembered {
         Self {
             blocked: memo.blocked(),
             placeable: memo.placement.is_clear(),
-            pocd_written: memo.reconcile.pocd_written,
             last_write: memo.reconcile.last_write.map(|write| write.at),
             told: memo.told.clone(),
             calibrated: memo.calibrated,
@@ -244,16 +233,8 @@ impl Remembered {
     }
 }
 
-fn merge_no_more(context: &ReconcileContext, pass: &Pass) {
-    let memos = &context.shared.memos;
-    memos.look(&pass.view.job.uid, |memo| {
-        memo.reconcile.merges_since = None;
-    });
-}
-
-/// Until when a write waits, by the process's own clock, if it waits. Urgent writes wait only
-/// briefly, and so do writes with a condition that turned. Only this wait limits how often such a
-/// job is written. Writes that nothing follows wait for more of their kind.
+/// Until when a write waits for the job's last one, by the process's own clock, if it waits. Urgent writes wait only
+/// briefly, and so do writes with a condition that turned.
 fn wait(
     context: &ReconcileContext,
     pass: &Pass,
@@ -262,44 +243,10 @@ fn wait(
     new: &DeadlineJobStatus,
 ) -> Option<Instant> {
     let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
-    let last = context
-        .shared
-        .memos
-        .with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
-    let ticks = context.shared.clock.ticks();
-    let own = last.map(|last| last.next(is_urgent));
-    let all = || context.ledger_rate.wait(&pass.view.job.namespace, ticks);
-    let all = (!is_urgent).then(all).flatten();
-    let merged = step.can_merge.then(|| {
-        let memos = &context.shared.memos;
-        let since = memos.look(&pass.view.job.uid, |memo| {
-            *memo.reconcile.merges_since.get_or_insert(ticks)
-        });
-        since.plus(context.ledger_rate.merge_wait(context.merge_wait, ticks))
-    });
-    let until = own.into_iter().chain(all).chain(merged).max();
-    until.filter(|until| *until > ticks)
-}
-
-/// Whether a write may wait for more of its kind: nothing waits for it, neither a pod nor a task nor the user who has
-/// changed the job. Parts of divided tasks follow from each other.
-pub(super) fn can_merge(pass: &Pass, step: &Step) -> bool {
-    let (job, before) = (&pass.view.job, &pass.view.ledger);
-    let starts_clock = before.first_pass != step.ledger.first_pass
-        && matches!(job.deadline, DeadlineRule::FromStart(_));
-    let fixes_deadline = before.fixed_deadline != step.ledger.fixed_deadline;
-    let status = pass.owner.status.as_ref();
-    let is_changed = status
-        .and_then(|status| status.observed_generation)
-        .is_some_and(|generation| generation != job.generation);
-    spacing::can_merge(&step.notices)
-        && step.creates.is_empty()
-        && step.deletes.is_empty()
-        && pass.asking.is_empty()
-        && job.rules.resume != Resume::Range
-        && !starts_clock
-        && !fixes_deadline
-        && !is_changed
+    let memos = &context.shared.memos;
+    let last = memos.with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
+    let until = last.map(|last| last.next(is_urgent));
+    until.filter(|until| *until > context.shared.clock.ticks())
 }
 
 /// Whether a condition has turned, or has another reason. That the deadline is feasible calls for nothing, so

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::index_set::IndexSet;
 use shed_core::plan::JobReport;
 use shed_core::snapshot::{AttemptKind, Conclusion, Idempotency, SpeculationMode};
-use shed_core::time::{Instant, Span};
+use shed_core::time::Instant;
 
 use crate::api::{self, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
@@ -15,20 +15,15 @@ use crate::conditions::messages::{self, LAST_RISK};
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
 use crate::context::pending_tasks::PendingTasks;
+use crate::context::spacing::FIGURES_WAIT;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
 use crate::job::unstarted::Unstarted;
 use crate::job::verdict::DeadlineVerdict;
 use crate::reconcile::risk;
 use crate::validate::ValidatedJob;
 
-/// A PoCD alone is worth a write if it moved by this …
+/// A PoCD alone is worth a write if it moved by this.
 const POCD_STEP: f64 = 0.05;
-/// … and the last such write is this long ago.
-const POCD_PERIOD: Span = Span::from_seconds(10);
-/// How many attempts are ready is written this long after the job's last write at the earliest, …
-pub const READY_WAIT: Span = Span::from_seconds(2);
-/// … and that it runs this long, if none is ready yet: most are soon, and the two share a write.
-const BEGIN_WAIT: Span = Span::from_seconds(5);
 
 /// A cause of failures that ended the job.
 const UNCOMMITTED: &str =
@@ -90,8 +85,6 @@ pub struct Input<'a> {
     pub clone_stop: Option<CloneStop<'a>>,
     /// The verdict on whether the deadline can be kept.
     pub told: Option<&'a Told>,
-    /// When PoCD alone was last worth a write.
-    pub pocd_written: Option<Instant>,
     /// When the status was last written by this process.
     pub last_write: Option<Instant>,
     /// When.
@@ -224,7 +217,7 @@ impl DeadlineJobStatus {
     }
 
     /// PoCD, the estimate, the cause of a risk and readiness change all the time. A change of these alone is written
-    /// only if one of them moved far enough, and if the last such write is long enough ago.
+    /// only if one of them moved far enough, and if the job's last write is long enough ago.
     /// The first assignment of a node to an attempt waits with them.
     fn keep_estimate_if_nothing_else_changed(mut self, old: &Self, input: &Input<'_>) -> Self {
         let mut alike = self.clone();
@@ -247,14 +240,8 @@ impl DeadlineJobStatus {
             || has_moved(self.calibrated_pocd, old.calibrated_pocd)
             || has_more(self.observed, old.observed)
             || risk::stated(&self) != risk::stated(old);
-        let wait = match self.ready == old.ready && begins {
-            true => BEGIN_WAIT,
-            false => READY_WAIT,
-        };
-        let waits = [(input.pocd_written, POCD_PERIOD), (input.last_write, wait)];
-        let due = waits
-            .iter()
-            .all(|(at, wait)| at.is_none_or(|at| input.now.since(at) >= *wait));
+        let last = input.last_write;
+        let due = last.is_none_or(|at| input.now.since(at) >= FIGURES_WAIT);
         if !((moved || self.ready != old.ready || begins) && due) {
             self.phase = alike.phase;
             self.ready = alike.ready;
@@ -266,12 +253,6 @@ impl DeadlineJobStatus {
         }
         self
     }
-}
-
-/// Whether a figure differs that changes all the time.
-pub(super) fn have_estimates_changed(new: &DeadlineJobStatus, old: &DeadlineJobStatus) -> bool {
-    let figures = |it: &DeadlineJobStatus| (it.pocd, it.calibrated_pocd, it.observed, it.ready);
-    figures(new) != figures(old) || risk::stated(new) != risk::stated(old)
 }
 
 fn has_moved(new: Option<Pocd>, old: Option<Pocd>) -> bool {

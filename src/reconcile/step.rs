@@ -60,8 +60,6 @@ pub struct Step {
     /// Number of tasks whose checkpoint does not fit and is not durable. Absent if the step did not
     /// check that.
     pub undurable: Option<usize>,
-    /// Whether the write of the ledger may wait for more of its kind.
-    pub can_merge: bool,
     /// Whether launches and creations wait for the job's turn to launch, and are not in this step.
     pub awaits_turn: bool,
 }

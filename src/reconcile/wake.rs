@@ -10,11 +10,12 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
 use crate::clock;
+use crate::context::spacing::{FIGURES_WAIT, STATUS_PERIOD};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::Case;
 use crate::reconcile::driver::{Pass, creations_wait};
 use crate::reconcile::queue::Wake;
-use crate::reconcile::status::READY_WAIT;
+use crate::reconcile::record::ready;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, count_error};
 use crate::validate;
@@ -24,8 +25,6 @@ const WAIT_MIN: Duration = Duration::from_millis(10);
 /// Wait after a failed write; conflicts are tried again at once, with the newer view.
 const ERROR_WAIT: Duration = Duration::from_secs(2);
 const CONFLICT_WAIT: Duration = Duration::from_millis(50);
-/// While attempts are live, PoCD in the status is looked at this often.
-const STATUS_PERIOD: Span = Span::from_seconds(10);
 /// Until a write is tried again that was refused for its size; a change of the job is heeded at once.
 const TOO_LARGE_WAIT: Duration = Duration::from_secs(60);
 
@@ -44,7 +43,7 @@ pub(super) fn after(
     let next = if ledger.finished {
         validate::expiry(job, ledger)
     } else {
-        let period = status_period(pass, ledger, recorded);
+        let period = status_period(context, pass, ledger, recorded);
         let status = (!ledger.tasks.is_empty()).then(|| now.plus(period));
         let (clock, shown) = (&context.shared.clock, recorded.status.as_ref());
         let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
@@ -65,15 +64,25 @@ pub(super) fn after(
 }
 
 /// How soon the status is looked at again though nothing happens.
-fn status_period(pass: &Pass, ledger: &Ledger, recorded: &DeadlineJob) -> Span {
+fn status_period(
+    context: &ReconcileContext,
+    pass: &Pass,
+    ledger: &Ledger,
+    recorded: &DeadlineJob,
+) -> Span {
     let status = recorded.status.as_ref();
     let is_pending = status.is_some_and(DeadlineJobStatus::is_pending);
     let is_placed = pass.view.pods.values().any(|pod| pod.node.is_some());
+    let shown = status.map(|status| usize::try_from(status.ready));
+    let is_unready = ledger.ending.is_none() && shown != Some(Ok(ready(&pass.view.pods)));
     if !ledger.segments.is_empty() {
         PARTS_PERIOD
-    } else if is_pending && is_placed {
-        // That it runs is not written yet.
-        READY_WAIT
+    } else if (is_pending && is_placed) || is_unready {
+        // That is not written yet.
+        let memos = &context.shared.memos;
+        let last = memos.with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
+        let since = last.map_or(FIGURES_WAIT, |last| pass.view.ticks.since(last.at));
+        Span(FIGURES_WAIT.0 - since.0).clamp(Span::from_seconds(1), FIGURES_WAIT)
     } else {
         STATUS_PERIOD
     }

@@ -111,7 +111,6 @@ impl Driven {
             waiting: &PendingTasks::No,
             clone_stop: None,
             told: None,
-            pocd_written: None,
             last_write: None,
             now: self.now,
         });

@@ -62,13 +62,17 @@ fn a_pod_that_starts_after_its_task_was_won_must_stop() {
 }
 
 #[test]
-fn a_job_whose_status_alone_has_changed_is_calm_news() {
+fn a_job_that_is_new_or_has_another_status_is_calm_news() {
     let job = fixtures::job("completions: 2");
     let (stores, mut writer) = Stores::of_objects(vec![fixtures::object(&job, &[])], vec![]);
     let mut is_calm = |job: &DeadlineJob| {
         let event: Event<JobObject> = Event::Apply(fixtures::object(job, &[]));
         stores.apply_job_event(&mut writer, event).1
     };
+    let mut new = job.clone();
+    new.metadata.name = Some("new".to_owned());
+    new.metadata.uid = Some("new".to_owned());
+    assert!(is_calm(&new), "the planner names it with its launches");
     let mut written = job.clone();
     written.status = Some(crate::api::DeadlineJobStatus::default());
     assert!(is_calm(&written));

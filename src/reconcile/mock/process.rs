@@ -99,8 +99,6 @@ impl Process {
             passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
             write_places: WritePlaces::default(),
             ledger_rate: LedgerRate::default(),
-            // The conversations of most tests are about what is written, not when.
-            merge_wait: Span(0),
             clone_class: None,
             companion_failures: Failures::default(),
         });

@@ -152,15 +152,17 @@ async fn a_release_that_fails_does_not_keep_the_others_and_is_tried_again() {
 async fn what_is_remembered_of_a_job_goes_with_it() {
     let (api, process) = two_attempts(Some).await;
     let gone: Arc<str> = Arc::from("gone");
-    process.context.shared.memos.with(&gone, |memo| {
-        memo.reconcile.pocd_written = Some(clock::now())
-    });
+    process
+        .context
+        .shared
+        .memos
+        .with(&gone, |memo| memo.reconcile.too_large_told = true);
     looks(&process, 1).await;
     process
         .context
         .shared
         .memos
-        .with(&gone, |memo| assert!(memo.reconcile.pocd_written.is_none()));
+        .with(&gone, |memo| assert!(!memo.reconcile.too_large_told));
     drop(api);
 }
 

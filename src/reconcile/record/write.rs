@@ -140,8 +140,7 @@ fn encode(
     serde_json::to_vec(&write).map_err(|error| Error::Record(kube::Error::SerdeError(error)))
 }
 
-/// Counts a write before it is sent, with the bytes that it has and those of the object's parts that it leaves out. Its
-/// bytes delay the job's next write, and those of all jobs.
+/// Counts a write before it is sent, with the bytes that it has and those of the object's parts that it leaves out.
 fn count(
     context: &ReconcileContext,
     metadata: &ObjectMeta,
@@ -153,12 +152,10 @@ fn count(
     written.bytes.inc_by(sent as u64);
     let object = sent + rest + size::bytes(metadata);
     written.object_bytes.observe(object as f64);
-    let namespace = metadata.namespace.as_deref().unwrap_or_default();
-    let ticks = context.shared.clock.ticks();
-    context.ledger_rate.note(namespace, sent, ticks);
     if status.ledger.is_some() && object > size::OBJECT_MAX {
         written.over_budget.inc();
         let name = metadata.name.as_deref().unwrap_or_default();
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
         tracing::warn!(
             namespace,
             job = name,
@@ -280,10 +277,8 @@ pub(in crate::reconcile) async fn is_newest(
     Ok(false)
 }
 
-/// The facts that a write leaves for the spacing of the next one.
+/// Notes the bytes of a write, which delay the job's next one.
 pub(super) fn last_write(context: &ReconcileContext, status: &DeadlineJobStatus) -> LastWrite {
-    LastWrite {
-        at: context.shared.clock.ticks(),
-        bytes: size::bytes(status),
-    }
+    let ticks = context.shared.clock.ticks();
+    context.ledger_rate.note(size::bytes(status), ticks)
 }

@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use shed_core::time::Span;
 
 use super::*;
+use crate::context::spacing::LastWrite;
 
-/// No write but those that something follows from, however slowly the test runs.
-fn patient(process: &mut Process, job: &DeadlineJob) {
-    let hour = Span::from_seconds(3600);
-    let context = Arc::get_mut(&mut process.context).expect("no pass runs");
-    context.merge_wait = hour;
-    let later = context.shared.clock.ticks().plus(hour);
+/// No write of figures alone, however slowly the test runs.
+fn patient(process: &Process, job: &DeadlineJob) {
+    let ticks = process.context.shared.clock.ticks();
+    let later = ticks.plus(Span::from_seconds(3600));
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
-    let memos = &context.shared.memos;
-    memos.with(&uid, |memo| memo.reconcile.pocd_written = Some(later));
+    let memos = &process.context.shared.memos;
+    let last_write = LastWrite {
+        at: later,
+        paid: ticks,
+    };
+    memos.with(&uid, |memo| memo.reconcile.last_write = Some(last_write));
 }
 
 /// Requests since the last call, by verb and kind of object; events are not counted.
@@ -39,19 +42,19 @@ fn counts(expected: &[(&str, usize)]) -> BTreeMap<String, usize> {
 #[tokio::test]
 async fn a_task_costs_a_create_and_a_release_and_its_job_two_status_writes() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 10"));
-    let mut process = Process::start(&api);
+    let process = Process::start(&api);
     process.plan(&api.job(), originals(10));
     process.look(&api).await.unwrap();
-    patient(&mut process, &api.job());
+    patient(&process, &api.job());
     for task in 0..10 {
         api.run((task, 0));
         process.look(&api).await.unwrap();
     }
-    // Wins that come soon after each other share the write of the job's end.
+    // Wins that come soon after each other share a pass, and so the write of the job's end.
     for task in 0..10 {
         api.exit((task, 0), 0, clock::now());
-        process.look(&api).await.unwrap();
     }
+    process.look(&api).await.unwrap();
     assert_eq!(api.condition(api::COMPLETE).unwrap().0, "True");
     assert_eq!(
         by_kind(&api),

@@ -5,17 +5,15 @@ use shed_core::time::Span;
 
 use super::*;
 use crate::cluster::Stores;
-use crate::context::spacing::{LastWrite, MERGE_WAIT};
+use crate::context::spacing::LastWrite;
 use crate::reconcile::write_places::LaunchPlace;
 
 /// The job's ledger was last written `ago` milliseconds ago, and had a MiB.
 fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
     let at = process.context.shared.clock.ticks().plus(Span(-ago));
-    let last_write = Some(LastWrite {
-        at,
-        bytes: 1024 * 1024,
-    });
+    let paid = at.plus(Span(1048));
+    let last_write = Some(LastWrite { at, paid });
     let memos = &process.context.shared.memos;
     memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
 }
@@ -134,9 +132,17 @@ async fn what_all_jobs_write_delays_a_launch_and_no_stop() {
     let (api, process) = one_to_stop().await;
     let rate = &process.context.ledger_rate;
     let ticks = process.context.shared.clock.ticks();
-    rate.note("team", 40_000_000, ticks);
+    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
+    for _ in 0..40 {
+        let last_write = Some(rate.note(1_000_000, ticks.plus(Span(-300))));
+        let memos = &process.context.shared.memos;
+        memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
+    }
+    let last_write = process.memo(&api.job()).reconcile.last_write;
     process.look(&api).await.unwrap();
     assert_eq!(api.said()[0], "PUT job status");
+    let memos = &process.context.shared.memos;
+    memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), WAITS);
@@ -212,82 +218,6 @@ async fn denied_deletes_are_told_once_and_keep_no_pod_from_being_created() {
         assert_eq!(count("DELETE pod 1-1"), 1, "{said:?}");
         assert_eq!(count("POST pod 2-0"), told, "{said:?}");
         assert_eq!(count("PATCH pod 1-0"), told, "{said:?}");
-    }
-}
-
-/// A second in which wins wait for each other, as in the operator.
-fn merging(process: &mut Process) {
-    let context = Arc::get_mut(&mut process.context).expect("no pass runs");
-    context.merge_wait = MERGE_WAIT;
-}
-
-/// The wins wait since `ago` milliseconds.
-fn has_waited(process: &Process, job: &DeadlineJob, ago: i64) {
-    let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
-    let memos = &process.context.shared.memos;
-    memos.with(&uid, |memo| {
-        let since = memo.reconcile.merges_since.expect("nothing waits");
-        memo.reconcile.merges_since = Some(since.plus(Span(-ago)));
-    });
-}
-
-#[tokio::test]
-async fn wins_of_a_second_are_one_write() {
-    let (api, mut process) = two_running("completions: 3").await;
-    merging(&mut process);
-    api.exit((0, 0), 0, clock::now());
-    process.look(&api).await.unwrap();
-    api.exit((1, 0), 0, clock::now());
-    process.look(&api).await.unwrap();
-    assert_eq!(api.said(), WAITS);
-    has_waited(&process, &api.job(), MERGE_WAIT.0);
-    process.look(&api).await.unwrap();
-    assert_eq!(
-        api.said(),
-        ["PUT job status", "PATCH pod 0-0", "PATCH pod 1-0"]
-    );
-    assert_eq!(process.memo(&api.job()).reconcile.merges_since, None);
-}
-
-#[tokio::test]
-async fn a_win_that_something_follows_does_not_wait() {
-    let rows: [(&str, i32, &[Move], &[&str]); 4] = [
-        (
-            "the job's end",
-            0,
-            &[],
-            &["PUT job status", "PATCH pod 0-0", "PATCH pod 1-0"],
-        ),
-        (
-            "a launch",
-            0,
-            &[launch(2, AttemptKind::Original)],
-            &[
-                "PUT job status",
-                "PATCH pod 0-0",
-                "PATCH pod 1-0",
-                "POST pod 2-0",
-            ],
-        ),
-        (
-            "a failure",
-            1,
-            &[],
-            &["PUT job status", "PATCH pod 0-0", "PATCH pod 1-0"],
-        ),
-        ("nothing", 0, &[], &[]),
-    ];
-    for (what, code, slice, expected) in rows {
-        let tasks = if what == "the job's end" { 2 } else { 3 };
-        let (api, mut process) = two_running(&format!("completions: {tasks}")).await;
-        merging(&mut process);
-        api.exit((0, 0), 0, clock::now());
-        api.exit((1, 0), code, clock::now());
-        process.plan(&api.job(), slice.to_vec());
-        process.look(&api).await.unwrap();
-        let said = api.said();
-        let writes = said.iter().filter(|words| !words.contains("event"));
-        assert_eq!(writes.collect::<Vec<_>>(), expected, "{what}");
     }
 }
 
