@@ -65,7 +65,7 @@ impl ReconcileMetrics {
             )?,
             waiting: InProgress(registrar.count(
                 "shed_reconciles_waiting",
-                "Jobs that wait for one of the reconciles that may run at a time",
+                "Jobs that wait for one of the reconciles that may run at a time, or for their turn to launch",
             )?),
             running: InProgress(
                 registrar.count("shed_reconciles_running", "Reconciles that run now")?,
