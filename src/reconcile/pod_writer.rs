@@ -29,8 +29,8 @@ use crate::validate::template_extras::TemplateExtras;
 
 /// Deletes or releases of one job under way at once.
 const STOPS_AT_ONCE: usize = 16;
-/// Creations of one job under way at once; few jobs create pods at a time.
-const CREATIONS_AT_ONCE: usize = 8;
+/// Creations of one job under way at once, and one more for each further job of the namespace that could launch.
+const CREATIONS_AT_ONCE: usize = 4;
 /// Writes that are prepared together.
 const BATCH_MAX: usize = 128;
 /// A pass begins deletes, and then releases, for this long; the next pass makes the rest.
@@ -77,7 +77,7 @@ pub struct Written {
 pub struct PodWriter<'a> {
     /// The namespace.
     pub namespace: &'a Arc<str>,
-    /// Places for deletes and releases.
+    /// Places for the writes.
     pub places: &'a WritePlaces,
     /// Counts the writes.
     pub metrics: &'a Metrics,
@@ -116,7 +116,7 @@ impl<'a> PodWriter<'a> {
                 return answers;
             }
             let batch_answers: Vec<Created> = futures::stream::iter(calls)
-                .buffered(CREATIONS_AT_ONCE)
+                .buffered(CREATIONS_AT_ONCE + self.places.launches.free_for(self.namespace))
                 .collect()
                 .await;
             let all_ours = batch_answers

@@ -9,7 +9,7 @@ const STOPS_AT_ONCE: usize = 128;
 /// Jobs that launch at once, shared by namespace: the only bound on creations. It is small because a small apiserver
 /// that has many creations to answer closes watches whose events it can't send in time. A job that is served as a whole
 /// also has pods that end together, so its status is written less often.
-pub const LAUNCHES_AT_ONCE: usize = 8;
+pub const LAUNCHES_AT_ONCE: usize = 16;
 
 /// A job's turn to launch.
 pub type LaunchPlace = Place<Arc<str>>;
