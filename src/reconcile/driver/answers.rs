@@ -20,9 +20,6 @@ use crate::reconcile::record::record;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, live_read};
 
-/// How often the write of the answers is put off, each time for at most two seconds.
-const DEFERRALS_MAX: usize = 5;
-
 /// When a failed creation is tried again without a success before, by the process's own clock.
 pub fn creations_wait(context: &ReconcileContext, job: &Arc<str>) -> Option<Instant> {
     let ticks = context.shared.clock.ticks();
@@ -181,7 +178,8 @@ async fn record_again(
         placements: BTreeMap::new(),
         ..pass.clone()
     };
-    for _ in 0..DEFERRALS_MAX {
+    // The spacing is fixed since the last write, so one wait is enough.
+    for _ in 0..2 {
         match record(context, &pass, &refused).await {
             // Only this process knows the apiserver's answer.
             Err(Error::Deferred(until)) => {

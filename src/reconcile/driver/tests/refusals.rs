@@ -84,11 +84,14 @@ async fn a_pass_does_not_wait_forever_to_record_a_refusal() {
     let (api, process) = refused(403, "Forbidden", QUOTA).await;
     api.said();
     let context = Arc::clone(&process.context);
-    // All jobs have written far too much when the second refusal comes.
+    // All jobs have written far too much when the second refusal comes, and no time passes.
+    let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     api.script(move |call| match call.words.starts_with("POST pod") {
         true => {
             let ticks = context.shared.clock.ticks();
-            context.ledger_rate.note("team", usize::MAX, ticks);
+            let last_write = Some(context.ledger_rate.note(usize::MAX, ticks));
+            let memos = &context.shared.memos;
+            memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
             Fate::Refused(403, "Forbidden", QUOTA)
         }
         false => Fate::Served,
