@@ -19,7 +19,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource};
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
-use tokio::sync::{Mutex, Notify, Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::adopt::{AdoptJobs, Jobs};
@@ -28,6 +28,7 @@ use crate::api::managed_fields::Trimmed;
 use crate::clock::Clock;
 use crate::cluster::node::NodeFacts;
 use crate::cluster::pod::PodFacts;
+use crate::fair_places::{FairPlaces, Place};
 use crate::validate::template_extras::TemplateExtrasTable;
 
 mod attempts;
@@ -108,7 +109,7 @@ pub struct Stores {
     nodes_version: AtomicU64,
     node_bytes: AtomicUsize,
     /// Places for objects that may be large and are read whole.
-    whole: Semaphore,
+    whole: Arc<FairPlaces<Arc<str>>>,
     page_turns: Arc<PageTurns>,
     batch_notices: BatchNotices,
     /// Entries that were looked at.
@@ -198,7 +199,7 @@ impl Stores {
             batch_version: AtomicU64::new(0),
             nodes_version: AtomicU64::new(0),
             node_bytes: AtomicUsize::new(0),
-            whole: Semaphore::new(WHOLE_MAX),
+            whole: FairPlaces::new(WHOLE_MAX),
             page_turns: PageTurns::new(1),
             batch_notices: BatchNotices::default(),
             #[cfg(test)]
@@ -272,10 +273,10 @@ impl Stores {
         self.batch_version.fetch_add(1, Ordering::Release);
     }
 
-    /// A place for an object that may be large and is read whole, if one is left.
+    /// A place for an object of the namespace that may be large and is read whole, if one is left for it.
     #[must_use]
-    pub fn whole_place(&self) -> Option<SemaphorePermit<'_>> {
-        self.whole.try_acquire().ok()
+    pub fn whole_place(&self, namespace: &Arc<str>) -> Option<Place<Arc<str>>> {
+        self.whole.try_acquire(namespace)
     }
 
     /// Counts visited entries for tests.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Resource;
 use kube::api::{Api, ObjectMeta};
-use tokio::sync::SemaphorePermit;
 
 use crate::adopt::{self, BatchRest, Loan, WatchedBatchJob};
 use crate::api::{self, DeadlineJob};
@@ -15,6 +14,7 @@ use crate::clock;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
 use crate::cluster::{Crowded, JobObject, Kind, Rest, Skeleton, WatchedJob, is_idle, job_version};
+use crate::fair_places::Place;
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::Wake;
@@ -137,16 +137,16 @@ where
 async fn borrow<'a>(
     context: &'a ReconcileContext,
     job: &ObjectMeta,
-) -> Result<Option<(SemaphorePermit<'a>, Option<Loan<'a>>)>, Error> {
+) -> Result<Option<(Place<Arc<str>>, Option<Loan<'a>>)>, Error> {
     let stores = &context.shared.stores;
-    let Some(place) = stores.whole_place() else {
+    let namespace = job.namespace.as_deref().unwrap_or_default();
+    let Some(place) = stores.whole_place(&namespace.into()) else {
         return Ok(None);
     };
     let owner = adopt::controller(job).filter(|_| skeleton_of_job(context, job).is_some());
     let Some((owner, jobs)) = owner.zip(stores.batch()) else {
         return Ok(Some((place, None)));
     };
-    let namespace = job.namespace.as_deref().unwrap_or_default();
     let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
     let whole = api.get_opt(&owner.name).await.map_err(Error::Read)?;
     let whole = whole.filter(|whole| whole.metadata.uid.as_ref() == Some(&owner.uid));

@@ -239,10 +239,12 @@ async fn only_a_few_large_objects_are_read_at_a_time() {
     });
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    let places = std::iter::from_fn(|| process.context.shared.stores.whole_place());
+    let stores = &process.context.shared.stores;
+    let places = std::iter::from_fn(|| stores.whole_place(&"team".into()));
     let places: Vec<_> = places.collect();
     assert_ne!(visit(&process, &api).await, Wake::await_change());
     assert!(api.said().is_empty(), "it waits for a place");
+    assert!(stores.whole_place(&"another".into()).is_some());
     drop(places);
     visit(&process, &api).await;
     assert_eq!(api.said()[0], "GET job");
