@@ -119,6 +119,8 @@ pub struct AttemptFacts {
     pub reached: Option<Units>,
     /// How it failed, if it did.
     pub failure: Option<Box<Failure>>,
+    /// Whether all its main containers ended with 0. Under the phase Failed that is no success.
+    pub exited_with_0: bool,
     /// Whether it is Ready.
     pub ready: bool,
     /// How often its containers were started again in place.
@@ -263,6 +265,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
             .any(terminal::has_started),
         reached: does_a_part(pod).then(|| reached(pod)).flatten(),
         failure: failed.then(|| Box::new(Failure::of(pod))),
+        exited_with_0: have_exited_with_0(pod),
         ready: is_ready(pod),
         restarts: restarts(pod),
         is_gone: terminal::is_gone(pod),
@@ -352,24 +355,35 @@ fn last_end(pod: &Pod) -> Option<Instant> {
         .max()
 }
 
-fn stage(pod: &Pod, seen: Instant) -> Stage {
+/// Whether all main containers have ended.
+fn have_ended(pod: &Pod) -> bool {
     let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
-    let ends: Vec<_> = main_statuses(pod).filter_map(terminated).collect();
+    containers > 0 && main_statuses(pod).filter_map(terminated).count() == containers
+}
+
+/// Whether all main containers have ended with 0. Under Never or OnFailure none of them runs again,
+/// unless it has a restart policy of its own.
+fn have_exited_with_0(pod: &Pod) -> bool {
+    let mut ends = main_statuses(pod).filter_map(terminated);
+    have_ended(pod) && terminal::follow_template(pod) && ends.all(|end| end.exit_code == 0)
+}
+
+fn stage(pod: &Pod, seen: Instant) -> Stage {
     let finished = pod_end::bounded(pod, last_end(pod).unwrap_or(seen), seen);
-    let all_ended = containers > 0 && ends.len() == containers;
-    let all_zero = ends.iter().all(|end| end.exit_code == 0);
     match phase(pod) {
         "Succeeded" => Stage::Succeeded { finished },
-        _ if all_ended && all_zero && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
-            Stage::Running
-        }
-        // A container that ended with 0 is not run again under Never or OnFailure. The success is
-        // therefore final before the sidecar is gone and the phase follows.
-        _ if all_ended && all_zero => Stage::Succeeded { finished },
+        // As in batch/v1 the phase decides, whatever the exit codes and whatever component wrote it.
+        // That also takes back an early success that is not in the ledger yet. The result then does
+        // not depend on the states that an operator happened to observe before.
         "Failed" => Stage::Failed {
             finished,
             disrupted: terminal::is_disrupted(pod),
         },
+        _ if have_exited_with_0(pod) && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
+            Stage::Running
+        }
+        // The early success: final before the sidecar is gone and the phase follows.
+        _ if have_exited_with_0(pod) => Stage::Succeeded { finished },
         phase => unfinished_stage(pod, phase),
     }
 }

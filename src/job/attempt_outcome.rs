@@ -13,6 +13,9 @@ use crate::validate::{Adopted, ValidatedJob};
 /// judges the attempts that shed killed, on the same facts.
 pub(crate) fn judge(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: &JobView) {
     let job = &*view.job;
+    let is_fenced = job.rules.idempotency == Idempotency::Fenced;
+    let holder = task.grant.as_ref().filter(|_| is_fenced);
+    let holder = holder.map(|grant| grant.attempt);
     for attempt in &mut task.attempts {
         let pod = view.pods.get(&(task.index.0, attempt.number.0));
         let Some(facts) = pod.and_then(|pod| pod.attempt.as_ref()) else {
@@ -23,6 +26,13 @@ pub(crate) fn judge(task: &mut TaskSnapshot, part: Option<&SegmentEntry>, view: 
             Some(KillKind::Abandon) => facts.end.dated_after && !is_proven(job, facts, part),
             _ => facts.end.in_deletion,
         };
+        // Its grant is in the ledger, so it has published. That stands, whatever its pod's phase.
+        if let AttemptState::Failed { finished, .. } = attempt.state
+            && facts.exited_with_0
+            && holder == Some(attempt.number)
+        {
+            attempt.state = AttemptState::Succeeded { finished };
+        }
         let AttemptState::Succeeded { finished } = attempt.state else {
             continue;
         };
@@ -59,3 +69,6 @@ impl AttemptFacts {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -171,6 +171,7 @@ impl Driven {
             begun: true,
             reached: None,
             failure: None,
+            exited_with_0: false,
             ready: false,
             restarts: 0,
             is_gone: terminal,

@@ -6,9 +6,11 @@
 //! The phase `Failed` alone proves nothing. Garbage collection also sets it, for pods of machines
 //! that are only out of reach, and leaves the rest of the status as the kubelet last wrote it.
 
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodSpec, PodStatus};
 
-use crate::cluster::pod::{init_statuses, main_statuses, phase, terminated};
+use crate::cluster::pod::{
+    have_ended, have_exited_with_0, init_statuses, main_statuses, phase, terminated,
+};
 
 /// Start of the message of every pod that a kubelet has refused (`rejectPod`), whatever the reason.
 const REFUSED: &str = "Pod was rejected";
@@ -49,17 +51,16 @@ pub(super) fn is_refused(pod: &Pod) -> bool {
 
 /// Every main container has ended, and none is started again.
 fn has_run_out(pod: &Pod) -> bool {
-    let spec = pod.spec.as_ref();
-    let containers = spec.map_or(&[][..], |spec| &spec.containers);
-    let ends: Vec<_> = main_statuses(pod).filter_map(terminated).collect();
-    if containers.is_empty() || ends.len() != containers.len() {
-        return false;
-    }
-    let by_template = |container: &Container| container.restart_policy.is_none();
-    let succeeded = ends.iter().all(|end| end.exit_code == 0);
-    let is_final = containers.iter().all(by_template) && (succeeded || !restarts(spec));
     // Between two runs of a container that is restarted in place, it has ended too.
-    is_final || kubelet_ended(pod)
+    let is_final = || follow_template(pod) && !restarts(pod.spec.as_ref());
+    have_exited_with_0(pod) || have_ended(pod) && (is_final() || kubelet_ended(pod))
+}
+
+/// Whether the template's restart policy is that of every main container.
+pub(super) fn follow_template(pod: &Pod) -> bool {
+    let spec = pod.spec.as_ref();
+    let mut containers = spec.into_iter().flat_map(|spec| &spec.containers);
+    containers.all(|container| container.restart_policy.is_none())
 }
 
 /// Whether containers that fail are restarted in place.

@@ -72,6 +72,7 @@ impl World {
             begun: true,
             reached: None,
             failure: None,
+            exited_with_0: false,
             ready: false,
             restarts: 0,
             is_gone: terminal,
