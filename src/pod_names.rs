@@ -165,7 +165,6 @@ mod tests {
             indexed,
             work_queue: false,
             per_index: false,
-            restarts: false,
             plain: true,
             replaces_deleted: true,
             says_idempotency: false,

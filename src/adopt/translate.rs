@@ -214,8 +214,6 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
         field: "selector",
         problem: error.to_string(),
     })?;
-    let pod = spec.template.spec.as_ref();
-    let restart_policy = pod.and_then(|pod| pod.restart_policy.as_deref());
     let wishes = &companion.spec;
     Ok(Adopted {
         name: metadata.name.as_deref().ok_or(missing("name"))?.into(),
@@ -223,7 +221,6 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
         indexed: spec.completion_mode.as_deref() == Some("Indexed"),
         work_queue: spec.completions.is_none(),
         per_index: spec.backoff_limit_per_index.is_some(),
-        restarts: restart_policy == Some("OnFailure"),
         replaces_deleted: replaces_deleted(job, spec),
         plain: wishes.deadline.is_none()
             && wishes.progress.is_none()

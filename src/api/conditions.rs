@@ -161,6 +161,8 @@ pub mod reason {
     pub const CONTAINERS_NOT_STARTED: &str = "ContainersNotStarted";
     /// `AttemptsBlocked`, and `AdoptionRefused` of a batch/v1 Job: the operator's memory has no room for the job.
     pub const OPERATOR_MEMORY: &str = "OperatorMemory";
+    /// `AttemptsBlocked`: a task's container fails repeatedly, and is restarted in place.
+    pub const CONTAINER_CRASHES: &str = "ContainerCrashes";
     /// `AttemptsBlocked` is false: attempts start again.
     pub const ATTEMPTS_STARTING: &str = "AttemptsStarting";
     /// `ProgressUnreachable`: running attempts do not respond.

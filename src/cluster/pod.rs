@@ -21,6 +21,9 @@ use crate::cluster::scheduling::Scheduling;
 use crate::cluster::{requests, version};
 
 mod terminal;
+mod waiting;
+
+pub use waiting::{CRASHES, CrashLoop};
 
 /// An attempt's number within its job: (task, attempt).
 pub type AttemptId = (u32, u32);
@@ -36,22 +39,6 @@ pub struct PodRef {
     /// Uid.
     pub uid: String,
 }
-
-/// Reasons of a waiting container that waiting does not cure soon.
-const STUCK_REASONS: [&str; 8] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-    "ImageInspectError",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-];
-
-/// Reason of a container that ends again and again. For the task itself under OnFailure that is
-/// its own business; a sidecar that does so keeps the task from ever starting.
-pub const CRASHES: &str = "CrashLoopBackOff";
 
 /// Any pod of the cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,8 +110,10 @@ pub struct AttemptFacts {
     pub exited_with_0: bool,
     /// Whether it is Ready.
     pub ready: bool,
-    /// How often its containers were started again in place.
+    /// How often the template's containers were restarted in place.
     pub restarts: u32,
+    /// The template's container that fails again and again.
+    pub crash_loop: Option<Box<CrashLoop>>,
     /// Whether the kubelet itself reported that nothing of it runs any more. The phase alone is not
     /// a proof, because it is also set for a pod whose node is only out of reach.
     pub is_gone: bool,
@@ -228,8 +217,10 @@ fn is_ready(pod: &Pod) -> bool {
         .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
+/// The agent's restarts are not the user's.
 fn restarts(pod: &Pod) -> u32 {
-    let statuses = main_statuses(pod).chain(init_statuses(pod));
+    let init = init_statuses(pod).filter(|status| status.name != AGENT_CONTAINER);
+    let statuses = main_statuses(pod).chain(init);
     let counts = statuses.map(|status| u32::try_from(status.restart_count).unwrap_or(0));
     counts.fold(0, u32::saturating_add)
 }
@@ -268,6 +259,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         exited_with_0: have_exited_with_0(pod),
         ready: is_ready(pod),
         restarts: restarts(pod),
+        crash_loop: CrashLoop::of(pod),
         is_gone: terminal::is_gone(pod),
         end: finished.map_or_else(EndFacts::default, |at| EndFacts::of(pod, at)),
     })
@@ -384,63 +376,8 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
         }
         // The early success: final before the sidecar is gone and the phase follows.
         _ if have_exited_with_0(pod) => Stage::Succeeded { finished },
-        phase => unfinished_stage(pod, phase),
+        _ => waiting::stage(pod),
     }
-}
-
-fn unfinished_stage(pod: &Pod, phase: &str) -> Stage {
-    let has_started = started(pod).is_some();
-    let main = main_statuses(pod).filter_map(|status| stuck(status, &STUCK_REASONS));
-    // Once the task runs, a sidecar in trouble costs reports but does not hold it up.
-    let before = init_statuses(pod)
-        .filter(|_| !has_started)
-        .filter_map(|status| stuck(status, &STUCK_REASONS).or_else(|| stuck(status, &[CRASHES])));
-    let crashed = init_statuses(pod)
-        .filter(|status| !has_started && is_sidecar(pod, &status.name))
-        .filter_map(crashed);
-    if let Some(stage) = main.chain(before).chain(crashed).next() {
-        return stage;
-    }
-    if phase == "Running" && has_started {
-        Stage::Running
-    } else {
-        Stage::Pending
-    }
-}
-
-fn is_sidecar(pod: &Pod, name: &str) -> bool {
-    let spec = pod.spec.as_ref();
-    spec.and_then(|spec| spec.init_containers.as_ref())
-        .into_iter()
-        .flatten()
-        .any(|container| {
-            container.name == name && container.restart_policy.as_deref() == Some("Always")
-        })
-}
-
-/// The kubelet shows a sidecar that waits to be restarted as ended, not as waiting.
-fn crashed(status: &ContainerStatus) -> Option<Stage> {
-    let end = terminated(status).filter(|_| status.restart_count > 0)?;
-    Some(Stage::Stuck {
-        reason: CRASHES.to_owned(),
-        message: format!(
-            "container {}: exited with code {} before the task, restarted {} times",
-            status.name, end.exit_code, status.restart_count
-        ),
-    })
-}
-
-fn stuck(status: &ContainerStatus, reasons: &[&str]) -> Option<Stage> {
-    let waiting = status.state.as_ref()?.waiting.as_ref()?;
-    let reason = waiting.reason.clone().unwrap_or_default();
-    reasons.contains(&reason.as_str()).then(|| Stage::Stuck {
-        message: format!(
-            "container {}: {}",
-            status.name,
-            waiting.message.as_deref().unwrap_or_default()
-        ),
-        reason,
-    })
 }
 
 fn init_statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {

@@ -7,7 +7,7 @@ use shed_core::time::Instant;
 
 use crate::api::{AttemptEntry, Ledger};
 use crate::cluster::failure::Match;
-use crate::cluster::pod::{JobPods, PodFacts, Stage};
+use crate::cluster::pod::PodFacts;
 use crate::job::range;
 use crate::validate::ValidatedJob;
 
@@ -66,28 +66,6 @@ pub(super) fn launch_not_before(
     waits.max().max(until_counted)
 }
 
-/// Failures that count against `backoffLimit`. With `restartPolicy: OnFailure` batch/v1 takes it
-/// for the limit of restarts in the pods that live.
-pub(super) fn failures(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> u32 {
-    let counted = u32::try_from(ledger.counts.failed).unwrap_or(u32::MAX);
-    let Some(limit) = job.rules.ending.failures_max else {
-        return counted;
-    };
-    if !job.adopted.as_ref().is_some_and(|job| job.restarts) {
-        return counted;
-    }
-    let attempts = pods.values().filter_map(|pod| pod.attempt.as_ref());
-    let alive = attempts.filter(|attempt| {
-        let stage = &attempt.stage;
-        !matches!(stage, Stage::Succeeded { .. } | Stage::Failed { .. })
-    });
-    let restarts = alive.map(|attempt| attempt.restarts);
-    match restarts.fold(0, u32::saturating_add) >= limit.max(1) {
-        true => counted.max(limit.saturating_add(1)),
-        false => counted,
-    }
-}
-
 /// To batch/v1 a pod that is being deleted has failed, unless its Job waits for the end of deleted
 /// pods or states the effect of two copies of a task. A deletion by shed itself is not a failure.
 pub(super) fn count_deleted(
@@ -129,8 +107,6 @@ pub(super) fn count_disruption(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use shed_core::fixtures as core;
 
     use super::*;
@@ -205,27 +181,6 @@ mod tests {
             Some(first)
         );
         assert_eq!(until(&by_task, &Ledger::default(), &failed.tasks), None);
-    }
-
-    #[test]
-    fn restarts_in_place_count_where_containers_are_started_again() {
-        let pod = |restarts: u32| {
-            let pod = serde_yaml_ng::from_str(&format!(
-                "{{metadata: {{labels: {{shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}}}, \
-                 spec: {{containers: [{{name: c}}]}}, status: {{phase: Running, containerStatuses: \
-                 [{{name: c, restartCount: {restarts}, ready: true, image: i, imageID: i}}]}}}}"
-            ));
-            let pod = PodFacts::from_pod(&pod.unwrap(), Instant(0));
-            JobPods::from([((0, 0), Arc::new(pod))])
-        };
-        let ledger = Ledger::default();
-        let in_place = "completions: 1, backoffLimit: 2, template: {spec: {restartPolicy: OnFailure, \
-                        containers: [{name: c, image: i}]}}";
-        let in_place = job(in_place);
-        assert_eq!(failures(&in_place, &ledger, &pod(1)), 0);
-        assert_eq!(failures(&in_place, &ledger, &pod(2)), 3, "beyond the limit");
-        let never = job("completions: 1, backoffLimit: 2");
-        assert_eq!(failures(&never, &ledger, &pod(2)), 0);
     }
 
     /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.

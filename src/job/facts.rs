@@ -17,7 +17,7 @@ use crate::cluster::failure::Match;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
 use crate::cluster::pod_end::count_from_launch;
 use crate::job::view::JobView;
-use crate::job::{adopted_job, attempt_outcome, range, reach, termination_proof};
+use crate::job::{adopted_job, attempt_outcome, range, reach, restarts, termination_proof};
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Maximum delay of a view behind the creation of a pod. A pod that no view has shown after this
@@ -136,7 +136,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         ended_slot_time: ledger.slot_time,
         launch_not_before: view.launch_not_before.max(held_off),
         obstacles: Obstacles::default(),
-        failures: adopted_job::failures(job, ledger, &view.pods),
+        failures: restarts::failures(job, ledger, &view.pods),
         time_limit: time_limit(job, ledger, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,

@@ -10,6 +10,7 @@ pub mod notice;
 mod range;
 pub mod reach;
 pub mod record;
+pub mod restarts;
 pub mod termination_proof;
 pub mod troubled_nodes;
 pub mod uncommitted;

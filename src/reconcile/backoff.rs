@@ -15,7 +15,8 @@ use crate::context::backoff::Backoff;
 use crate::job::notice::Notice;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::Pass;
-use crate::reconcile::record::{any_runs, blocked_by_kubelet};
+use crate::reconcile::kubelet_obstacles::blocked_by_kubelet;
+use crate::reconcile::record::any_runs;
 use crate::reconcile::step::Step;
 
 /// Records a step's evidence about nodes. Attempts that could not start are launched again, per

@@ -128,7 +128,7 @@ pub fn render(input: Input<'_>) -> JobStatus {
         ready: Some(pods.ready),
         terminating: Some(pods.terminating),
         succeeded: counted(i32::try_from(done.len()).unwrap_or(i32::MAX)),
-        failed: counted(i32::try_from(ledger.counts.failed).unwrap_or(i32::MAX)),
+        failed: counted(failed(ledger)),
         completed_indexes: (adopted.indexed && !done.is_empty()).then(|| written(&done)),
         failed_indexes: (adopted.indexed && adopted.per_index)
             .then(|| written(&ledger.failed_tasks(input.completions))),
@@ -139,6 +139,14 @@ pub fn render(input: Input<'_>) -> JobStatus {
         conditions: Some(conditions(input, old.conditions.unwrap_or_default())),
         start_time,
     }
+}
+
+/// To batch/v1 the pod of a Job that reached its limit by restarts in place has failed too.
+fn failed(ledger: &Ledger) -> i32 {
+    let by_restarts =
+        ledger.ending == Some(Conclusion::BackoffLimit) && ledger.ending_note.is_some();
+    let failed = i32::try_from(ledger.counts.failed).unwrap_or(i32::MAX);
+    failed.saturating_add(i32::from(by_restarts))
 }
 
 /// A count as the apiserver returns it: without one that is 0, so that a status that was written equals the one that is

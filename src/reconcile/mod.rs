@@ -17,6 +17,7 @@ pub mod events;
 mod fence;
 pub mod job_status;
 mod jobs_at_rest;
+mod kubelet_obstacles;
 mod live_read;
 mod mirror;
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::api::{
     reason,
 };
 use crate::clock;
-use crate::cluster::pod::{AttemptId, CRASHES, JobPods, Stage};
+use crate::cluster::pod::{JobPods, Stage};
 use crate::cluster::{Crowded, Refusal};
 use crate::conditions;
 use crate::context::backoff::Blocked;
@@ -37,6 +37,7 @@ use crate::observed_clones;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::driver::Pass;
+use crate::reconcile::kubelet_obstacles::{blocked_by_kubelet, crash_loop};
 use crate::reconcile::queue::Wake;
 use crate::reconcile::step::Step;
 use crate::reconcile::{Error, companions, condition_events, events, job_status, status};
@@ -53,24 +54,6 @@ pub(super) fn any_runs(pods: &JobPods) -> bool {
 pub(super) fn ready(pods: &JobPods) -> usize {
     let pods = pods.values();
     pods.filter(|pod| job_status::is_ready(pod)).count()
-}
-
-pub(super) fn blocked_by_kubelet(pods: &JobPods, id: AttemptId) -> Option<Blocked> {
-    let pod = pods.get(&id)?;
-    let Stage::Stuck { reason, message } = &pod.attempt.as_ref()?.stage else {
-        return None;
-    };
-    let known = if reason == CRASHES {
-        reason::INIT_CONTAINER_CRASHES
-    } else if reason.contains("Image") {
-        reason::IMAGE_PULL_FAILED
-    } else {
-        reason::CONTAINER_CONFIG_ERROR
-    };
-    Some(Blocked {
-        reason: known,
-        message: format!("pod {}: {reason}: {message}", pod.name),
-    })
 }
 
 fn unstarted(pass: &Pass) -> Option<Blocked> {
@@ -132,7 +115,8 @@ fn render(
     let (memo, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
-    let blocked = stuck.or(memo.blocked).or_else(|| unstarted(pass));
+    let blocked = stuck.or(memo.blocked);
+    let blocked = blocked.or_else(|| crash_loop(&pass.view).or_else(|| unstarted(pass)));
     let at_risk = pass
         .report
         .as_ref()

@@ -469,8 +469,9 @@ fn fate(conclusion: Conclusion, input: Input<'_>) -> (&'static str, String) {
         Conclusion::TimeLimit => (reason::DEADLINE_EXCEEDED, share()),
         Conclusion::MaxFailedIndexes => (reason::MAX_FAILED_INDEXES, failed()),
         Conclusion::BackoffLimit => {
-            let failures = input.ledger.counts.failed;
-            (reason::BACKOFF_LIMIT, failures.to_string())
+            let failures = || format!("{} attempts failed", input.ledger.counts.failed);
+            let restarts = input.ledger.ending_note.clone();
+            (reason::BACKOFF_LIMIT, restarts.unwrap_or_else(failures))
         }
         Conclusion::PodFailurePolicy => {
             let unknown = "an attempt failed, and a rule of spec.podFailurePolicy fails the job";

@@ -19,8 +19,8 @@ use crate::bounds::Bounds;
 use crate::cluster::pod::{AttemptId, PodFacts, PodRef};
 use crate::job::facts::{self, CREATION_SEEN_WITHIN};
 use crate::job::notice::Notice;
-use crate::job::termination_proof;
 use crate::job::view::JobView;
+use crate::job::{restarts, termination_proof};
 use crate::reconcile::{job_status, range};
 
 /// Input of one step.
@@ -324,9 +324,11 @@ fn find(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> Option<&
 
 fn end(step: &mut Step, input: Input<'_>, conclusion: Conclusion) {
     step.ledger.ending = Some(conclusion);
-    if conclusion == Conclusion::PodFailurePolicy {
-        step.ledger.ending_note = failing_pod(input);
-    }
+    step.ledger.ending_note = match conclusion {
+        Conclusion::PodFailurePolicy => failing_pod(input),
+        Conclusion::BackoffLimit => restarts_at_limit(step, input),
+        _ => None,
+    };
     step.notices.push(Notice::Ending(conclusion));
 }
 
@@ -350,6 +352,19 @@ fn is_in_vain(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> bo
     let mut attempts = facts.task(task).into_iter().flat_map(|task| &task.attempts);
     let clone = attempts.find(|attempt| attempt.number == number);
     clone.is_some_and(|clone| clone.kind == AttemptKind::Clone && clone.unplaceable)
+}
+
+/// The restarts in place that reached `backoffLimit`, unless the failures alone exceed it.
+fn restarts_at_limit(step: &Step, input: Input<'_>) -> Option<String> {
+    let JobView {
+        job, ledger, pods, ..
+    } = input.view;
+    let limit = job.rules.ending.failures_max.map(u64::from);
+    let failures = u64::try_from(step.ledger.counts.failed).ok();
+    let restarts = restarts::at_limit(job, ledger, pods).filter(|_| failures <= limit)?;
+    Some(format!(
+        "containers were restarted {restarts} times in place"
+    ))
 }
 
 /// The pod that failed the job, its failure, and the matched rule. Recorded now, because the pod

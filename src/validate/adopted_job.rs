@@ -19,8 +19,6 @@ pub struct Adopted {
     pub work_queue: bool,
     /// Whether failures are counted per index.
     pub per_index: bool,
-    /// Whether containers are started again in place.
-    pub restarts: bool,
     /// Whether it has no settings of shed. Its pods then have none either.
     pub plain: bool,
     /// Whether a pod that is being deleted counts as failed and is replaced at once, as in

@@ -172,6 +172,7 @@ impl Driven {
             reached: None,
             failure: None,
             exited_with_0: false,
+            crash_loop: None,
             ready: false,
             restarts: 0,
             is_gone: terminal,

@@ -15,6 +15,7 @@ metadata:
   ownerReferences: [{{apiVersion: shed.dev/v1alpha1, kind: DeadlineJob, name: count, uid: job-uid, controller: true}}]
 spec:
   nodeName: node-1
+  initContainers: [{{name: sidecar, restartPolicy: Always}}, {{name: prepare}}]
   containers: [{{name: task}}]
 status: {status}
 "
@@ -105,7 +106,7 @@ fn a_pod_without_our_labels_only_counts_as_load() {
 
 #[test]
 fn a_sidecar_that_crashes_holds_up_a_task_that_has_not_started_and_no_other() {
-    let init = "initContainerStatuses: [{name: agent, ready: false, restartCount: 4, image: i, \
+    let init = "initContainerStatuses: [{name: sidecar, ready: false, restartCount: 4, image: i, \
         imageID: i, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}}]";
     let waiting = stage_of(&format!("{{phase: Pending, {init}}}"));
     assert!(matches!(waiting, Stage::Stuck { .. }), "{waiting:?}");
@@ -114,6 +115,60 @@ fn a_sidecar_that_crashes_holds_up_a_task_that_has_not_started_and_no_other() {
          image: i, imageID: i, state: {{running: {{startedAt: '1970-01-01T00:00:01Z'}}}}}}]}}"
     ));
     assert_eq!(running, Stage::Running);
+}
+
+/// The status of a container: its name, restarts, state, and the exit code of its last run.
+fn container(name: &str, restarts: u32, state: &str, code: i32) -> String {
+    format!(
+        "[{{name: {name}, ready: false, restartCount: {restarts}, image: i, imageID: i, \
+         state: {{{state}}}, lastState: {{terminated: {{exitCode: {code}}}}}}}]"
+    )
+}
+
+const BACKS_OFF: &str = "waiting: {reason: CrashLoopBackOff}";
+const RUNS: &str = "running: {startedAt: '1970-01-01T00:00:10Z'}";
+
+/// As in batch/v1, where the kubelet restarts it until it succeeds or the limit is reached.
+#[test]
+fn a_plain_init_container_that_crashes_keeps_its_pod() {
+    let prepare = container("prepare", 3, BACKS_OFF, 7);
+    let facts = facts(&format!(
+        "{{phase: Pending, initContainerStatuses: {prepare}}}"
+    ));
+    let attempt = facts.attempt.unwrap();
+    assert_eq!((attempt.stage, attempt.restarts), (Stage::Pending, 3));
+    let crash = attempt.crash_loop.unwrap();
+    assert!(crash.is_init, "{crash:?}");
+    let words = "container prepare exited with code 7 and was restarted 3 times in place";
+    assert_eq!(crash.message, words);
+}
+
+#[test]
+fn restarts_of_the_agent_are_not_the_users() {
+    let (agent, task) = (
+        container("shed-agent", 4, RUNS, 137),
+        container("task", 1, RUNS, 1),
+    );
+    let facts = facts(&format!(
+        "{{phase: Running, initContainerStatuses: {agent}, containerStatuses: {task}}}"
+    ));
+    let attempt = facts.attempt.unwrap();
+    assert_eq!((attempt.restarts, attempt.crash_loop), (1, None));
+}
+
+#[test]
+fn a_crash_loop_is_over_once_the_container_has_run_for_a_minute() {
+    let crash = |restarts, state, code| {
+        let task = container("task", restarts, state, code);
+        let facts = facts(&format!("{{phase: Running, containerStatuses: {task}}}"));
+        facts.attempt.unwrap().crash_loop
+    };
+    let goes_on = |crash: Option<Box<CrashLoop>>, at| crash.unwrap().goes_on(Instant(at));
+    assert!(goes_on(crash(1, BACKS_OFF, 1), 900_000));
+    assert!(goes_on(crash(2, RUNS, 1), 69_999));
+    assert!(!goes_on(crash(2, RUNS, 1), 70_000));
+    assert_eq!(crash(1, RUNS, 1), None, "the first restart comes at once");
+    assert_eq!(crash(0, "running: {}", 0), None);
 }
 
 #[test]

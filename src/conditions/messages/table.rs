@@ -127,6 +127,12 @@ pub const TABLE: &[Row] = &[
          namespaces share",
         "make the pod template smaller, wait, or raise the operator's memory limit",
     ),
+    blocked(
+        &[api::ATTEMPTS_BLOCKED],
+        reason::CONTAINER_CRASHES,
+        "{}",
+        "read the log of that container",
+    ),
     over(
         &[api::ATTEMPTS_BLOCKED],
         reason::ATTEMPTS_STARTING,
@@ -387,7 +393,7 @@ pub const TABLE: &[Row] = &[
     verdict(
         FAILURE,
         reason::BACKOFF_LIMIT,
-        "{} attempts failed, more than spec.backoffLimit allows",
+        "the job has reached spec.backoffLimit: {}",
         "",
     ),
     verdict(FAILURE, reason::POD_FAILURE_POLICY, "{}", ""),

@@ -372,7 +372,7 @@ fn end_words(conclusion: Conclusion, status: Option<&DeadlineJobStatus>) -> Word
         ),
         Conclusion::BackoffLimit => (
             "BackoffLimitExceeded",
-            "more attempts failed than spec.backoffLimit allows; shed stopped the others",
+            "the job has reached spec.backoffLimit; shed stopped the other attempts",
         ),
         Conclusion::PodFailurePolicy => (
             "PodFailurePolicy",

@@ -276,3 +276,15 @@ fn a_refusal_under_an_old_name_is_told_again() {
     world.job.status = refused(&world.job, "BookLost", "x", NOW);
     assert!(refused(&world.job, reason::LEDGER_LOST, "x", NOW).is_some());
 }
+
+/// batch/v1 counts the pod whose restarts in place reached the limit.
+#[test]
+fn a_limit_reached_by_restarts_is_one_failure() {
+    let mut world = World::new("completions: 1");
+    world.ledger.ending = Some(Conclusion::BackoffLimit);
+    world.ledger.counts.failed = 7;
+    assert_eq!(world.status().failed, Some(7));
+    world.ledger.counts.failed = 0;
+    world.ledger.ending_note = Some("containers were restarted 2 times in place".to_owned());
+    assert_eq!(world.status().failed, Some(1));
+}

@@ -58,6 +58,14 @@ impl Apiserver {
         self.report(id, "Pending", &state);
     }
 
+    /// The attempt's container fails again and again, and its kubelet waits before the next restart.
+    pub fn crash(&self, id: AttemptId, restarts: i32) {
+        let task = json!([{"name": "task", "ready": false, "restartCount": restarts, "image": "i",
+            "imageID": "i", "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1}}}]);
+        self.write_status(id, json!({"phase": "Running", "containerStatuses": task}));
+    }
+
     /// Sets the attempt's pod to failed without a report about its container, as garbage collection
     /// does for pods on a machine out of reach.
     pub fn lose(&self, id: AttemptId) {

@@ -73,6 +73,7 @@ impl World {
             reached: None,
             failure: None,
             exited_with_0: false,
+            crash_loop: None,
             ready: false,
             restarts: 0,
             is_gone: terminal,

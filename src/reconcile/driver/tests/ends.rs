@@ -145,6 +145,72 @@ async fn a_failure_is_counted_before_its_pod_is_let_go() {
     assert_eq!(api.job().status.as_ref().unwrap().attempts.failed, 1);
 }
 
+/// Its message.
+fn message(api: &Apiserver, type_: &str) -> String {
+    let status = api.job().status.clone().unwrap();
+    let mut conditions = status.conditions.into_iter();
+    conditions.find(|one| one.type_ == type_).unwrap().message
+}
+
+const IN_PLACE: &str = "backoffLimit: 2, template: {spec: {restartPolicy: OnFailure, \
+                        containers: [{name: task, image: task}]}}";
+
+#[tokio::test]
+async fn a_crash_loop_is_told_while_it_happens() {
+    let (api, process) = two_running(IN_PLACE).await;
+    api.crash((0, 0), 1);
+    process.look(&api).await.unwrap();
+    let told = |status: &str, reason: &str| Some((status.to_owned(), reason.to_owned()));
+    let crashes = told("True", "ContainerCrashes");
+    assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), crashes);
+    let words = message(&api, api::ATTEMPTS_BLOCKED);
+    assert!(words.contains("exited with code 1"), "{words}");
+    assert_eq!(api.pods().len(), 2, "the pod is left alone");
+    api.run((0, 0));
+    process.look(&api).await.unwrap();
+    let over = told("False", "AttemptsStarting");
+    assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), over);
+}
+
+#[tokio::test]
+async fn restarts_at_the_limit_fail_the_job_and_are_named() {
+    let (api, process) = two_running(IN_PLACE).await;
+    api.crash((0, 0), 2);
+    process.look(&api).await.unwrap();
+    let reached = Some(("True".to_owned(), "BackoffLimitExceeded".to_owned()));
+    assert_eq!(api.condition(api::FAILURE_TARGET), reached);
+    let words = message(&api, api::FAILURE_TARGET);
+    let expected =
+        "the job has reached spec.backoffLimit: containers were restarted 2 times in place";
+    assert_eq!(words, expected);
+    let said = api.said();
+    let deleted = said.iter().filter(|said| said.starts_with("DELETE pod"));
+    assert_eq!(deleted.count(), 2, "{said:?}");
+}
+
+/// A terminating namespace accepts no new pod, and is gone only once every finalizer is.
+#[tokio::test]
+async fn a_failed_pod_is_let_go_while_its_namespace_terminates() {
+    let (api, process) = two_running("").await;
+    api.exit((0, 0), 0, clock::now());
+    let name = pod_name(&api.job(), (0, 0));
+    if let Some(status) = &mut api.world().pods.get_mut(&name).unwrap().status {
+        status.phase = Some("Failed".to_owned());
+    }
+    let terminates =
+        "unable to create new content in namespace team because it is being terminated";
+    api.refuse("POST pod", 403, "Forbidden", terminates);
+    process.look(&api).await.unwrap();
+    assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-0"]);
+    let status = api.job().status.clone().unwrap();
+    assert_eq!((status.attempts.failed, status.succeeded), (1, 0));
+    process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
+    api.exit((1, 0), 3, clock::now());
+    let _refused = process.look(&api).await;
+    let said = api.said();
+    assert!(said.contains(&"PATCH pod 1-0".to_owned()), "{said:?}");
+}
+
 /// Two running attempts of a job whose deadline passed long enough ago for every earlier end to be
 /// reported.
 pub async fn overdue(change: &str) -> (Apiserver, Process) {
