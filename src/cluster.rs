@@ -414,7 +414,7 @@ impl Stores {
     }
 
     /// Takes a notice of the watch in; returns the pods that it is about, and whether it is calm.
-    fn apply_pod_event(&self, event: Event<Pod>) -> (Vec<Arc<PodFacts>>, bool) {
+    fn apply_pod_event(&self, event: Event<Trimmed<Pod>>) -> (Vec<Arc<PodFacts>>, bool) {
         let now = self.clock.now();
         self.pods_heard.store(now.0, Ordering::Relaxed);
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
@@ -491,14 +491,18 @@ impl Stores {
     }
 }
 
+/// The object as a watch decodes it.
+#[cfg(test)]
+fn sent<T: serde::de::DeserializeOwned>(object: &impl serde::Serialize) -> T {
+    let object = serde_json::to_value(object).expect("an object");
+    serde_json::from_value(object).expect("the same object")
+}
+
 /// Without watches: tests provide the observations.
 #[cfg(test)]
 impl Stores {
     pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
-        let jobs = jobs.into_iter().map(|job| JobObject::Read {
-            job: WatchedJob::new(job, 0),
-            unheeded: Vec::new(),
-        });
+        let jobs = jobs.into_iter().map(|job| sent(&job));
         Self::listed(jobs.collect(), pods, nodes).0
     }
 
@@ -563,20 +567,14 @@ impl Stores {
     /// The same, with these Jobs and this choice of them.
     pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
         let (reader, mut writer) = store::<crate::adopt::WatchedBatchJob>();
-        let batch = Jobs {
+        let mut stores = Arc::into_inner(self).expect("the only reference");
+        stores.batch = Some(Jobs {
             mode,
             template_extras: TemplateExtrasTable::default(),
             lent: std::sync::Mutex::default(),
             store: reader,
-        };
-        writer.apply_watcher_event(&Event::Init);
-        for job in jobs {
-            let kept = self.kept_batch(mode, job);
-            writer.apply_watcher_event(&Event::InitApply(kept));
-        }
-        writer.apply_watcher_event(&Event::InitDone);
-        let mut stores = Arc::into_inner(self).expect("the only reference");
-        stores.batch = Some(batch);
+        });
+        stores.list_batch(&mut writer, jobs);
         Arc::new(stores)
     }
 
@@ -590,14 +588,14 @@ impl Stores {
 
     /// The watch of pods shows that this one is gone.
     pub fn show_deleted(&self, pod: Pod) {
-        self.apply_pod_event(Event::Delete(pod));
+        self.apply_pod_event(Event::Delete(pod.into()));
     }
 
     /// The watch of pods lists again.
     pub fn show(&self, pods: Vec<Pod>) {
         self.apply_pod_event(Event::Init);
         for pod in pods {
-            self.apply_pod_event(Event::InitApply(pod));
+            self.apply_pod_event(Event::InitApply(pod.into()));
         }
         self.apply_pod_event(Event::InitDone);
     }
@@ -608,17 +606,6 @@ fn config() -> watcher::Config {
     config.page_size(PAGE)
 }
 
-/// A notice about the object that was trimmed.
-fn untrimmed<K>(event: Event<Trimmed<K>>) -> Event<K> {
-    match event {
-        Event::Apply(Trimmed(object)) => Event::Apply(object),
-        Event::Delete(Trimmed(object)) => Event::Delete(object),
-        Event::InitApply(Trimmed(object)) => Event::InitApply(object),
-        Event::Init => Event::Init,
-        Event::InitDone => Event::InitDone,
-    }
-}
-
 async fn watch_pods(stores: Arc<Stores>, client: Client, touched: Touched) {
     let mut events = watcher(Api::<Trimmed<Pod>>::all(stores.reader(&client)), config())
         .default_backoff()
@@ -626,7 +613,7 @@ async fn watch_pods(stores: Arc<Stores>, client: Client, touched: Touched) {
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                let (pods, is_calm) = stores.apply_pod_event(untrimmed(event));
+                let (pods, is_calm) = stores.apply_pod_event(event);
                 for pod in pods {
                     if let Some(job) = stores.job_of(&pod) {
                         touched.touch(job, is_calm);

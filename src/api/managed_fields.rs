@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
@@ -127,9 +128,27 @@ macro_rules! whole {
 whole!(Pod, PodSpec, PodStatus);
 whole!(Node, NodeSpec, NodeStatus);
 
-/// An object that is watched without its `managedFields`.
+/// An object as watches and lists decode it, without its `managedFields`. Decoding is the only way to
+/// make one, so a test can't set a field that is dropped.
 #[derive(Clone, Debug)]
-pub struct Trimmed<K>(pub K);
+pub struct Trimmed<K>(K);
+
+impl<K> Deref for Trimmed<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.0
+    }
+}
+
+/// As the apiserver would send it.
+#[cfg(test)]
+impl<K: Whole + Serialize> From<K> for Trimmed<K> {
+    fn from(object: K) -> Self {
+        let object = serde_json::to_value(object).expect("an object");
+        serde_json::from_value(object).expect("the same object")
+    }
+}
 
 impl<'de, K: Whole> Deserialize<'de> for Trimmed<K> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

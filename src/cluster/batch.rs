@@ -129,6 +129,18 @@ fn touch(touched: &Touched, job: &ObjectMeta) {
     let _ = touched.jobs.send(companion);
 }
 
+#[cfg(test)]
+impl Stores {
+    /// The watch lists Jobs, as the apiserver would send them.
+    pub(super) fn list_batch(&self, writer: &mut Writer<WatchedBatchJob>, jobs: Vec<Job>) {
+        self.apply_batch_event(writer, Event::Init);
+        for job in jobs {
+            self.apply_batch_event(writer, Event::InitApply(super::sent(&job)));
+        }
+        self.apply_batch_event(writer, Event::InitDone);
+    }
+}
+
 impl Stores {
     /// Whether the companion of a Job has something to do.
     pub(super) fn needs_whole(&self, job: &ObjectMeta) -> bool {

@@ -151,7 +151,14 @@ impl Stores {
 impl Stores {
     /// Takes an event of the pod watch.
     pub fn see_pod(&self, event: kube::runtime::watcher::Event<k8s_openapi::api::core::v1::Pod>) {
-        self.apply_pod_event(event);
+        use kube::runtime::watcher::Event;
+        self.apply_pod_event(match event {
+            Event::Apply(pod) => Event::Apply(pod.into()),
+            Event::Delete(pod) => Event::Delete(pod.into()),
+            Event::InitApply(pod) => Event::InitApply(pod.into()),
+            Event::Init => Event::Init,
+            Event::InitDone => Event::InitDone,
+        });
     }
 
     /// Takes an event of the job watch.

@@ -11,7 +11,7 @@ use kube::{Api, Client};
 
 use crate::api::managed_fields::Trimmed;
 use crate::cluster::node::NodeFacts;
-use crate::cluster::{Stores, config, untrimmed};
+use crate::cluster::{Stores, config};
 
 /// Watches the nodes.
 pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
@@ -21,7 +21,7 @@ pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
     let mut incoming = BTreeMap::new();
     while let Some(event) = events.next().await {
         let event = match event {
-            Ok(event) => untrimmed(event),
+            Ok(event) => event,
             Err(error) => {
                 tracing::warn!(%error, "watch of nodes");
                 continue;
@@ -50,11 +50,8 @@ pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
                 old.as_ref() != Some(&facts)
             }
             Event::Delete(node) => {
-                let name = node.metadata.name.unwrap_or_default();
-                nodes
-                    .get_or_insert_default()
-                    .remove(name.as_str())
-                    .is_some()
+                let name = node.metadata.name.as_deref().unwrap_or_default();
+                nodes.get_or_insert_default().remove(name).is_some()
             }
         };
         drop(nodes);

@@ -9,6 +9,7 @@ use shed_agent::Units;
 use shed_core::resources::Resources;
 use shed_core::time::{Instant, Span};
 
+use crate::api::managed_fields::Trimmed;
 use crate::api::{
     AGENT_CONTAINER, ENV_RANGE_START, JOB_TRACKING_FINALIZER, LABEL_ATTEMPT, LABEL_INDEX,
     LABEL_JOB_UID, LABEL_SEGMENT, LABEL_TASK,
@@ -152,7 +153,8 @@ pub enum Stage {
 impl PodFacts {
     /// Reduces a pod. `seen` replaces the instant of an end without one.
     #[must_use]
-    pub fn from_pod(pod: &Pod, seen: Instant) -> Self {
+    pub fn from_pod(pod: &Trimmed<Pod>, seen: Instant) -> Self {
+        let pod: &Pod = pod;
         let metadata = &pod.metadata;
         let is_over = matches!(phase(pod), "Succeeded" | "Failed");
         let identity = Identity::of(metadata);
@@ -361,7 +363,8 @@ fn have_exited_with_0(pod: &Pod) -> bool {
 }
 
 fn stage(pod: &Pod, seen: Instant) -> Stage {
-    let finished = pod_end::bounded(pod, last_end(pod).unwrap_or(seen), seen);
+    // A node whose clock is ahead makes no end later than its first observation.
+    let finished = last_end(pod).unwrap_or(seen).min(seen);
     match phase(pod) {
         "Succeeded" => Stage::Succeeded { finished },
         // As in batch/v1 the phase decides, whatever the exit codes and whatever component wrote it.

@@ -3,7 +3,6 @@
 //! compared only if the observed order does not show which came first.
 
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use shed_core::snapshot::{AttemptSnapshot, AttemptState};
 use shed_core::time::{Instant, Span};
 
@@ -21,23 +20,19 @@ pub struct EndFacts {
     /// Whether it was seen being deleted before it was seen to have ended.
     pub seen_deleted: bool,
     /// Whether by its node's clock it ended after the deletion request, or after the disruption
-    /// notice before a deletion. False if the apiserver had the end before.
+    /// notice before a deletion.
     pub dated_after: bool,
 }
 
 impl EndFacts {
     /// Facts from the pod itself, which ended at that instant.
     pub(crate) fn of(pod: &Pod, finished: Instant) -> Self {
-        let (deletion, disruption) = (deleted(pod), disruption_told(pod));
-        let reported = reported(pod);
-        // The apiserver had the end before any client requested the deletion.
-        let had_ended = |asked: Instant| reported.is_some_and(|reported| reported < asked);
-        let asked = deletion.into_iter().chain(disruption).min();
+        let deletion = deleted(pod);
+        let asked = deletion.into_iter().chain(disruption_told(pod)).min();
         Self {
-            in_deletion: deletion.is_some_and(|asked| !had_ended(asked)),
+            in_deletion: deletion.is_some(),
             seen_deleted: false,
-            dated_after: asked
-                .is_some_and(|asked| !had_ended(asked) && finished.plus(STAMP) >= asked),
+            dated_after: asked.is_some_and(|asked| finished.plus(STAMP) >= asked),
         }
     }
 
@@ -47,13 +42,6 @@ impl EndFacts {
     pub fn may_be_answer(&self) -> bool {
         self.seen_deleted || self.dated_after
     }
-}
-
-/// An end no later than its report to the apiserver, or its first observation. A node whose clock
-/// is ahead therefore makes nothing late.
-pub(crate) fn bounded(pod: &Pod, finished: Instant, seen: Instant) -> Instant {
-    let told = reported(pod).unwrap_or(seen);
-    finished.min(told).min(seen)
 }
 
 /// A start by the node's clock, shifted like the end. The run therefore takes as long as that one
@@ -88,20 +76,6 @@ fn disruption_told(pod: &Pod) -> Option<Instant> {
     let mut conditions = conditions.into_iter().flatten();
     let told = conditions.find(|one| one.type_ == "DisruptionTarget" && one.status == "True")?;
     told.last_transition_time.as_ref().map(clock::instant)
-}
-
-/// By the apiserver's clock, when whoever reports how containers do last changed that report.
-fn reported(pod: &Pod) -> Option<Instant> {
-    let reports = |entry: &&ManagedFieldsEntry| {
-        let fields = entry.fields_v1.as_ref();
-        entry.subresource.as_deref() == Some("status")
-            && fields.is_some_and(|fields| !fields.0["f:status"]["f:containerStatuses"].is_null())
-    };
-    let entries = pod.metadata.managed_fields.iter().flatten();
-    let times = entries
-        .filter(reports)
-        .filter_map(|entry| entry.time.as_ref());
-    times.map(clock::instant).max()
 }
 
 impl PodFacts {

@@ -68,7 +68,7 @@ mod tests {
     fn attempt(ip: &str) -> PodFacts {
         let mut pod = fixtures::attempt_pod(&fixtures::job(""), (0, 0), "n1", "Running");
         pod.status.get_or_insert_default().pod_ip = Some(ip.to_owned());
-        PodFacts::from_pod(&pod, Instant(0))
+        PodFacts::from_pod(&pod.into(), Instant(0))
     }
 
     fn reach(loopback: bool) -> Reach {

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
+use crate::api::managed_fields::Trimmed;
 use crate::cluster::pod::{JobPods, PodFacts};
 use crate::cluster::{PAGE, identity};
 use crate::pod_names;
@@ -29,13 +30,13 @@ pub(super) async fn pods(
     known: &JobPods,
 ) -> Result<JobPods, Error> {
     let reader = context.shared.stores.reader(&context.client);
-    let api: Api<Pod> = Api::namespaced(reader, &job.namespace);
+    let api: Api<Trimmed<Pod>> = Api::namespaced(reader, &job.namespace);
     let mut page = ListParams::default()
         .labels(&pod_names::selector(&job.uid))
         .limit(PAGE);
     let mut pods = JobPods::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
-    let mut take = |pod: &Pod| {
+    let mut take = |pod: &Trimmed<Pod>| {
         let facts = PodFacts::from_pod(pod, context.shared.clock.now());
         if let Some(id) = identity::attempt_of(job, &facts) {
             // Earlier observations of its end by the watch stay valid.
@@ -49,7 +50,7 @@ pub(super) async fn pods(
     loop {
         let listed = retried(|| api.list(&page)).await.map_err(Error::LiveRead)?;
         listed.iter().for_each(&mut take);
-        let listed_names = listed.items.into_iter().map(|pod| pod.metadata.name);
+        let listed_names = listed.iter().map(|pod| pod.metadata.name.clone());
         names.extend(listed_names.flatten());
         let Some(next) = listed.metadata.continue_.filter(|next| !next.is_empty()) else {
             break;

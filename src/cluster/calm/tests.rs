@@ -15,7 +15,7 @@ fn two_running() -> (DeadlineJob, [Pod; 2], std::sync::Arc<Stores>) {
 }
 
 fn is_calm(stores: &Stores, pod: Pod) -> bool {
-    stores.apply_pod_event(Event::Apply(pod)).1
+    stores.apply_pod_event(Event::Apply(pod.into())).1
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn the_end_of_a_pod_is_calm_news_unless_something_must_stop() {
     assert!(is_calm(&stores, first), "and what follows from it");
     let won = |id| fixtures::attempt_pod(&job, id, "node-1", "Succeeded");
     assert!(is_calm(&stores, won((0, 0))), "another task runs");
-    stores.apply_pod_event(Event::Apply(second));
+    stores.apply_pod_event(Event::Apply(second.into()));
     let clone = fixtures::attempt_pod(&job, (1, 1), "node-2", "Running");
-    stores.apply_pod_event(Event::Apply(clone));
+    stores.apply_pod_event(Event::Apply(clone.into()));
     assert!(!is_calm(&stores, won((1, 1))), "its sibling must stop");
     assert!(!is_calm(&stores, won((1, 0))), "none is left");
 }
@@ -50,12 +50,12 @@ fn the_end_of_a_pod_is_calm_news_unless_something_must_stop() {
 fn a_pod_that_starts_after_its_task_was_won_must_stop() {
     let (job, _, stores) = two_running();
     let pod = |id, phase| fixtures::attempt_pod(&job, id, "node-1", phase);
-    stores.apply_pod_event(Event::Apply(pod((0, 0), "Failed")));
+    stores.apply_pod_event(Event::Apply(pod((0, 0), "Failed").into()));
     assert!(
         is_calm(&stores, pod((0, 1), "Pending")),
         "a failed sibling won nothing"
     );
-    stores.apply_pod_event(Event::Apply(pod((0, 1), "Succeeded")));
+    stores.apply_pod_event(Event::Apply(pod((0, 1), "Succeeded").into()));
     assert!(!is_calm(&stores, pod((0, 2), "Pending")));
     assert!(!is_calm(&stores, pod((0, 2), "Running")));
     assert!(is_calm(&stores, pod((1, 0), "Running")), "another task");

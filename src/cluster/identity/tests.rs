@@ -1,4 +1,3 @@
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use shed_core::time::Instant;
 
@@ -18,7 +17,7 @@ fn pod(job: &ValidatedJob, change: &Value) -> PodFacts {
         "spec": {"containers": [{"name": "task"}]},
     });
     merge(&mut pod, change);
-    let pod: Pod = serde_json::from_value(pod).unwrap();
+    let pod = serde_json::from_value(pod).unwrap();
     PodFacts::from_pod(&pod, Instant(0))
 }
 
@@ -93,11 +92,14 @@ fn what_nothing_controls_may_be_taken_in_by_the_job_that_its_labels_and_name_say
     let job = crate::validate::validate(&fixtures::job("")).unwrap();
     let mut orphan = fixtures::attempt_pod(&fixtures::job(""), (0, 0), "a", "Running");
     assert_eq!(
-        attempt_of(&job, &PodFacts::from_pod(&orphan, Instant(0))),
+        attempt_of(
+            &job,
+            &PodFacts::from_pod(&orphan.clone().into(), Instant(0))
+        ),
         Some((0, 0))
     );
     orphan.metadata.owner_references = None;
-    let orphan = PodFacts::from_pod(&orphan, Instant(0));
+    let orphan = PodFacts::from_pod(&orphan.into(), Instant(0));
     assert_eq!(attempt_of(&job, &orphan), None);
 }
 

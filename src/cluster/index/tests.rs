@@ -24,7 +24,7 @@ fn attempt() -> Pod {
 }
 
 fn facts(pod: &Pod) -> PodFacts {
-    PodFacts::from_pod(pod, Instant(0))
+    PodFacts::from_pod(&pod.clone().into(), Instant(0))
 }
 
 fn key(pod: &Pod) -> PodKey {

@@ -47,7 +47,7 @@ fn what_goes_on_is_found_without_a_visit_of_what_has_ended() {
 fn the_job_of_a_pod_is_found_at_once() {
     let stores = many(10_000);
     let pod = fixtures::attempt_pod(&named("ended-77", ""), (0, 0), "node-1", "Running");
-    let (told, _) = stores.apply_pod_event(Event::Apply(pod));
+    let (told, _) = stores.apply_pod_event(Event::Apply(pod.into()));
     stores.visits();
     let job = stores.job_of(&told[0]).unwrap();
     assert_eq!((job.name.as_str(), stores.visits()), ("ended-77", 1));
@@ -60,7 +60,7 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
         let job = named(&format!("ended-{number}"), "");
         let mut pod = fixtures::attempt_pod(&job, (0, 0), "node-1", "Succeeded");
         pod.metadata.finalizers = None;
-        stores.apply_pod_event(Event::Apply(pod));
+        stores.apply_pod_event(Event::Apply(pod.into()));
     }
     stores.visits();
     assert!(stores.owners_of_tracked().is_empty());
@@ -71,7 +71,7 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
     assert_eq!(stores.attempts_of(&owner).len(), 1);
     assert!(stores.open_attempts(&owner).is_empty());
     let late = fixtures::attempt_pod(&job, (0, 1), "node-1", "Running");
-    stores.apply_pod_event(Event::Apply(late));
+    stores.apply_pod_event(Event::Apply(late.into()));
     assert_eq!(
         stores.owners_of_running(|_| true),
         std::slice::from_ref(&owner)

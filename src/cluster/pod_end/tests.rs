@@ -1,5 +1,6 @@
 use super::*;
 use crate::api::SegmentEntry;
+use crate::api::managed_fields::Trimmed;
 use crate::cluster::pod::AttemptId;
 use crate::job::attempt_outcome::is_proven;
 use crate::job::view::JobView;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 const ID: AttemptId = (3, 1);
 
 /// A pod that ended with 0 at 50 s by its node's clock; `metadata` and `conditions` are YAML.
-fn pod(metadata: &str, conditions: &str, ended: bool) -> Pod {
+fn pod(metadata: &str, conditions: &str, ended: bool) -> Trimmed<Pod> {
     let (phase, state) = match ended {
         true => (
             "Succeeded",
@@ -31,7 +32,7 @@ fn seconds(at: i64) -> Instant {
     Instant(at * 1000)
 }
 
-fn seen(pod: &Pod, at: i64) -> PodFacts {
+fn seen(pod: &Trimmed<Pod>, at: i64) -> PodFacts {
     PodFacts::from_pod(pod, seconds(at))
 }
 
@@ -49,17 +50,6 @@ fn deleted(at: i64) -> String {
     format!("deletionTimestamp: '{gone_by}', deletionGracePeriodSeconds: 30")
 }
 
-/// The kubelet's last report of containers is of this second, by the apiserver's clock.
-fn reported_at(at: i64) -> String {
-    let at = clock::time(seconds(at)).0;
-    format!(
-        "managedFields: [{{manager: kubelet, subresource: status, time: '{at}', \
-         fieldsV1: {{'f:status': {{'f:containerStatuses': {{}}}}}}}}, \
-         {{manager: kube-scheduler, subresource: status, time: '1970-01-01T00:10:00Z', \
-         fieldsV1: {{'f:status': {{'f:conditions': {{}}}}}}}}]"
-    )
-}
-
 const SURE: EndFacts = EndFacts {
     in_deletion: false,
     seen_deleted: false,
@@ -67,7 +57,7 @@ const SURE: EndFacts = EndFacts {
 };
 
 #[test]
-fn an_end_is_never_later_than_it_was_seen_or_told() {
+fn an_end_is_never_later_than_it_was_seen() {
     let plain = pod("", "", true);
     assert_eq!(finished_at(&seen(&plain, 51)), seconds(50));
     // The node's clock is ahead by 30 s.
@@ -83,9 +73,6 @@ fn an_end_is_never_later_than_it_was_seen_or_told() {
     let again = seen(&plain, 300).after(&ahead);
     assert_eq!(finished_at(&again), seconds(20));
     assert_eq!(again.attempt.unwrap().started, Some(started));
-    // A process that starts later still has the time of the report to the apiserver.
-    let listed = pod(&reported_at(21), "", true);
-    assert_eq!(finished_at(&seen(&listed, 300)), seconds(21));
 }
 
 #[test]
@@ -101,16 +88,6 @@ fn an_end_after_the_deletion_was_asked_for_may_be_an_answer() {
     // The stamp has whole seconds.
     assert_eq!(end_of(51), is_in(true));
     assert_eq!(end_of(52), is_in(false));
-}
-
-#[test]
-fn an_end_that_was_told_before_the_deletion_is_none_of_its_doing() {
-    let both = |told, asked| format!("{}, {}", deleted(asked), reported_at(told));
-    // The node's clock is ahead, so by the stamps the deletion came first.
-    let told_first = seen(&pod(&both(40, 41), "", true), 60);
-    assert_eq!(end(&told_first), SURE);
-    let told_in_the_same_second = seen(&pod(&both(41, 41), "", true), 60);
-    assert!(end(&told_in_the_same_second).in_deletion);
 }
 
 #[test]
@@ -183,11 +160,11 @@ mod judged {
     }
 
     /// The result of `settle` for an attempt whose end may be a consequence of its deletion.
-    fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> Vec<Settled> {
+    fn settled(job: &ValidatedJob, kill: Option<KillKind>, pod: &Trimmed<Pod>) -> Vec<Settled> {
         shed_core::settle::settle(seconds(60), &observed(job, &ledger(kill), pod))
     }
 
-    fn observed(job: &ValidatedJob, ledger: &Ledger, pod: &Pod) -> JobSnapshot {
+    fn observed(job: &ValidatedJob, ledger: &Ledger, pod: &Trimmed<Pod>) -> JobSnapshot {
         let (job, ledger) = (Arc::new(job.clone()), ledger.clone());
         facts(&JobView {
             pods: JobPods::from([(ID, Arc::new(seen(pod, 60)))]),
@@ -195,7 +172,7 @@ mod judged {
         })
     }
 
-    fn wins(job: &ValidatedJob, kill: Option<KillKind>, pod: &Pod) -> bool {
+    fn wins(job: &ValidatedJob, kill: Option<KillKind>, pod: &Trimmed<Pod>) -> bool {
         let actions = settled(job, kill, pod);
         let won = |action: &Settled| matches!(action, Settled::Win { task, .. } if *task == TaskIndex(ID.0));
         actions.iter().any(won)
@@ -273,8 +250,6 @@ mod judged {
             let answer = pod(&deleted(55), "", true);
             assert!(!wins(&own(""), Some(kill), &answer));
             assert!(wins(&own(""), Some(kill), &pod("", "", true)));
-            let told_first = format!("{}, {}", deleted(55), reported_at(51));
-            assert!(wins(&own(""), Some(kill), &pod(&told_first, "", true)));
         }
     }
 }

@@ -8,6 +8,7 @@ use kube::Resource;
 use super::*;
 use crate::adopt::{AdoptJobs, WatchedBatchJob};
 use crate::api::Ledger;
+use crate::api::managed_fields::Trimmed;
 use crate::cluster::{Kind, Stores};
 use crate::fixtures;
 use crate::job::facts;
@@ -118,7 +119,7 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
         .enumerate()
         .map(|(n, mut pod)| {
             pod.metadata.uid = uid(n);
-            pod
+            Trimmed::from(pod)
         })
         .collect();
     let (stores, mut writer) = Stores::of_objects(vec![], vec![]);
@@ -161,7 +162,7 @@ fn little_is_kept_of_a_pod_of_another() {
     let (stores, _writer) = Stores::of_objects(vec![], vec![]);
     let ((), bytes, _) = held(|| {
         for text in &texts {
-            let crate::api::managed_fields::Trimmed(pod) = serde_json::from_str(text).unwrap();
+            let pod = serde_json::from_str(text).unwrap();
             stores.apply_pod_event(Event::Apply(pod));
         }
     });

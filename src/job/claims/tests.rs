@@ -15,7 +15,7 @@ fn pod(labels: &str, owner: &str) -> Arc<PodFacts> {
          spec: {{containers: [{{name: c}}]}}}}"
     ))
     .unwrap();
-    Arc::new(PodFacts::from_pod(&pod, Instant(0)))
+    Arc::new(PodFacts::from_pod(&pod.into(), Instant(0)))
 }
 
 const MATCHING: &str = "{shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0', \

@@ -145,7 +145,7 @@ impl Apiserver {
 
 /// Task and attempt by the pod's labels.
 pub fn attempt_id(pod: &Pod) -> AttemptId {
-    let facts = crate::cluster::pod::PodFacts::from_pod(pod, Instant(0));
+    let facts = crate::cluster::pod::PodFacts::from_pod(&pod.clone().into(), Instant(0));
     let attempt = facts.attempt.expect("an attempt");
     (attempt.task, attempt.number)
 }

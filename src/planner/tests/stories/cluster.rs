@@ -215,7 +215,7 @@ impl Cluster {
 }
 
 fn id_of(pod: &Pod) -> AttemptId {
-    let facts = PodFacts::from_pod(pod, Instant(0));
+    let facts = PodFacts::from_pod(&pod.clone().into(), Instant(0));
     let attempt = facts.attempt.expect("an attempt");
     (attempt.task, attempt.number)
 }

@@ -53,8 +53,8 @@ fn running(api: &Apiserver) -> Vec<AttemptId> {
     }
     let facts = api.pods();
     let facts = facts
-        .iter()
-        .map(|pod| PodFacts::from_pod(pod, clock::now()));
+        .into_iter()
+        .map(|pod| PodFacts::from_pod(&pod.into(), clock::now()));
     facts
         .filter(|pod| !pod.terminal)
         .filter_map(|pod| pod.attempt.map(|attempt| (attempt.task, attempt.number)))
