@@ -40,7 +40,13 @@ impl Unstarted {
         let counts = &view.ledger.counts;
         let has_run = counts.won + counts.failed + counts.clone_failed + counts.late > 0;
         let mut of_task = of(&view.pods, task);
-        if task.is_none() && has_run || of_task.any(|(_, attempt)| attempt.started.is_some()) {
+        // While the kubelet waits before its next restart, no container runs.
+        let crashes = |attempt: &AttemptFacts| {
+            let crash = attempt.crash_loop.as_ref();
+            crash.is_some_and(|crash| !crash.is_init)
+        };
+        let has_started = |attempt: &AttemptFacts| attempt.started.is_some() || crashes(attempt);
+        if task.is_none() && has_run || of_task.any(|(_, attempt)| has_started(attempt)) {
             return None;
         }
         let waiting = of(&view.pods, task).filter(|(pod, _)| !pod.terminal);
@@ -100,16 +106,18 @@ mod tests {
             Self(JobView::new(job, Ledger::default(), now, now))
         }
 
-        /// A pod that was placed at this second, with the state of its container.
-        fn pod(mut self, id: AttemptId, placed: i64, state: serde_json::Value) -> Self {
+        /// A pod that was placed at this second, with these fields of its container's status.
+        fn pod(mut self, id: AttemptId, placed: i64, mut task: serde_json::Value) -> Self {
             let job = fixtures::job("");
             let pod = fixtures::attempt_pod(&job, id, &format!("node-{}", id.0), "Pending");
             let mut pod = serde_json::to_value(pod).unwrap();
             let placed = clock::rfc3339(Instant(placed * 1000));
             pod["status"]["conditions"] =
                 json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": placed}]);
-            pod["status"]["containerStatuses"] = json!([{"name": "task", "image": "", "imageID": "",
-                "ready": false, "restartCount": 0, "state": state}]);
+            for (field, value) in [("name", "task"), ("image", ""), ("imageID", "")] {
+                task[field] = value.into();
+            }
+            pod["status"]["containerStatuses"] = json!([task]);
             let pod = serde_json::from_value(pod).unwrap();
             let facts = PodFacts::from_pod(&pod, self.0.now);
             self.0.pods.insert(id, Shared::new(facts));
@@ -122,11 +130,12 @@ mod tests {
     }
 
     fn creating() -> serde_json::Value {
-        json!({"waiting": {"reason": "ContainerCreating"}})
+        json!({"ready": false, "restartCount": 0, "state": {"waiting": {"reason": "ContainerCreating"}}})
     }
 
     fn running() -> serde_json::Value {
-        json!({"running": {"startedAt": "1970-01-01T00:00:30Z"}})
+        json!({"ready": false, "restartCount": 0,
+            "state": {"running": {"startedAt": "1970-01-01T00:00:30Z"}}})
     }
 
     #[test]
@@ -155,6 +164,16 @@ mod tests {
         assert_eq!(longest(None), None);
         assert_eq!(longest(Some(2)), None);
         assert!(longest(Some(0)).unwrap().contains("node-0"));
+    }
+
+    #[test]
+    fn a_task_between_two_restarts_has_started() {
+        let crashes = json!({"ready": false, "restartCount": 1,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1}}});
+        let world = World::at(300).pod((0, 0), 100, crashes);
+        assert_eq!(Unstarted::longest(&world.0, Some(0)), None);
+        assert_eq!(world.obstacle(), None);
     }
 
     #[test]
