@@ -307,8 +307,9 @@ pub async fn refuse(
         return Ok(Wake::await_change());
     }
     // An update from a skeleton would remove what was not kept.
+    let namespace: Arc<str> = job.metadata.namespace.as_deref().unwrap_or_default().into();
     let place = match adopt::is_skeleton(job) {
-        true => match context.shared.stores.whole_place() {
+        true => match context.shared.stores.whole_place(&namespace) {
             None => return Ok(Wake::requeue(PLACE_WAIT)),
             place => place,
         },

@@ -403,8 +403,9 @@ pub(super) async fn tell_crowded(
     };
     let status = conditions::crowded(old, metadata.generation, context.shared.clock.now());
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let _place = context.passes.acquire(&namespace.into()).await;
     let write = write::write_unread(context, metadata, crowded.spec_bytes, &status);
-    context.passes.run(&namespace.into(), write).await.map(drop)
+    write.await.map(drop)
 }
 
 /// A newer operator has the job's ledger. A write would lose fields that only that operator knows,
