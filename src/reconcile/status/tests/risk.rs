@@ -177,7 +177,7 @@ fn unstarted() -> Unstarted {
     );
     let mut pod = fixtures::attempt_pod(&fixtures::job(""), (1, 0), "node-1", "Pending");
     pod.metadata.creation_timestamp = Some(clock::time(Instant(0)));
-    let pod = PodFacts::from_pod(&pod, Instant(0));
+    let pod = PodFacts::from_pod(&pod.into(), Instant(0));
     view.pods.insert((1, 0), Arc::new(pod));
     Unstarted::longest(&view, None).unwrap()
 }
