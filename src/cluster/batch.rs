@@ -102,7 +102,7 @@ enum BatchNotice {
     /// The companion of a Job may need it whole no longer.
     Idle(ObjectRef<WatchedBatchJob>),
     /// A Job was read, because there may be room for it now.
-    Read(BatchObject),
+    Read(Box<BatchObject>),
 }
 
 impl BatchNotices {
@@ -176,7 +176,7 @@ impl Stores {
         let whole = whole.filter(|whole| whole.metadata.uid == job.uid);
         let is_there = whole.is_some();
         if let Some(whole) = whole {
-            self.batch_notices.raise(BatchNotice::Read(whole));
+            self.batch_notices.raise(BatchNotice::Read(Box::new(whole)));
         }
         Ok(is_there)
     }
@@ -194,7 +194,7 @@ impl Stores {
                         version(&object.metadata) < version(known.meta())
                     };
                     if known.is_some_and(|known| !is_older(&known)) {
-                        changed.extend(self.take_batch_job(writer, object, Event::Apply));
+                        changed.extend(self.take_batch_job(writer, *object, Event::Apply));
                     }
                 }
             }
@@ -256,7 +256,7 @@ impl Stores {
                 vec![]
             }
             Event::InitApply(object) => self.take_batch_job(writer, object, Event::InitApply),
-            Event::Apply(object) => self.take_batch_job(writer, object, Event::Apply),
+            Event::Apply(object) => self.take_batch_job(writer, *object, Event::Apply),
             Event::InitDone => {
                 writer.apply_watcher_event(&Event::InitDone);
                 let Some(batch) = self.batch() else {
@@ -481,7 +481,7 @@ mod tests {
         assert!(!stores.reserve(Kind::Batch, &metadata, *bytes));
         apply(&mut writer, Event::Delete(with_uid("first")));
         assert!(stores.reserve(Kind::Batch, &metadata, *bytes));
-        let read = BatchNotice::Read(with_uid("second"));
+        let read = BatchNotice::Read(Box::new(with_uid("second")));
         stores.batch_notices.raise(read);
         assert_eq!(stores.take_notices(&mut writer).len(), 1);
         assert!(known().whole().is_some());
