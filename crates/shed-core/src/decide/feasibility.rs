@@ -5,7 +5,7 @@ use crate::estimate::feasibility::{EVALUATIONS_MAX, earliest_slack};
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
 use crate::plan::Feasibility;
-use crate::round::{JobView, Round};
+use crate::round::{AttemptEstimate, JobView, Round};
 use crate::snapshot::{JobPhase, Node};
 use crate::time::Span;
 
@@ -89,7 +89,7 @@ impl JobView<'_> {
         let attempts = self.estimate.tasks.iter().map(|task| task.attempts.len());
         let waiting = self.ready.len() + self.held_back.len();
         let waves = u64::from(self.untouched / waves.width.max(1));
-        (attempts.sum::<usize>() + waiting) as u64 + waves + 1
+        self.estimate.cases() * ((attempts.sum::<usize>() + waiting) as u64 + waves + 1)
     }
 
     fn feasibility(&self, pass: &Round<'_>, waves: Waves) -> Feasibility {
@@ -105,7 +105,14 @@ impl JobView<'_> {
         let Some(law) = law else {
             return unknown;
         };
-        let ln_pocd = |slack| self.ln_pocd_within(law, waves, self.t_avg, slack);
+        let ln_pocd = |slack| {
+            let given = |given: Option<&Law>| {
+                let period = self.estimate.mean_run_given(given).unwrap_or(waves.period);
+                let waves = Waves { period, ..waves };
+                self.ln_pocd_within((law, given), waves, self.t_avg, slack)
+            };
+            self.estimate.ln_mean(given)
+        };
         let guess = self.t_avg + self.mean_run();
         let earliest = earliest_slack(libm::log(target), guess, ln_pocd);
         Feasibility {
@@ -115,8 +122,15 @@ impl JobView<'_> {
         }
     }
 
-    /// ln of the PoCD with a deadline that is `slack` seconds away. It never falls as `slack` grows.
-    fn ln_pocd_within(&self, law: &Law, waves: Waves, overhead: f64, slack: f64) -> f64 {
+    /// ln of the PoCD with a deadline that is `slack` seconds away, by the job's distribution, and `given` a value of what
+    /// its tasks have in common. It never falls as `slack` grows.
+    fn ln_pocd_within(
+        &self,
+        (law, given): (&Law, Option<&Law>),
+        waves: Waves,
+        overhead: f64,
+        slack: f64,
+    ) -> f64 {
         let waits = !self.ready.is_empty() || !self.held_back.is_empty() || self.untouched > 0;
         if !self.job.failed.is_empty() || waits && waves.width == 0 {
             return f64::NEG_INFINITY;
@@ -126,12 +140,16 @@ impl JobView<'_> {
             let index = task.index;
             let stay = task.attempts.iter();
             let stay = stay.filter(|a| !self.doomed.contains(&(index, a.number)));
-            let ln_miss: f64 = stay.map(|attempt| attempt.ln_miss_within(law, slack)).sum();
+            let law_of = |attempt: &AttemptEstimate| match given {
+                Some(given) if !attempt.reports() => given,
+                _ => law,
+            };
+            let ln_miss: f64 = stay.map(|a| a.ln_miss_within(law_of(a), slack)).sum();
             running += ln_task_pocd(ln_miss);
         }
         if !waits {
             return running;
         }
-        running + self.ln_pocd_of_waiting(waves, slack - overhead, law)
+        running + self.ln_pocd_of_waiting(waves, slack - overhead, given.unwrap_or(law))
     }
 }

@@ -16,6 +16,10 @@ const SPREAD: f64 = 0.3;
 /// remaining time: no statement is more certain than a report.
 const SPREAD_MIN: f64 = 0.1;
 
+/// The share of the standard deviation of ln T that differs from task to task. The rest is one error of the
+/// expectation, common to all tasks of the job.
+const OWN_SHARE: f64 = 1.0 / 3.0;
+
 /// ln P(T > t) at the quantile of one in a thousand: ln 0.999.
 const LN_EARLY: f64 = -0.001_000_500_333_583_533_5;
 
@@ -28,6 +32,16 @@ pub fn law(expected: &ExpectedDuration) -> Option<LogNormalLaw> {
         None => SPREAD,
     };
     LogNormalLaw::new(mu, sigma.max(SPREAD_MIN))
+}
+
+/// The standard deviation of ln of the factor that all tasks of a job with this expected distribution have in common.
+#[must_use]
+pub fn common(law: &Law) -> f64 {
+    let Law::LogNormal(law) = law else {
+        return 0.0;
+    };
+    let own = (OWN_SHARE * law.sigma()).max(SPREAD_MIN);
+    libm::sqrt((law.sigma() * law.sigma() - own * own).max(0.0))
 }
 
 /// The same after the job's own attempts: `times` that ended or predict their end, and the `ages` of silent ones. The

@@ -9,6 +9,18 @@ use crate::estimate::special::{
 /// ln √(2π).
 const LN_SQRT_2PI: f64 = 0.918_938_533_204_672_7;
 
+/// The number of values of a common factor.
+pub(crate) const COMMON_CASES: u64 = COMMON.len() as u64;
+
+/// The quantiles of 0.1, 0.3, 0.5, 0.7 and 0.9 of the standard normal distribution.
+const COMMON: [f64; 5] = [
+    -1.281_551_565_544_600_4,
+    -0.524_400_512_708_040_7,
+    0.0,
+    0.524_400_512_708_040_7,
+    1.281_551_565_544_600_4,
+];
+
 /// P(T > t) = P(Z > (ln t − μ)/σ), Z standard normal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogNormalLaw {
@@ -43,6 +55,16 @@ impl LogNormalLaw {
     #[must_use]
     pub fn sigma(&self) -> f64 {
         self.sigma
+    }
+
+    /// The distributions of C·U at equally likely values of C, if this is that of T = C·U and ln C has the standard
+    /// deviation `common`.
+    pub(crate) fn given_common(&self, common: f64) -> [Self; COMMON.len()] {
+        let own = libm::sqrt((self.sigma * self.sigma - common * common).max(0.0));
+        COMMON.map(|z| Self {
+            mu: self.mu + common * z,
+            sigma: own.max(Self::SIGMA_MIN),
+        })
     }
 
     fn z(&self, t: f64) -> f64 {

@@ -38,6 +38,13 @@ pub fn ln_job_pocd_uniform(ln_miss_attempt: f64, attempts: u32, tasks: u32) -> f
     f64::from(tasks) * ln_task_pocd(repeated(attempts, ln_miss_attempt))
 }
 
+/// ln of the mean of the probabilities with these logarithms.
+#[must_use]
+pub(crate) fn ln_mean<const N: usize>(ln_probabilities: [f64; N]) -> f64 {
+    let sum: f64 = ln_probabilities.into_iter().map(libm::exp).sum();
+    libm::log(sum / N as f64).min(0.0)
+}
+
 /// The plain probability of a ln PoCD.
 #[must_use]
 pub fn probability(ln_probability: f64) -> f64 {

@@ -251,9 +251,9 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
 
     /// Gives the job, which has shown no times, the distribution of times that other jobs suggest. It decides, and
     /// is not reported.
-    pub fn assume(&mut self, position: usize, law: Law) {
+    pub fn assume(&mut self, position: usize, law: Law, common: f64) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.estimate.assume(law);
+            job.estimate.assume(job.job, law, common);
         }
     }
 

@@ -12,6 +12,8 @@ use crate::round::slow::LnRatios;
 use smallvec::{SmallVec, smallvec};
 
 use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::log_normal::COMMON_CASES;
+use crate::estimate::pocd::ln_mean;
 use crate::ids::TaskIndex;
 use crate::snapshot::{
     AttemptSnapshot, AttemptState, JobSnapshot, Resume, ResumePoint, TaskSnapshot,
@@ -107,8 +109,19 @@ impl TaskEstimate {
     /// ln P(all attempts miss) over the attempts that `counts` selects.
     #[must_use]
     pub fn ln_miss(&self, counts: impl Fn(&AttemptEstimate) -> bool) -> f64 {
+        self.ln_miss_given(None, 0.0, counts)
+    }
+
+    /// The same with `slack` seconds left, given a value of what the job's tasks have in common.
+    pub(crate) fn ln_miss_given(
+        &self,
+        given: Option<&Law>,
+        slack: f64,
+        counts: impl Fn(&AttemptEstimate) -> bool,
+    ) -> f64 {
         let counted = self.attempts.iter().filter(|attempt| counts(attempt));
-        counted.map(|attempt| attempt.ln_miss).sum()
+        let each = counted.map(|attempt| attempt.ln_miss_given(given, slack));
+        each.sum()
     }
 }
 
@@ -124,6 +137,9 @@ pub struct JobEstimate {
     /// The distribution of the job's attempt durations; absent until a time was observed or predicted, unless the
     /// job's user expects one.
     pub law: Option<Law>,
+    /// The standard deviation of ln of the factor that the job's tasks have in common, by an expected or an assumed
+    /// distribution. Given that factor they are independent.
+    common: f64,
     /// Whether that distribution comes from other jobs: it suffices to decide, but is not reported.
     pub is_assumed: bool,
     /// Mean duration of an attempt from zero, over ended and predicted ones.
@@ -151,6 +167,7 @@ impl JobEstimate {
         Self {
             slack,
             law: None,
+            common: 0.0,
             is_assumed: false,
             mean_run: None,
             tasks: Vec::with_capacity(job.tasks.len()),
@@ -286,6 +303,7 @@ impl JobEstimate {
         self.weigh(nodes, rate_prior);
         if let Some(learned) = learner.learn(job, self) {
             (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
+            self.has_in_common(job, learned.common);
             self.median = OnceCell::new();
         }
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
@@ -334,8 +352,41 @@ impl JobEstimate {
         })
     }
 
+    /// ln of the probability that is `ln_of` the job's distribution: the mean over what its tasks have in common, given
+    /// the distribution in each case. `None` if they have nothing in common.
+    pub(crate) fn ln_mean(&self, ln_of: impl Fn(Option<&Law>) -> f64) -> f64 {
+        match &self.law {
+            Some(Law::LogNormal(law)) if self.common > 0.0 => {
+                let laws = law.given_common(self.common);
+                ln_mean(laws.map(|law| ln_of(Some(&law.into()))))
+            }
+            _ => ln_of(None),
+        }
+    }
+
+    /// The number of cases in that mean.
+    pub(crate) fn cases(&self) -> u64 {
+        if self.common > 0.0 { COMMON_CASES } else { 1 }
+    }
+
+    /// Mean duration of an attempt from zero, in that case.
+    pub(crate) fn mean_run_given(&self, given: Option<&Law>) -> Option<f64> {
+        let both = given.zip(self.law.as_ref());
+        let ratio = both.map_or(1.0, |(given, whole)| given.mean() / whole.mean());
+        self.mean_run.map(|mean| mean * ratio)
+    }
+
+    /// A single task has nothing in common with others.
+    fn has_in_common(&mut self, job: &JobSnapshot, common: f64) {
+        self.common = match job.rules.completions {
+            0 | 1 => 0.0,
+            _ => common,
+        };
+    }
+
     /// Assumes this distribution for a job without times of its own.
-    pub(crate) fn assume(&mut self, law: Law) {
+    pub(crate) fn assume(&mut self, job: &JobSnapshot, law: Law, common: f64) {
+        self.has_in_common(job, common);
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
             attempt.judge(&law, self.slack);

@@ -30,6 +30,8 @@ pub(crate) struct Learner<'a> {
 /// The distribution and the mean learned for one job.
 pub(super) struct Learned {
     pub(super) law: Law,
+    /// See [`JobEstimate::common`].
+    pub(super) common: f64,
     /// Mean duration of an attempt from zero.
     pub(super) mean_run: f64,
 }
@@ -60,11 +62,12 @@ impl<'a> Learner<'a> {
     /// its own attempts suffice. `None` until the job, its user or its class has a time.
     pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate) -> Option<Learned> {
         let seen = Seen::new(estimate);
-        let law = match expected_law(job, estimate) {
-            Some(law) => law,
-            None => self.law_without_expectation(job, &seen)?,
+        let (law, common) = match expected_law(job, estimate) {
+            Some(law) => (law.clone(), expected::common(&law)),
+            None => (self.law_without_expectation(job, &seen)?, 0.0),
         };
         Some(Learned {
+            common,
             mean_run: seen.mean().unwrap_or_else(|| usual_time(&law)),
             law,
         })

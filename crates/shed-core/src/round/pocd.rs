@@ -1,7 +1,6 @@
 //! A job's PoCD and expected completion, including waiting tasks.
 
 use crate::estimate::law::{AttemptLaw, Law};
-use crate::estimate::pareto::LN_IMPOSSIBLE;
 use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
 use crate::estimate::progress::is_straggler;
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -17,8 +16,7 @@ impl JobView<'_> {
         if !self.is_looked_at() {
             // They are those of the last look.
             if !self.doomed.is_empty() {
-                self.ln_pocd_after =
-                    self.ln_pocd(self.launch_time(), |task| self.ln_miss_kept(task));
+                self.ln_pocd_after = self.ln_pocd_without(|_| false);
             }
             return;
         }
@@ -33,11 +31,11 @@ impl JobView<'_> {
             let stragglers = self.estimate.tasks.iter().filter(late);
             self.stragglers = stragglers.map(|task| task.index).collect();
         }
-        self.ln_pocd_before = self.ln_pocd(overhead, |task| task.ln_miss(|_| true));
+        self.ln_pocd_before = self.ln_pocd(|_| false, |_, _| true);
         self.ln_pocd_after = if self.doomed.is_empty() {
             self.ln_pocd_before
         } else {
-            self.ln_pocd(overhead, |task| self.ln_miss_kept(task))
+            self.ln_pocd_without(|_| false)
         };
         self.completion = self.completion(overhead);
     }
@@ -79,26 +77,36 @@ impl JobView<'_> {
 
     /// ln of the job's PoCD with the attempts that the plan leaves alive, without the tasks that `is_out` selects.
     pub(crate) fn ln_pocd_without(&self, is_out: impl Fn(TaskIndex) -> bool) -> Option<f64> {
-        let overhead = self.launch_time();
-        self.ln_pocd(overhead, |task| {
-            if is_out(task.index) {
-                LN_IMPOSSIBLE
-            } else {
-                self.ln_miss_kept(task)
-            }
+        self.ln_pocd(is_out, |task, attempt| {
+            !self.doomed.contains(&(task, attempt.number))
         })
     }
 
-    /// ln of the job's PoCD. It is 0 with all tasks done, and −∞ with one failed for good or the deadline past. It is
-    /// absent while times are unknown, and without a deadline.
-    fn ln_pocd(&self, overhead: f64, ln_miss_of: impl Fn(&TaskEstimate) -> f64) -> Option<f64> {
+    /// ln of the job's PoCD with the attempts that `counts` selects, without the tasks that `is_out` selects. It is 0
+    /// with all tasks done, and −∞ with one failed for good or the deadline past. It is absent while times are
+    /// unknown, and without a deadline.
+    fn ln_pocd(
+        &self,
+        is_out: impl Fn(TaskIndex) -> bool,
+        counts: impl Fn(TaskIndex, &AttemptEstimate) -> bool,
+    ) -> Option<f64> {
         if let Some(certain) = self.certain_ln_pocd() {
             return Some(certain);
         }
-        let (slack, law) = (self.estimate.slack?, self.estimate.law.as_ref()?);
-        let running = self.estimate.tasks.iter();
-        let running: f64 = running.map(|task| ln_task_pocd(ln_miss_of(task))).sum();
-        Some(running + self.ln_pocd_without_attempts(overhead, slack, law))
+        let estimate = &self.estimate;
+        let (slack, law) = (estimate.slack?, estimate.law.as_ref()?);
+        Some(estimate.ln_mean(|given| {
+            let running = estimate.tasks.iter().filter(|task| !is_out(task.index));
+            let running = running.map(|task| {
+                let ln_miss = task.ln_miss_given(given, slack, |it| counts(task.index, it));
+                ln_task_pocd(ln_miss)
+            });
+            let mean_run = estimate.mean_run_given(given);
+            let law = given.unwrap_or(law);
+            let waves = self.waves(mean_run.unwrap_or(law.minimum()));
+            let waiting = self.ln_pocd_of_waiting(waves, slack - self.launch_time(), law);
+            running.sum::<f64>() + waiting
+        }))
     }
 
     /// ln P(the tasks without an attempt are all in time).

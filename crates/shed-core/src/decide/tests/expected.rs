@@ -45,6 +45,23 @@ fn a_job_with_an_expected_duration_has_a_pocd_before_its_first_report() {
 }
 
 #[test]
+fn many_tasks_share_the_uncertainty_of_a_stated_duration() {
+    let at_start = |tasks: u32, deadline: f64| {
+        let job = job("a").tasks(tasks).deadline_in(deadline);
+        let snapshot = world(0.0, 3, 100_000).job(expects(job, 600.0, None));
+        let snapshot = snapshot.launch_overhead(5.0).build();
+        let (plan, _) = plan_of(&snapshot, &Memory::default(), &Policy::default());
+        report(&plan, "a").pocd_before.unwrap()
+    };
+    let [one, many] = [1, 300].map(|tasks| at_start(tasks, 800.0));
+    assert!((0.8..0.85).contains(&one), "{one}");
+    assert!((0.4..one).contains(&many), "{many}");
+    // The last of the five values is 1.44 times the stated one, and no task differs much from it.
+    assert!(at_start(300, 1500.0) > 0.95);
+    assert!(at_start(300, 300.0) < 0.01);
+}
+
+#[test]
 fn the_end_of_a_job_is_expected_before_its_first_report() {
     let snapshot = world(10.0, 1, 4000).job(expects(silent(), 60.0, None));
     let (plan, _) = plan_of(&snapshot.build(), &Memory::default(), &Policy::default());

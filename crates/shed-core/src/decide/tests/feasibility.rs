@@ -60,9 +60,10 @@ fn an_expected_duration_beyond_the_deadline_is_reported_before_any_launch() {
     let known = |deadline| untouched(deadline).with(|job| job.expected_duration = Some(expected));
     let short = feasibility(cluster(1).job(known(60.0)));
     assert!(short.is_known && short.pocd.unwrap() < 0.001, "{short:?}");
-    // All of four tasks are in time with 0.9 if each is with 0.974, 1.94 standard deviations of 0.3 above the median.
+    // Nine of ten such jobs take at most 143.7 s for a usual task, 1.28 standard deviations of 0.283 above the median. Half
+    // of these are in time if each of four tasks is with 0.843, one standard deviation of 0.1 above that.
     let earliest = seconds(short);
-    assert!((earliest - 2.0 - 179.0).abs() < 1.5, "{earliest}");
+    assert!((earliest - 2.0 - 158.9).abs() < 1.5, "{earliest}");
     assert!(feasibility(cluster(1).job(known(earliest))).pocd.unwrap() > 0.89);
 }
 

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use crate::estimate::law::AttemptLaw;
+use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::PrimeDesk;
@@ -28,6 +28,8 @@ pub(super) struct Fresh<'p, 'a> {
     pub(super) state: &'p JobView<'a>,
     /// See [`usual_share`].
     usual_share: f64,
+    /// The job's distribution given a value of what its tasks have in common.
+    given: Option<&'p Law>,
     /// Seconds from a launch to the start of its work.
     overhead: f64,
     /// The progress at which the last attempt asked for begins, and its [`Fresh::ln_lost`]. Most begin at zero.
@@ -45,6 +47,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
         Self {
             state,
             usual_share,
+            given: None,
             overhead: state.launch_time(),
             last_lost: Cell::new(None),
         }
@@ -52,6 +55,15 @@ impl<'p, 'a> Fresh<'p, 'a> {
 
     /// ln P(all tasks of the job are in time, with a few new attempts each).
     pub(super) fn ln_hope(&self) -> f64 {
+        let (state, usual_share) = (self.state, self.usual_share);
+        state.estimate.ln_mean(|given| {
+            let given = given.filter(|_| state.estimate.slack.is_some());
+            let fresh = Fresh::of(state, usual_share);
+            Fresh { given, ..fresh }.ln_hope_given()
+        })
+    }
+
+    fn ln_hope_given(&self) -> f64 {
         let tasks = &self.state.estimate.tasks;
         let running: f64 = tasks.iter().map(|task| self.ln_hope_of(task)).sum();
         match self.state.waiting_now() {
@@ -62,7 +74,9 @@ impl<'p, 'a> Fresh<'p, 'a> {
 
     /// ln P(one of the task's attempts or of a few new ones is in time).
     pub(super) fn ln_hope_of(&self, task: &TaskEstimate) -> f64 {
-        ln_task_pocd(task.ln_miss(|_| true) + self.ln_lost(task.clone_begin()))
+        let slack = self.state.estimate.slack.unwrap_or(0.0);
+        let ln_miss = task.ln_miss_given(self.given, slack, |_| true);
+        ln_task_pocd(ln_miss + self.ln_lost(task.clone_begin()))
     }
 
     /// ln P(a few new attempts that begin there all miss).
@@ -104,7 +118,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
     /// The same probability if attempts take `slowness` times as long as usual.
     pub(super) fn chance_where(&self, begin: f64, slowness: f64) -> f64 {
         let estimate = &self.state.estimate;
-        match (&estimate.law, estimate.slack) {
+        match (self.given.or(estimate.law.as_ref()), estimate.slack) {
             (Some(law), Some(slack)) => {
                 let law = law.scaled(slowness);
                 -libm::expm1(ln_miss_of_launch(&law, begin, slack, self.overhead))

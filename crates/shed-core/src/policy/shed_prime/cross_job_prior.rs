@@ -160,8 +160,7 @@ fn of_foreign(ln_share: f64) -> f64 {
 
 /// Assumes log-normal times for jobs without any times. The median is the usual share of the time that the job was
 /// given. The spread combines that of the other jobs' medians and that of the times within each of those jobs.
-/// Attempts are hedged by it from their launch on. It ranks no job: tasks of one job are alike, which this
-/// distribution ignores, so large jobs would seem hopeless.
+/// Attempts are hedged by it from their launch on. It ranks no job: where it did, fewer deadlines were met.
 pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     let pools = Pools::of(desk.shown_times());
     let mut of_tenants: BTreeMap<&Tenant, Option<Pool>> = BTreeMap::new();
@@ -178,7 +177,8 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
         assumed.extend(law.map(|(law, pool)| (position, law, pool.assumption)));
     }
     for (position, law, assumption) in assumed {
-        desk.assume(position, Law::LogNormal(law));
+        let common = law.sigma() * libm::sqrt(1.0 - assumption.own_share);
+        desk.assume(position, Law::LogNormal(law), common);
         if let Some(outlook) = desk.state_mut(position) {
             outlook.assumption = assumption;
         }

@@ -102,10 +102,11 @@ fn of_clones<'t>(
     })
 }
 
-/// P(all other tasks of the job are in time), if the job has any hope.
+/// P(all other tasks of the job are in time), if the job has any hope. With a factor in common, it is that given that
+/// the task is in time.
 fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate, ln_hope: f64) -> f64 {
     if ln_hope.is_finite() {
-        libm::exp(ln_hope - fresh.ln_hope_of(task))
+        libm::exp(ln_hope - fresh.ln_hope_of(task)).min(1.0)
     } else {
         0.0
     }

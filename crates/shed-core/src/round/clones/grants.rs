@@ -126,7 +126,8 @@ impl CloneJob {
         };
         let before = *ln_pocd;
         *ln_pocd = if before.is_finite() {
-            before + gain
+            // Tasks with a factor in common gain less than independent ones.
+            (before + gain).min(0.0)
         } else {
             self.ln_pocd()
         };

@@ -183,6 +183,15 @@ impl AttemptEstimate {
         self.live().ln_miss(law, slack)
     }
 
+    /// The same given a value of what the job's tasks have in common. The rate of an attempt that reports is known, and
+    /// tells all of it.
+    pub(crate) fn ln_miss_given(&self, given: Option<&Law>, slack: f64) -> f64 {
+        match given {
+            Some(law) if !self.reports() => self.ln_miss_within(law, slack),
+            _ => self.ln_miss,
+        }
+    }
+
     fn live(&self) -> LiveAttempt {
         let evidence = match (self.total, self.remaining) {
             (Some(_), Some(t_rem)) => Evidence::Predicted {

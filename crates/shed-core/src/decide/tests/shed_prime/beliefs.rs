@@ -52,6 +52,19 @@ fn a_job_is_hopeless_below_a_chance_of_one_in_fifty() {
 }
 
 #[test]
+fn a_stated_duration_is_one_uncertainty_of_all_tasks() {
+    let expected = ExpectedDuration::new(Span::from_seconds(600), None).unwrap();
+    let other = || steady(job("b").tasks(1).submitted(5.0).deadline_in(9000.0), 500.0);
+    let stated = |left: f64| {
+        let job = job("a").tasks(300).deadline_in(30.0 + left);
+        let job = job.with(|job| job.expected_duration = Some(expected));
+        slots(1).job(job).job(other())
+    };
+    // One of 300 independent tasks would take twice as long. The last quantile of five is at 0.9 of the duration.
+    table("shed-prime{weigh=off}", stated, &[(800.0, A), (300.0, B)]);
+}
+
+#[test]
 fn without_weighing_the_least_slack_is_served_first() {
     let a = || steady(job("a").tasks(1).deadline_in(30.0 + 71.0), 50.0);
     // Slack of 20 s: 71 s are left, and the task takes 51 s.
