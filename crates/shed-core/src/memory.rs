@@ -342,10 +342,11 @@ mod tests {
                 submitted: Instant(at),
                 width: 0.1,
                 volume: 2.0,
+                hope: 1.0,
                 slack: 3.0,
-                deadline: Instant(9),
                 has_run: true,
                 is_launched: false,
+                is_gone: true,
             };
             arrivals.note(
                 &JobKey::from(&*format!("j{at}")),
@@ -405,6 +406,7 @@ mod tests {
             ("history", "\"excess\":", "\"excess\":-"),
             ("arrivals", "\"volume\":2.0", "\"volume\":\"NaN\""),
             ("arrivals", "\"width\":0.1", "\"width\":-0.1"),
+            ("arrivals", "\"hope\":1.0", "\"hope\":1.5"),
         ] {
             let edited = text.replacen(from, to, 1);
             assert_ne!(edited, text, "{from}");

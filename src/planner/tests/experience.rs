@@ -12,10 +12,11 @@ fn before() -> Memory {
         submitted: Instant(1000),
         width: 0.5,
         volume: 30.0,
+        hope: 1.0,
         slack: 60.0,
-        deadline: Instant(100_000),
         has_run: true,
         is_launched: true,
+        is_gone: true,
     };
     arrivals.note(&JobKey::from("before"), &Tenant::from("team"), arrival);
     let mut memory = Memory::default();
@@ -29,7 +30,7 @@ async fn a_term_goes_on_from_the_stored_experience_and_each_pass_leaves_its_own(
     let context = &process.context.shared;
     context.experience.set(before().durable(Instant(5000)));
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    let policy: Policy = "shed-prime".parse().unwrap();
+    let policy: Policy = "shed-prime{reserve=on}".parse().unwrap();
     let planner = tokio::spawn(run(Arc::clone(context), policy, touched));
     let first = timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     assert_eq!(first.unwrap().name, "count");

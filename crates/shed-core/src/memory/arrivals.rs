@@ -26,23 +26,39 @@ pub struct Arrival {
     /// That share times the seconds that all its tasks hold it.
     #[serde(with = "float")]
     pub volume: f64,
+    /// P(the job is in time), in [0, 1]: the deadlines that it is expected to meet.
+    #[serde(with = "float", default = "as_certain")]
+    pub hope: f64,
     /// Seconds for which a task could wait without being late.
     #[serde(with = "float")]
     pub slack: f64,
-    /// The job's deadline.
-    #[serde(default)]
-    pub deadline: Instant,
     /// Whether an attempt of the job has begun.
     #[serde(default = "as_before")]
     pub has_run: bool,
     /// Whether attempts of the job held capacity in the last pass: it may have run since.
     #[serde(default)]
     pub is_launched: bool,
+    /// Whether the job has left. Its volume is what it was served at most.
+    #[serde(default)]
+    pub is_gone: bool,
+}
+
+/// Memories without this field took every job for one that is in time.
+fn as_certain() -> f64 {
+    1.0
 }
 
 /// Memories without this field kept every job, whatever its result.
 fn as_before() -> bool {
     true
+}
+
+impl Arrival {
+    /// Deadlines met per share and second by the whole job.
+    #[must_use]
+    pub fn density(&self) -> f64 {
+        self.hope / self.volume
+    }
 }
 
 /// The demand of a job, and whose job it is.
@@ -150,30 +166,30 @@ impl Arrivals {
         }
     }
 
-    /// Notes which jobs are gone. Of those that left before their deadline the ones that have never run are forgotten,
-    /// since their users withdrew them. The others demanded no more than their width for as long as they were there.
+    /// Notes which jobs are gone. Those that have never run are forgotten: they were served nothing. The others demanded
+    /// no more than their width for as long as they were there.
     pub fn note_departures(&mut self, now: Instant, is_present: impl Fn(&JobKey) -> bool) {
         self.0.retain_mut(|(key, NotedArrival { arrival, .. })| {
-            if arrival.deadline <= now || is_present(key) {
+            if arrival.is_gone || is_present(key) {
                 return true;
             }
+            arrival.is_gone = true;
             let stayed = now.since(arrival.submitted).seconds().max(STAY_MIN);
             arrival.volume = arrival.volume.min(arrival.width * stayed);
             arrival.has_run || arrival.is_launched
         });
     }
 
-    /// Whether a job is remembered that still could be in time.
+    /// Whether a job is remembered that has not left.
     #[must_use]
-    pub fn may_depart(&self, now: Instant) -> bool {
-        self.iter().any(|(_, arrival)| arrival.deadline > now)
+    pub fn may_depart(&self) -> bool {
+        self.iter().any(|(_, arrival)| !arrival.is_gone)
     }
 
-    /// Whether one of those has not run.
+    /// Whether a job is remembered that has not run.
     #[must_use]
-    pub fn may_be_withdrawn(&self, now: Instant) -> bool {
-        let mut all = self.iter();
-        all.any(|(_, arrival)| !arrival.has_run && arrival.deadline > now)
+    pub fn may_be_withdrawn(&self) -> bool {
+        self.iter().any(|(_, arrival)| !arrival.has_run)
     }
 
     /// When the first of the remembered jobs arrived.
@@ -205,7 +221,8 @@ impl Arrivals {
         let is_sound = |arrival: &Arrival| {
             let is_width = arrival.width.is_finite() && arrival.width >= 0.0;
             let is_volume = arrival.volume.is_finite() && arrival.volume > 0.0;
-            is_width && is_volume && !arrival.slack.is_nan()
+            let is_hope = (0.0..=1.0).contains(&arrival.hope);
+            is_width && is_volume && is_hope && !arrival.slack.is_nan()
         };
         self.0.len() <= JOBS_MAX && self.iter().all(|(_, arrival)| is_sound(arrival))
     }
@@ -226,10 +243,11 @@ mod tests {
             submitted: Instant(at),
             width: 0.1,
             volume: 2.0,
+            hope: 1.0,
             slack: 3.0,
-            deadline: Instant(at + 9),
             has_run: false,
             is_launched: false,
+            is_gone: false,
         };
         arrivals.note(&JobKey::from(key), &Tenant::from(tenant), arrival);
     }

@@ -5,6 +5,11 @@ use super::{plan, plan_of};
 use crate::fixtures::{JobBuilder, World, attempt, job, world};
 use crate::memory::Memory;
 use crate::policy::Policy;
+use crate::snapshot::ExpectedDuration;
+use crate::time::Span;
+
+/// Headroom is off by default.
+const RESERVE: &str = "shed-prime{reserve=on}";
 
 /// Jobs of another tenant that would leave the victim one attempt of eighty.
 fn suspended(count: u32, tasks: u32) -> impl Iterator<Item = JobBuilder> {
@@ -17,7 +22,7 @@ fn suspended(count: u32, tasks: u32) -> impl Iterator<Item = JobBuilder> {
 
 #[test]
 fn suspended_jobs_reserve_nothing_nor_do_those_that_are_gone() {
-    let policy: Policy = "shed-prime".parse().unwrap();
+    let policy: Policy = RESERVE.parse().unwrap();
     let eighty = || job("victim").tasks(80).submitted(29.0).deadline_in(3600.0);
     for (count, tasks) in [(16, 10), (4, 100)] {
         let resumed = |job: JobBuilder| job.with(|job| job.rules.suspend = false);
@@ -42,8 +47,38 @@ fn suspended_jobs_reserve_nothing_nor_do_those_that_are_gone() {
 }
 
 #[test]
+fn hopeless_jobs_that_are_deleted_again_withhold_nothing() {
+    let seconds = Span::from_seconds;
+    let expected = ExpectedDuration::new(seconds(280), None).unwrap();
+    // Some of them run, and all are due before they could end.
+    let hopeless = |number: u32| {
+        let job = job(&format!("h-{number:02}")).tasks(10).tenant("other");
+        let job = job.submitted(f64::from(number) / 16.0).deadline_in(8.0);
+        let job = job.with(|job| job.expected_duration = Some(expected));
+        match number % 2 {
+            0 => job,
+            _ => job.task(0, [attempt(0).on(0)]),
+        }
+    };
+    let all = || (0..16).map(hopeless);
+    let memory = [1.0, 9.0].iter().fold(Memory::default(), |memory, &now| {
+        remembered(now, all(), &memory)
+    });
+    let victim = job("victim").tasks(80).submitted(12.0).deadline_in(3600.0);
+    let snapshot = world(12.0, 1, 100_000).job(victim).build();
+    let (plan, after) = plan_of(&snapshot, &memory, &RESERVE.parse().unwrap());
+    assert_eq!(launches_of(&plan, "victim"), 80);
+    // A job that has run is remembered with what it was served: a tenth of the cluster for 12 s at most.
+    let arrivals = after.arrivals().iter();
+    let volumes: Vec<f64> = arrivals.map(|(_, arrival)| arrival.volume).collect();
+    assert_eq!(volumes.len(), 9);
+    let most_of = volumes.iter().filter(|volume| **volume <= 1.2);
+    assert_eq!(most_of.count(), 8);
+}
+
+#[test]
 fn what_has_run_is_remembered_as_having_come() {
-    let policy: Policy = "shed-prime".parse().unwrap();
+    let policy: Policy = RESERVE.parse().unwrap();
     let ran = job("ran").tenant("other").task(0, [attempt(0).on(0)]);
     let (_, memory) = plan_of(&snapshot_of([ran], 9000), &Memory::default(), &policy);
     let (_, after) = plan_of(&snapshot_of([job("b")], 9000), &memory, &policy);
@@ -60,7 +95,7 @@ fn volume(memory: &Memory, key: &str) -> f64 {
 /// The memory after a pass at `now` on a hundred slots.
 fn remembered(now: f64, jobs: impl IntoIterator<Item = JobBuilder>, before: &Memory) -> Memory {
     let world = jobs.into_iter().fold(world(now, 1, 100_000), World::job);
-    let (_, after) = plan_of(&world.build(), before, &"shed-prime".parse().unwrap());
+    let (_, after) = plan_of(&world.build(), before, &RESERVE.parse().unwrap());
     after
 }
 

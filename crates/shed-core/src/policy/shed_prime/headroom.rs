@@ -124,7 +124,7 @@ impl Ask {
     fn claim(&self) -> Claim {
         Claim {
             share: self.share,
-            density: self.arrival.map_or(0.0, |arrival| 1.0 / arrival.volume),
+            density: self.arrival.map_or(0.0, |arrival| arrival.density()),
             allowance: None,
         }
     }
@@ -147,7 +147,7 @@ pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
     renew(desk);
     mark(desk);
     let now = desk.now();
-    if desk.may_have_departed() && desk.arrivals().may_depart(now) {
+    if desk.may_have_departed() && desk.arrivals().may_depart() {
         let present: BTreeSet<&JobKey> = desk.snapshot().jobs.iter().map(|job| &job.key).collect();
         let (_, arrivals) = desk.jobs_and_arrivals();
         arrivals.note_departures(now, |key| present.contains(key));
@@ -158,7 +158,7 @@ pub(super) fn follow(desk: &mut PrimeDesk<'_, '_>) {
 fn mark(desk: &mut PrimeDesk<'_, '_>) {
     let now = desk.now();
     let (jobs, arrivals) = desk.jobs_and_arrivals();
-    if !arrivals.may_be_withdrawn(now) {
+    if !arrivals.may_be_withdrawn() {
         return;
     }
     for state in jobs.iter().filter(|state| state.has_changed()) {
@@ -223,16 +223,26 @@ fn ask(desk: &PrimeDesk<'_, '_>, position: usize) -> Option<Ask> {
             submitted: state.job.submitted,
             width,
             volume,
+            hope: hope(desk, position),
             slack: (limit.seconds() - seconds).max(0.0),
-            deadline: state.job.submitted.plus(limit),
             has_run: false,
             is_launched: false,
+            is_gone: false,
         });
     Some(Ask {
         share,
         seconds,
         arrival,
     })
+}
+
+/// P(the job is in time). No headroom is kept for a hopeless job: it is served last itself.
+fn hope(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
+    let rank = desk.job(position).and_then(|state| state.rank);
+    match (rank, desk.belief(position)) {
+        (Some((true, _)), _) | (_, None) => 0.0,
+        (_, Some(belief)) => libm::exp(belief.ln_hope).min(1.0),
+    }
 }
 
 /// The capacity that attempts hold, by the value density of their jobs.
@@ -331,13 +341,14 @@ fn demand(desk: &PrimeDesk<'_, '_>, key: &JobKey, above: f64, seconds: f64) -> O
         elapsed
     };
     let window = window.max(1.0);
-    let (mut count, mut volume, mut squares) = (0.0, 0.0, 0.0);
+    let [mut count, mut value, mut volume, mut squares] = [0.0; 4];
     for (other, arrival) in desk.arrivals().iter() {
         let is_recent = now.since(arrival.submitted).seconds() <= window;
-        if is_recent && 1.0 / arrival.volume > above && other != key {
+        if is_recent && arrival.density() > above && other != key {
             let waits = SLACK_WEIGHT * arrival.slack / seconds.max(1.0);
             let weight = (1.0 - waits).max(0.0);
             count += weight;
+            value += weight * arrival.hope;
             volume += weight * arrival.volume;
             squares += weight * arrival.width.min(1.0) * arrival.volume;
         }
@@ -347,6 +358,6 @@ fn demand(desk: &PrimeDesk<'_, '_>, key: &JobKey, above: f64, seconds: f64) -> O
     (rate > 0.0).then(|| Demand {
         mean: volume * rate,
         deviation: libm::sqrt(squares * rate),
-        density: count / volume,
+        density: value / volume,
     })
 }

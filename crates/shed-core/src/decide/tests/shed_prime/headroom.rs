@@ -4,7 +4,11 @@ use super::{JobBuilder, World, attempt, brief, job, plan_of, report, steady, wor
 use crate::ids::{JobKey, Tenant};
 use crate::memory::{Arrival, Arrivals, Memory};
 use crate::policy::Policy;
+use crate::snapshot::ExpectedDuration;
 use crate::time::{Instant, Span};
+
+/// Headroom is off by default.
+const RESERVE: &str = "shed-prime{reserve=on}";
 
 /// Equal jobs that came lately. The last was submitted at 1000 s, which the clock shows.
 #[derive(Debug, Clone, Copy)]
@@ -38,10 +42,11 @@ impl Came {
                 submitted,
                 width: self.width,
                 volume: self.width * self.seconds,
+                hope: 1.0,
                 slack: self.slack,
-                deadline: submitted,
                 has_run: true,
                 is_launched: false,
+                is_gone: true,
             };
             arrivals.note(
                 &JobKey::from(&*format!("past-{at}")),
@@ -91,7 +96,7 @@ fn table(text: &str, job: &JobBuilder, rows: &[(Came, usize)]) {
 #[test]
 fn headroom_is_the_mean_demand_and_some_deviations() {
     table(
-        "shed-prime",
+        RESERVE,
         &long(),
         &[
             // Mean 0.08, deviation 0.0894. The density of the others is 500 times as high, so 0.01 is the risk.
@@ -123,18 +128,18 @@ fn headroom_is_the_mean_demand_and_some_deviations() {
             (Came { count: 1, ..CAME }, 1000),
         ],
     );
-    table("shed-prime{reserve=off}", &long(), &[(CAME, 1000)]);
-    table("shed-prime{weigh=off}", &long(), &[(CAME, 1000)]);
+    table("shed-prime", &long(), &[(CAME, 1000)]);
+    table("shed-prime{reserve=on,weigh=off}", &long(), &[(CAME, 1000)]);
     // A job without a deadline has no value, so the risk is the least one.
     let unbound = long().with(|job| job.deadline = None);
-    table("shed-prime", &unbound, &[(CAME, 711)]);
+    table(RESERVE, &unbound, &[(CAME, 711)]);
 }
 
 #[test]
 fn only_jobs_of_five_times_the_density_count() {
     // A part of the cluster for 1001 s is worth one deadline: so is a fifth of that for the others.
     table(
-        "shed-prime",
+        RESERVE,
         &long(),
         &[
             (
@@ -160,7 +165,7 @@ fn only_jobs_of_five_times_the_density_count() {
 #[test]
 fn arrivals_count_for_as_long_as_an_attempt_holds_its_slot() {
     table(
-        "shed-prime",
+        RESERVE,
         &long(),
         &[
             // Within 475 s: 20 jobs.
@@ -198,14 +203,14 @@ fn all_arrivals_count_for_an_attempt_without_a_known_end() {
             969,
         ),
     ];
-    table("shed-prime", &endless, &rows);
+    table(RESERVE, &endless, &rows);
 }
 
 #[test]
 fn arrivals_that_could_wait_count_less() {
     let could_wait = |slack| Came { slack, ..CAME };
     table(
-        "shed-prime",
+        RESERVE,
         &long(),
         &[
             // Half of 1001 s: one eighth less.
@@ -226,7 +231,7 @@ fn one_attempt_of_a_job_is_always_allowed() {
     };
     let rows: [(u32, usize); 3] = [(0, 1), (1, 0), (2, 0)];
     for (tasks, expected) in rows {
-        let launched = launches("shed-prime", &crowded, cluster().job(running(tasks)));
+        let launched = launches(RESERVE, &crowded, cluster().job(running(tasks)));
         assert_eq!(launched, expected, "{tasks} run");
     }
 }
@@ -239,11 +244,7 @@ fn what_jobs_of_up_to_five_times_the_density_hold_is_taken_off() {
         let other = job("other").submitted(990.0).tasks(tasks).parallelism(100);
         let other = steady(other.deadline_in(9000.0), 1000.0);
         let other = (0..100).fold(other, |job, task| job.task(task, [silent.clone()]));
-        launches(
-            "shed-prime",
-            &CAME.memory(),
-            cluster().job(long()).job(other),
-        )
+        launches(RESERVE, &CAME.memory(), cluster().job(long()).job(other))
     };
     assert_eq!([190, 210].map(held_by), [711, 611]);
 }
@@ -257,7 +258,7 @@ fn a_job_of_little_hope_counts_what_it_holds_but_not_its_own_arrival() {
         let job = (0..running).fold(job.ended_runs([1000.0; 4]), |job, task| {
             job.task(task, [silent.clone()])
         });
-        launches("shed-prime", &CAME.memory(), cluster().job(job))
+        launches(RESERVE, &CAME.memory(), cluster().job(job))
     };
     assert_eq!([0, 100].map(running), [711, 611]);
 }
@@ -267,7 +268,7 @@ fn arrivals_are_noted_and_what_is_kept_back_is_reported() {
     let narrow = job("narrow").submitted(999.0).tasks(1000).parallelism(100);
     let narrow = steady(narrow.deadline_in(9000.0), 1000.0);
     let snapshot = cluster().job(long()).job(narrow).build();
-    let policy: Policy = "shed-prime".parse().unwrap();
+    let policy: Policy = RESERVE.parse().unwrap();
     let (plan, after) = plan_of(&snapshot, &CAME.memory(), &policy);
     assert_eq!(report(&plan, "long").kept_back, 1000 - 711);
     let noted = |name: &str| {
@@ -281,10 +282,33 @@ fn arrivals_are_noted_and_what_is_kept_back_is_reported() {
     assert_eq!([noted("long").width, noted("narrow").width], [1.0, 0.1]);
 }
 
+/// The attempts that start in one pass of equal jobs with a stated duration of 600 s, one each 10 s.
+fn starts_of_equal(jobs: u32, tasks: u32, deadline: f64) -> usize {
+    let seconds = Span::from_seconds;
+    let expected = ExpectedDuration::new(seconds(600), None).unwrap();
+    let equal = (0..jobs).map(|number| {
+        let job = job(&format!("equal-{number}")).tasks(tasks);
+        let job = job.submitted(999.0 - 10.0 * f64::from(number));
+        let job = job.with(|job| job.expected_duration = Some(expected));
+        job.deadline_in(deadline)
+    });
+    let world = equal.fold(cluster(), World::job);
+    let policy: Policy = RESERVE.parse().unwrap();
+    brief(&plan_of(&world.build(), &Memory::default(), &policy).0).len()
+}
+
+#[test]
+fn equal_jobs_do_not_keep_headroom_from_each_other() {
+    assert_eq!(starts_of_equal(3, 300, 800.0), 900);
+    // Hopeless ones neither.
+    assert_eq!(starts_of_equal(3, 300, 300.0), 900);
+    assert_eq!(starts_of_equal(20, 45, 300.0), 900);
+}
+
 #[test]
 fn no_headroom_is_kept_for_or_by_a_job_that_no_node_can_hold() {
     let gpu = job("gpu").submitted(990.0).tasks(1).deadline_in(30.0);
     let gpu = gpu.with(|job| job.demand.set("gpu", 1));
-    let launched = launches("shed-prime", &CAME.memory(), cluster().job(long()).job(gpu));
+    let launched = launches(RESERVE, &CAME.memory(), cluster().job(long()).job(gpu));
     assert_eq!(launched, 711);
 }
