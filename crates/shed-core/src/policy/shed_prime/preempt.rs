@@ -35,9 +35,8 @@ struct Victim {
 /// A job with tasks that wait.
 struct Waiter {
     position: usize,
+    /// The tasks that may start without using reserved headroom, and the pods beyond capacity.
     tasks: u32,
-    /// At most this many may start without using reserved headroom.
-    allowed: u32,
     slack: f64,
     /// Below this slack the job may preempt others.
     within: f64,
@@ -56,12 +55,12 @@ pub(super) fn preempt(desk: &mut PrimeDesk<'_, '_>) {
     let mut clones = clones_alive(desk);
     let (mut left, mut soonest) = (PREEMPTIONS_MAX, f64::INFINITY);
     for waiter in waiters {
-        for task in 0..waiter.tasks {
+        for _ in 0..waiter.tasks {
             if take_free(desk, &mut room, waiter.position) {
                 continue;
             }
             // `admit` evicts clones for first attempts.
-            if clones > 0 && task < waiter.allowed {
+            if clones > 0 {
                 clones -= 1;
                 continue;
             }
@@ -90,6 +89,8 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
     for (position, state) in desk.jobs().iter().enumerate() {
         let surging = surging(desk, position);
         let tasks = state.launchable_now().saturating_add(surging);
+        // A slot that headroom keeps from the job would go back to the victim.
+        let tasks = tasks.min(state.allowed().max(surging));
         if let Some((false, slack)) = state.rank
             && tasks > 0
             && state.may_launch(now)
@@ -106,7 +107,6 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
                 Waiter {
                     position,
                     tasks,
-                    allowed: state.allowed().max(surging),
                     slack: slack as f64 / 1000.0,
                     within: WITHIN * time,
                     apart: APART * time,
