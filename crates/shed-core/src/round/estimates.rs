@@ -364,6 +364,14 @@ impl JobEstimate {
         }
     }
 
+    /// The share of the variance of ln T that differs from task to task. A clone changes nothing about the rest.
+    pub(crate) fn own_share(&self) -> f64 {
+        match &self.law {
+            Some(Law::LogNormal(law)) => 1.0 - (self.common / law.sigma()).powi(2),
+            _ => 1.0,
+        }
+    }
+
     /// The number of cases in that mean.
     pub(crate) fn cases(&self) -> u64 {
         if self.common > 0.0 { COMMON_CASES } else { 1 }

@@ -75,10 +75,14 @@ impl Learned {
         let job = state.job;
         let gains = desk.clone_gains();
         let share = gains.share(&job.tenant, job.class.as_ref(), desk.now());
+        let stated = Assumption {
+            own_share: state.estimate.own_share(),
+            ..Assumption::default()
+        };
         let outlook = desk.state(position);
         let outlook = outlook.filter(|_| state.estimate.is_assumed);
         let Assumption { ln_bias, own_share } =
-            outlook.map_or_else(Assumption::default, |outlook| outlook.assumption);
+            outlook.map_or(stated, |outlook| outlook.assumption);
         Self {
             share: share * own_share,
             ln_bias: if job.reports_progress { ln_bias } else { 0.0 },
