@@ -148,7 +148,7 @@ pub const TABLE: &[Row] = &[
         &[api::TASKS_PENDING],
         reason::HEADROOM_RESERVED,
         "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive",
-        "add nodes, or run shed with reserve=off",
+        "add nodes, or run shed without reserve=on",
     ),
     blocked(
         &[api::TASKS_PENDING],

@@ -62,7 +62,7 @@ pub struct ShedPrime {
     /// Whether attempts of a job without times of its own are judged by the times of other jobs.
     pub pool: bool,
     /// Whether first attempts leave headroom for jobs of a higher value density that are likely to come. It applies
-    /// only if attempts are weighed.
+    /// only if attempts are weighed. On whole traces it costs deadlines, so it is off by default.
     pub reserve: bool,
     /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
     /// only if attempts are weighed.
@@ -86,7 +86,7 @@ impl Default for ShedPrime {
             hedge: Hedge::Always,
             weigh: true,
             pool: true,
-            reserve: true,
+            reserve: false,
             timely: true,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
