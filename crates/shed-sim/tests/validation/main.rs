@@ -8,6 +8,7 @@ mod exact;
 mod fallback;
 mod fifo;
 mod incremental;
+mod no_harm;
 #[path = "../common/traces.rs"]
 mod shared;
 mod traces;

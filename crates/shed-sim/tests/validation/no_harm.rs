@@ -1,0 +1,94 @@
+//! The default policy meets the deadlines that no clones meet, where clones cannot help: jobs of equal tasks, whose
+//! users state how long they take. Each workload was one on which it met almost none.
+
+use std::sync::Arc;
+
+use shed_core::snapshot::ExpectedDuration;
+use shed_core::time::Span;
+use shed_sim::outcome::Outcome;
+use shed_sim::settings::{Delay, Settings};
+use shed_sim::trace::Job;
+
+use crate::common::{fifo, flowtimes, job, on_slots, run};
+
+/// A job of equal tasks. Times in seconds.
+struct Stated {
+    name: String,
+    arrival: i64,
+    tasks: usize,
+    duration: i64,
+    deadline: i64,
+}
+
+impl Stated {
+    fn job(&self) -> Job {
+        let duration = Span::from_seconds(self.duration);
+        Job {
+            id: Arc::from(&*self.name),
+            deadline: Some(Span::from_seconds(self.deadline)),
+            expected: ExpectedDuration::new(duration, None),
+            ..job(0, 1000 * self.arrival, &vec![duration.0; self.tasks])
+        }
+    }
+}
+
+/// Jobs of that number of tasks of 600 s, with these arrivals and deadlines.
+fn large(tasks: usize, jobs: impl Iterator<Item = (i64, i64)>) -> Vec<Job> {
+    let jobs = jobs
+        .zip(0..)
+        .map(|((arrival, deadline), number): (_, u32)| {
+            let job = Stated {
+                name: format!("j{number:04}"),
+                arrival,
+                tasks,
+                duration: 600,
+                deadline,
+            };
+            job.job()
+        });
+    jobs.collect()
+}
+
+/// shed-prime as it is by default, with launches of 5 s and without reports.
+fn default_on(slots: u32) -> Settings {
+    Settings {
+        launch_overhead: Delay::Fixed(Span::from_seconds(5)),
+        reports: None,
+        check: false,
+        ..on_slots("shed-prime".parse().expect("a policy"), slots)
+    }
+}
+
+fn met(outcome: &Outcome) -> usize {
+    outcome.jobs.iter().filter(|job| job.met()).count()
+}
+
+#[test]
+fn feasible_jobs_with_stated_durations_are_all_in_time() {
+    // One job each minute keeps 3025 slots busy.
+    let jobs = large(300, (0..100).map(|number| (60 * number, 800)));
+    for slots in [3300, 4000] {
+        let prime = default_on(slots);
+        let without = Settings {
+            policy: fifo(),
+            ..prime.clone()
+        };
+        assert_eq!(met(&run(&without, &jobs)), 100, "{slots}");
+        assert_eq!(met(&run(&prime, &jobs)), 100, "{slots}");
+    }
+}
+
+#[test]
+fn hopeless_jobs_reserve_nothing_from_each_other() {
+    let jobs = large(300, (0..100).map(|_| (0, 300)));
+    let outcome = run(&default_on(30_000), &jobs);
+    // The cluster holds all tasks, so each starts at once: after 5 s it takes 600 s.
+    assert_eq!(flowtimes(&outcome), [605_000; 100]);
+}
+
+#[test]
+fn feasible_jobs_between_hopeless_ones_are_in_time() {
+    let deadline = |number| if number % 2 == 0 { 1500 } else { 300 };
+    let jobs = large(100, (0..300).map(|number| (20 * number, deadline(number))));
+    assert_eq!(met(&run(&default_on(5000), &jobs)), 150);
+}
