@@ -256,7 +256,7 @@ impl Stores {
                 vec![]
             }
             Event::InitApply(object) => self.take_batch_job(writer, object, Event::InitApply),
-            Event::Apply(object) => self.take_batch_job(writer, *object, Event::Apply),
+            Event::Apply(object) => self.take_batch_job(writer, object, Event::Apply),
             Event::InitDone => {
                 writer.apply_watcher_event(&Event::InitDone);
                 let Some(batch) = self.batch() else {
