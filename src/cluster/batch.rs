@@ -428,8 +428,8 @@ mod tests {
     fn little_is_kept_of_a_job_that_launches_no_pods() {
         let true_ = |type_: &str| json!({"conditions": [{"type": type_, "status": "True"}]});
         let suspended = json!({"suspend": true});
-        let with_pods =
-            json!({"conditions": [{"type": "Suspended", "status": "True"}], "active": 1});
+        let with_pods = json!({"conditions": [{"type": "Suspended", "status": "True"}], "active": 1,
+                "startTime": "2026-01-01T00:00:00Z"});
         let started = json!({"startTime": "2026-01-01T00:00:00Z"});
         for (spec, status, is_whole) in [
             (json!({}), started, true),

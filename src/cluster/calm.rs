@@ -76,7 +76,6 @@ pub(super) fn is_calm_job(before: Option<&WatchedJob>, job: &WatchedJob) -> bool
         && before.generation == now.generation
         && before.deletion_timestamp == now.deletion_timestamp
         && before.labels == now.labels
-        && before.annotations == now.annotations
         && before.finalizers == now.finalizers
         && before.owner_references == now.owner_references
 }

@@ -80,10 +80,10 @@ fn a_job_that_is_new_or_has_another_status_is_calm_news() {
     edited.metadata.generation = Some(2);
     assert!(!is_calm(&edited));
     assert!(is_calm(&edited));
-    let mut annotated = edited.clone();
-    annotated.metadata.annotations = Some([("a".to_owned(), "b".to_owned())].into());
-    assert!(!is_calm(&annotated));
-    let mut leaving = annotated.clone();
+    let mut labelled = edited.clone();
+    labelled.metadata.labels = Some([(crate::api::LABEL_CLASS.to_owned(), "b".to_owned())].into());
+    assert!(!is_calm(&labelled));
+    let mut leaving = labelled.clone();
     leaving.metadata.deletion_timestamp = Some(clock::time(clock::now()));
     assert!(!is_calm(&leaving));
 }
