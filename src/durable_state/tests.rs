@@ -313,7 +313,7 @@ async fn impossible_numbers_in_a_list_are_a_broken_state() {
     for section in [
         format!(r#""completions":{{"team/nightly":[[1,60000,{huge}]]}}"#),
         format!(r#""completions":{{"team/nightly":[[1,{longest},1]]}}"#),
-        format!(r#""completions":{{"team/nightly":[[1,0,1]]}}"#),
+        r#""completions":{"team/nightly":[[1,0,1]]}"#.to_owned(),
         format!(r#""totals":{{"series":{{"team":{{"nightly":[1,2,{longest}]}}}}}}"#),
     ] {
         let api = Apiserver::with(&format!(r#"{{"version":1,{section}}}"#));

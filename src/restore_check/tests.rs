@@ -195,11 +195,12 @@ async fn an_answer_from_the_past_is_a_restore() {
 async fn a_live_job_from_the_past_is_a_restore() {
     let (api, process) = begun().await;
     // Its own ledger is not in the store any more.
-    let mut world = api.world();
-    let job = world.job.as_mut().unwrap();
-    job.metadata.resource_version = Some("7".to_owned());
-    job.status = None;
-    drop(world);
+    {
+        let mut world = api.world();
+        let job = world.job.as_mut().unwrap();
+        job.metadata.resource_version = Some("7".to_owned());
+        job.status = None;
+    }
     api.run((0, 0));
     api.exit((0, 0), 0, crate::clock::now());
     let error = process.look(&api).await.unwrap_err();
