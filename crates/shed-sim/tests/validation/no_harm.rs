@@ -26,7 +26,7 @@ impl Stated {
         Job {
             id: Arc::from(&*self.name),
             deadline: Some(Span::from_seconds(self.deadline)),
-            expected: ExpectedDuration::new(duration, None),
+            expected: Some(ExpectedDuration::new(duration, None).unwrap()),
             ..job(0, 1000 * self.arrival, &vec![duration.0; self.tasks])
         }
     }
