@@ -7,6 +7,7 @@ pub mod annotations;
 mod deadline_text;
 pub mod translate;
 mod watched_batch_job;
+pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

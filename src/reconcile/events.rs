@@ -10,6 +10,7 @@ use kube::runtime::events::{Event, EventType};
 use shed_core::snapshot::AttemptKind;
 
 use crate::adopt;
+use crate::adopt::words::by_annotations;
 use crate::api::{DeadlineJob, Ledger};
 use crate::job::notice::Notice;
 use crate::metrics::WON;
@@ -129,7 +130,13 @@ pub fn publish_about(
 }
 
 fn publish_event(context: &ReconcileContext, object: &ObjectReference, event: Event) {
-    let note = event.note.map(|note| note.chars().take(1000).collect());
+    let is_job = object.kind.as_deref() == Some("Job");
+    let named = |note: String| match is_job {
+        true => by_annotations(&note).into_owned(),
+        false => note,
+    };
+    let note = event.note.map(named);
+    let note = note.map(|note| note.chars().take(1000).collect());
     context.events.push(Event { note, ..event }, object.clone());
 }
 

@@ -8,6 +8,7 @@ use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
 pub use crate::adopt::{is_finished, is_true};
+use crate::adopt::words::by_annotations;
 use crate::api::{self, DeadlineJobStatus, Ledger, former_names, reason};
 use crate::clock;
 use crate::cluster::pod::{JobPods, PodFacts, Stage};
@@ -235,7 +236,7 @@ fn put(list: &mut Vec<JobCondition>, condition: &Condition) {
         type_: condition.type_.clone(),
         status: condition.status.clone(),
         reason: Some(condition.reason.clone()),
-        message: Some(condition.message.clone()),
+        message: Some(by_annotations(&condition.message).into_owned()),
         last_probe_time: Some(condition.last_transition_time.clone()),
         last_transition_time: Some(condition.last_transition_time.clone()),
     };
