@@ -25,6 +25,7 @@ mod clock_time;
 mod deadline;
 mod error;
 mod progress;
+mod spec_fault;
 pub mod template_extras;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use deadline::{DeadlineRule, HistoryRule, deadline_rule};
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};
+pub use spec_fault::{SpecFault, by_ledger, recorded_deadline};
 
 /// A job whose specification can be carried out.
 #[derive(Debug, Clone)]
@@ -78,15 +80,22 @@ pub struct ValidatedJob {
     pub template: Arc<PodTemplateSpec>,
     /// The batch/v1 Job that it is, if it is one.
     pub adopted: Option<Arc<Adopted>>,
+    /// Why the present specification of a job that has begun is not in force.
+    pub fault: Option<SpecFault>,
 }
 
-/// When a finished job expires.
+/// When a finished job with this time to live expires.
 #[must_use]
-pub fn expiry(job: &ValidatedJob, ledger: &Ledger) -> Option<Instant> {
+pub fn expiry(ttl: Option<Span>, ledger: &Ledger) -> Option<Instant> {
     let ended = ledger.ended.or(ledger.last_win)?;
-    job.ttl
-        .filter(|_| ledger.finished)
-        .map(|ttl| ended.plus(ttl))
+    ttl.filter(|_| ledger.finished).map(|ttl| ended.plus(ttl))
+}
+
+/// Time from a job's end to its deletion.
+#[must_use]
+pub fn ttl(spec: &DeadlineJobSpec) -> Option<Span> {
+    let seconds = spec.ttl_seconds_after_finished?;
+    Some(Span::from_seconds(i64::from(seconds)))
 }
 
 /// Reads a job's specification.
@@ -130,11 +139,10 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
         rules,
         progress: progress_rule(spec)?,
         spec_bytes,
-        ttl: spec
-            .ttl_seconds_after_finished
-            .map(|seconds| Span::from_seconds(i64::from(seconds))),
+        ttl: ttl(spec),
         template: Arc::new(spec.template.clone()),
         adopted: None,
+        fault: None,
     })
 }
 
@@ -185,10 +193,16 @@ fn expected_duration(spec: &DeadlineJobSpec) -> Result<Option<ExpectedDuration>,
     })
 }
 
-/// A positive duration, as `10m` or `1h30m`.
+/// A positive duration, as `10m` or `1h30m`, if the CRD's schema takes it too: no other units, no spaces, and in
+/// nanoseconds a number of 64 bits.
 #[must_use]
 pub fn duration(text: &str) -> Option<Span> {
+    let is_plain = |byte: u8| byte.is_ascii_digit() || b".hms".contains(&byte);
+    if text.len() > 32 || !text.bytes().all(is_plain) {
+        return None;
+    }
     let duration: SignedDuration = text.parse().ok()?;
+    i64::try_from(duration.as_nanos()).ok()?;
     let milliseconds = i64::try_from(duration.as_millis()).ok()?;
     (milliseconds > 0).then_some(Span(milliseconds))
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use kube::api::ObjectMeta;
 use serde::de::DeserializeOwned;
 use shed_core::snapshot::ExpectedDuration;
 
-use crate::adopt::deadline_text;
+use crate::adopt::{deadline_text, progress_text};
 use crate::api::{
-    ClockStart, Deadline, ExpectedTaskDuration, GROUP, Idempotency, OnMiss, Preemption,
-    ProgressSource, Resume, Speculation, SpeculationMode, is_clone_budget,
+    ClockStart, Deadline, DeadlineJobSpec, ExpectedTaskDuration, GROUP, Idempotency, LABEL_CLASS,
+    OnMiss, Preemption, ProgressSource, Resume, Speculation, SpeculationMode, is_clone_budget,
 };
 use crate::validate::duration;
 
@@ -24,7 +25,8 @@ const MAX_CLONES: &str = "max-clones-per-task";
 const CLONE_BUDGET: &str = "clone-budget";
 const TARGET: &str = "target-pocd";
 const EXPECTED: &str = "expected-task-duration";
-const KNOWN: [&str; 12] = [
+/// The names of all annotations.
+pub const KNOWN: [&str; 12] = [
     DEADLINE,
     CLOCK_START,
     ON_MISS,
@@ -84,15 +86,12 @@ fn bad(name: &str, problem: impl Into<String>) -> BadAnnotation {
 pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, BadAnnotation> {
     let mut own: BTreeMap<&str, &str> = BTreeMap::new();
     for (key, value) in annotations.into_iter().flatten() {
-        let name = key
-            .strip_prefix(GROUP)
-            .and_then(|rest| rest.strip_prefix('/'));
-        let Some(name) = name else { continue };
+        let Some(name) = own_name(key) else { continue };
         if !KNOWN.contains(&name) {
             let known = KNOWN.join(", ");
             return Err(bad(name, format!("is unknown: use one of {known}")));
         }
-        own.insert(name, value);
+        own.insert(name, value.trim());
     }
     let clock_start = word(&own, CLOCK_START, "Creation or Start")?;
     let wishes = Wishes {
@@ -112,6 +111,49 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
         speculation,
         ..wishes
     })
+}
+
+/// A Job's requests to shed, and its class.
+#[must_use]
+pub fn requests(job: &ObjectMeta) -> Vec<(String, String)> {
+    let class = job.labels.iter().flatten();
+    let class = class.filter(|(key, _)| *key == LABEL_CLASS);
+    let own = job.annotations.iter().flatten();
+    let own = own.filter(|(key, _)| own_name(key).is_some());
+    let both = class.chain(own);
+    both.map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// Those of these annotations that are requests to shed.
+pub fn requests_in(annotations: Option<&BTreeMap<String, String>>) -> Vec<&str> {
+    let keys = annotations.into_iter().flat_map(BTreeMap::keys);
+    let requests = keys.filter(|key| own_name(key).is_some_and(|name| KNOWN.contains(&name)));
+    requests.map(String::as_str).collect()
+}
+
+/// The name of an annotation under `shed.dev/`.
+fn own_name(key: &str) -> Option<&str> {
+    key.strip_prefix(GROUP)?.strip_prefix('/')
+}
+
+/// The annotation whose change a companion can't follow.
+#[must_use]
+pub fn fixed(now: &DeadlineJobSpec, wanted: &DeadlineJobSpec) -> Option<BadAnnotation> {
+    let source = |spec: &DeadlineJobSpec| {
+        let progress = spec.progress.clone();
+        progress.map(|own| (own.file.is_some(), own.http_get, own.metric))
+    };
+    let changed = [
+        (IDEMPOTENCY, now.idempotency != wanted.idempotency),
+        (RESUME, now.resume != wanted.resume),
+        (PROGRESS, source(now) != source(wanted)),
+    ];
+    let (name, _) = changed.into_iter().find(|(_, changed)| *changed)?;
+    Some(bad(
+        name,
+        "cannot be changed once shed runs the Job: restore its former value, or create another Job",
+    ))
 }
 
 /// Whether a Job specifies the effect of two copies of a task.
@@ -216,7 +258,7 @@ fn expected(own: &BTreeMap<&str, &str>) -> Result<Option<ExpectedTaskDuration>, 
             p50: text.to_owned(),
             p90: None,
         },
-        None => serde_yaml_ng::from_str(text).map_err(|_| wrong())?,
+        None => progress_text::object(text).map_err(|_| wrong())?,
     };
     let p50 = duration(&expected.p50).ok_or_else(wrong)?;
     let p90 = match &expected.p90 {
@@ -229,22 +271,9 @@ fn expected(own: &BTreeMap<&str, &str>) -> Result<Option<ExpectedTaskDuration>, 
 
 /// `file`, or the content of a `DeadlineJob`'s spec.progress.
 fn progress(own: &BTreeMap<&str, &str>) -> Result<Option<ProgressSource>, BadAnnotation> {
-    let Some(&text) = own.get(PROGRESS) else {
-        return Ok(None);
-    };
-    let yaml = if text == "file" { "{file: {}}" } else { text };
-    let fix = "use `file`, or a value such as `{httpGet: {port: 8080, path: /progress}}`";
-    let wrong = || bad(PROGRESS, format!("invalid value `{text}`: {fix}"));
-    let source: ProgressSource = serde_yaml_ng::from_str(yaml).map_err(|_| wrong())?;
-    let sources = [
-        source.file.is_some(),
-        source.http_get.is_some(),
-        source.metric.is_some(),
-    ];
-    match sources.into_iter().filter(|&there| there).count() {
-        1 => Ok(Some(source)),
-        _ => Err(wrong()),
-    }
+    let text = own.get(PROGRESS);
+    let read = text.map(|text| progress_text::read(text)).transpose();
+    read.map_err(|problem| bad(PROGRESS, problem))
 }
 
 /// Applies the rules that the schema of a `DeadlineJob` has too. There the messages name fields,
@@ -328,6 +357,14 @@ mod tests {
     }
 
     #[test]
+    fn spaces_and_line_breaks_around_a_value_do_not_count() {
+        let block = "{shed.dev/deadline: \"5m\\n\", shed.dev/on-miss: ' Fail'}";
+        let read = wishes(block).unwrap();
+        assert_eq!(read.deadline.unwrap().within.as_deref(), Some("5m"));
+        assert_eq!(read.on_miss, Some(OnMiss::Fail));
+    }
+
+    #[test]
     fn a_job_without_annotations_gets_nothing() {
         let none = wishes("{example.com/other: x}").unwrap();
         assert!(none.deadline.is_none() && none.progress.is_none());
@@ -398,6 +435,31 @@ mod tests {
                 "use `file`",
             ),
             ("{shed.dev/progress: 8080}", "use `file`"),
+            (
+                "{shed.dev/progress: '{file: {}, periodSeconds: 0}'}",
+                "from 1 to 3600",
+            ),
+            (
+                "{shed.dev/progress: '{httpGet: {port: 99999}}'}",
+                "from 1 to 65535",
+            ),
+            (
+                "{shed.dev/progress: '{httpGet: {port: 80, path: progress}}'}",
+                "must begin with `/`",
+            ),
+            (
+                "{shed.dev/progress: '{metric: {port: 80, name: a-b}}'}",
+                "names of metrics",
+            ),
+            (
+                "{shed.dev/progress: '{httpGet: {port: 80, pfad: /}}'}",
+                "unknown key `httpGet.pfad`",
+            ),
+            (
+                "{shed.dev/expected-task-duration: '{p50: 1m, p95: 2m}'}",
+                "such as 10m",
+            ),
+            ("{shed.dev/deadline: PT30M}", "such as 90s"),
             ("{shed.dev/resume: Checkpoint}", "needs shed.dev/progress"),
             (
                 "{shed.dev/resume: Range, shed.dev/progress: file}",

@@ -5,6 +5,7 @@
 
 pub mod annotations;
 mod deadline_text;
+mod progress_text;
 pub mod translate;
 mod watched_batch_job;
 pub mod words;

@@ -18,7 +18,7 @@ use crate::api::{
 };
 use crate::pod_names::fnv1a;
 use crate::size;
-use crate::validate::{Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
+use crate::validate::{self, Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
 
 /// Default of batch/v1 for `backoffLimit`.
 const BACKOFF_LIMIT: i32 = 6;
@@ -88,6 +88,15 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     Ok(companion)
 }
 
+/// Why an edit of a Job's annotations does not reach its companion. The Job continues without it.
+#[must_use]
+pub fn refused_edit(companion: &DeadlineJob, job: &Job) -> Option<BadAnnotation> {
+    match self::companion(job) {
+        Ok(wanted) => annotations::fixed(&companion.spec, &wanted.spec),
+        Err(bad) => Some(bad),
+    }
+}
+
 fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
     let spec = job.spec.clone().unwrap_or_default();
     DeadlineJobSpec {
@@ -119,6 +128,16 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
     }
 }
 
+/// Whether nothing of the Job is to run.
+#[must_use]
+pub fn is_suspended(job: &Job) -> bool {
+    job.spec.as_ref().is_some_and(suspends)
+}
+
+fn suspends(spec: &JobSpec) -> bool {
+    spec.suspend == Some(true)
+}
+
 /// A work queue has as many tasks as pods may run.
 fn tasks(spec: &JobSpec) -> i32 {
     let parallelism = spec.parallelism.unwrap_or(1);
@@ -130,6 +149,26 @@ fn tasks(spec: &JobSpec) -> i32 {
 /// # Errors
 /// [`InvalidSpec`], if the Job requires a feature that shed does not support.
 pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
+    described(companion, job, |whole, overlaid| {
+        overlaid.and_then(|()| validate(whole))
+    })
+}
+
+/// The same for a Job that has begun and whose specification can't be carried out.
+///
+/// # Errors
+/// [`InvalidSpec`], if what can't be changed is at fault.
+pub fn by_ledger(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
+    described(companion, job, |whole, _| {
+        validate::by_ledger(whole, validate::recorded_deadline(companion))
+    })
+}
+
+fn described(
+    companion: &DeadlineJob,
+    job: &Job,
+    read: impl FnOnce(&DeadlineJob, Result<(), InvalidSpec>) -> Result<ValidatedJob, InvalidSpec>,
+) -> Result<ValidatedJob, InvalidSpec> {
     let none = JobSpec::default();
     let spec = job.spec.as_ref().unwrap_or(&none);
     // The ledger may be large and is not needed here.
@@ -138,11 +177,11 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
         spec: companion.spec.clone(),
         status: None,
     };
-    overlay(&mut whole.spec, spec)?;
+    let overlaid = overlay(&mut whole.spec, spec);
     whole.metadata.creation_timestamp = job.metadata.creation_timestamp.clone();
     let adopted = adopted(job, spec, companion)?;
     let name = Arc::clone(&adopted.name);
-    let validated = validate(&whole)?;
+    let validated = read(&whole, overlaid)?;
     let counts_from = super::counts_from(&job.metadata).unwrap_or(validated.created);
     Ok(ValidatedJob {
         name,
@@ -174,13 +213,13 @@ fn overlay(whole: &mut DeadlineJobSpec, spec: &JobSpec) -> Result<(), InvalidSpe
     whole.backoff_limit_per_index = spec.backoff_limit_per_index.unwrap_or(i32::MAX);
     whole.backoff_limit = Some(spec.backoff_limit.unwrap_or(BACKOFF_LIMIT));
     whole.max_failed_indexes = spec.max_failed_indexes;
+    whole.active_deadline_seconds = spec.active_deadline_seconds;
+    whole.suspend = suspends(spec);
+    whole.template = spec.template.clone();
     whole.pod_failure_policy = alike("podFailurePolicy", spec.pod_failure_policy.as_ref())?;
     whole.success_policy = alike("successPolicy", spec.success_policy.as_ref())?;
     let replacement = alike("podReplacementPolicy", spec.pod_replacement_policy.as_ref())?;
     whole.pod_replacement_policy = replacement.unwrap_or_default();
-    whole.active_deadline_seconds = spec.active_deadline_seconds;
-    whole.suspend = spec.suspend == Some(true);
-    whole.template = spec.template.clone();
     Ok(())
 }
 

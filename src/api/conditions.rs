@@ -36,6 +36,8 @@ pub const CHECKPOINTS_NOT_DURABLE: &str = "CheckpointsNotDurable";
 pub const CLONES_STOPPED: &str = "ClonesStopped";
 /// shed pauses the job's reconciles because the last one panicked, timed out or got stuck.
 pub const QUARANTINED: &str = "Quarantined";
+/// An edit made the specification of a job that has begun invalid. shed continues without the edit.
+pub const SPEC_INVALID: &str = "SpecInvalid";
 /// On a batch/v1 Job: shed cannot run it as its annotations require.
 pub const ADOPTION_REFUSED: &str = "AdoptionRefused";
 
@@ -68,9 +70,11 @@ pub mod reason {
     pub const DEADLINE_IN_PAST: &str = "DeadlineInPast";
     /// `FailureTarget`, `Failed`: tasks exceeded their back-off limit.
     pub const FAILED_INDEXES: &str = "FailedIndexes";
-    /// `FailureTarget`, `Failed`: the specification is invalid.
+    /// `FailureTarget`, `Failed`, `SpecInvalid`: the specification is invalid.
     pub const INVALID_SPEC: &str = "InvalidSpec";
-    /// `FailureTarget`, `Failed` are false again: the specification was corrected.
+    /// `SpecInvalid`: this operator does not know the last valid specification.
+    pub const VALID_SPEC_UNKNOWN: &str = "ValidSpecUnknown";
+    /// `FailureTarget`, `Failed`, `SpecInvalid` are false again: the specification was corrected.
     pub const SPEC_CORRECTED: &str = "SpecCorrected";
     /// `FailureTarget`, `DeadlineMissed` are false again: the last task finished before the deadline.
     pub const DEADLINE_MET: &str = "DeadlineMet";
@@ -169,7 +173,7 @@ pub mod reason {
     pub const NO_RESPONSE: &str = "NoResponse";
     /// `ProgressUnreachable` is false.
     pub const PROGRESS_REACHABLE: &str = "ProgressReachable";
-    /// `AdoptionRefused`: an annotation is invalid or contradicts another.
+    /// `AdoptionRefused`, `SpecInvalid`: an annotation is invalid or contradicts another.
     pub const INVALID_ANNOTATION: &str = "InvalidAnnotation";
     /// `AdoptionRefused`: the Job's pods should start together or not at all.
     pub const GANG_SCHEDULING: &str = "GangScheduling";

@@ -18,7 +18,7 @@ use crate::conditions;
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
 use crate::quarantine;
 use crate::size;
-use crate::validate::{self, InvalidSpec, ValidatedJob};
+use crate::validate::{self, InvalidSpec};
 use shed_core::snapshot::{Conclusion, OnMiss};
 
 /// The most bytes of a status that is kept for a refusal. What shed itself writes to a job that never ran is less.
@@ -242,9 +242,9 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
     let Ok(ledger) = Ledger::from_status(status) else {
         return None;
     };
-    let finished = |validated: Option<&ValidatedJob>| Finished {
+    let finished = |ttl: Option<Span>| Finished {
         ended: ledger.ended,
-        expiry: validated.and_then(|job| crate::validate::expiry(job, &ledger)),
+        expiry: validate::expiry(ttl, &ledger),
         class: validate::class(&job.metadata),
         outcome: DeadlineOutcome::of(job),
         runs: ledger.ended_runs.clone(),
@@ -260,14 +260,12 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
         return (has_ended && !is_quarantined).then(|| Rest::Finished(finished(None)));
     }
     match validate::size(&job.spec) {
-        Err(invalid) => Some(oversized(job, &invalid)),
-        Ok(_) if is_quarantined => None,
-        Ok(_) if has_ended => {
-            let validated = validate::validate(job).ok()?;
-            Some(Rest::Finished(finished(Some(&validated))))
-        }
-        Ok(_) if job.spec.suspend => suspended(job, &ledger),
-        Ok(_) => None,
+        Err(invalid) if !ledger.has_begun() => Some(oversized(job, &invalid)),
+        _ if is_quarantined => None,
+        // Its specification may be invalid by now. Nothing of that matters any more.
+        _ if has_ended => Some(Rest::Finished(finished(validate::ttl(&job.spec)))),
+        _ if job.spec.suspend => suspended(job, &ledger),
+        _ => None,
     }
 }
 

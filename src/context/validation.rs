@@ -8,10 +8,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use shed_core::time::Instant;
 
 use crate::adopt::{self, Jobs, annotations, translate};
-use crate::api::{self, DeadlineJob};
+use crate::api::{self, DeadlineJob, Ledger, reason};
 use crate::context::Memos;
 use crate::validate::template_extras::TemplateExtras;
-use crate::validate::{InvalidSpec, ValidatedJob, validate};
+use crate::validate::{
+    InvalidSpec, SpecFault, ValidatedJob, by_ledger, recorded_deadline, validate,
+};
 
 /// Why a job can't be worked on.
 #[derive(Debug)]
@@ -50,8 +52,8 @@ struct JobVersion {
     created: Option<Time>,
     /// Deadlines count from it.
     counts_from: Option<Instant>,
-    /// The only other annotation that matters: the others are in the companion's specification.
-    names_idempotency: bool,
+    /// Its requests to shed, and its class.
+    requests: Vec<(String, String)>,
 }
 
 impl Version {
@@ -80,7 +82,7 @@ impl JobVersion {
             generation: metadata.generation?,
             created: metadata.creation_timestamp.clone(),
             counts_from: adopt::counts_from(metadata),
-            names_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
+            requests: annotations::requests(metadata),
         })
     }
 }
@@ -102,11 +104,12 @@ pub fn read(
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
     let version = Version::of(job, owner.as_deref());
     let kept = memos.look(&uid, |memo| memo.validated.clone());
-    let kept = kept.filter(|kept| version.as_ref() == Some(&kept.of));
-    let result = match (kept, &owner) {
-        (Some(kept), _) => kept.result,
-        (None, Some(owner)) => translate::validated(job, owner).map(Arc::new),
-        (None, None) => validate(job).map(Arc::new),
+    let result = match kept {
+        Some(kept) if version.as_ref() == Some(&kept.of) => kept.result,
+        kept => {
+            let last = kept.and_then(|kept| kept.result.ok());
+            judge(job, owner.as_deref(), last.as_deref()).map(Arc::new)
+        }
     };
     let result = result.map(|validated| with_template_extras(validated, jobs));
     let kept = version.filter(|_| !has_finished(job)).map(|of| {
@@ -117,6 +120,62 @@ pub fn read(
     result.map_err(Unfit::Invalid)
 }
 
+/// Validates a job. One that has begun goes on if its specification is invalid by now.
+fn judge(
+    job: &DeadlineJob,
+    owner: Option<&Job>,
+    last: Option<&ValidatedJob>,
+) -> Result<ValidatedJob, InvalidSpec> {
+    let read = match owner {
+        Some(owner) => translate::validated(job, owner),
+        None => validate(job),
+    };
+    let validated = match read {
+        Err(invalid) if has_begun(job) => go_on(job, owner, last, &invalid)?,
+        read => read?,
+    };
+    let refused = owner.and_then(|owner| translate::refused_edit(job, owner));
+    let refused = refused.map(|bad| SpecFault {
+        reason: reason::INVALID_ANNOTATION,
+        message: bad.to_string(),
+    });
+    Ok(ValidatedJob {
+        fault: validated.fault.or(refused),
+        ..validated
+    })
+}
+
+/// The last valid specification, or what the ledger needs. A suspension applies in any case, because it only stops.
+fn go_on(
+    job: &DeadlineJob,
+    owner: Option<&Job>,
+    last: Option<&ValidatedJob>,
+    invalid: &InvalidSpec,
+) -> Result<ValidatedJob, InvalidSpec> {
+    let last = last.filter(|last| !last.launches_nothing()).cloned();
+    let (reason, mut kept) = match (last, owner) {
+        (Some(last), _) => (reason::INVALID_SPEC, last),
+        (None, Some(owner)) => (
+            reason::VALID_SPEC_UNKNOWN,
+            translate::by_ledger(job, owner)?,
+        ),
+        (None, None) => (
+            reason::VALID_SPEC_UNKNOWN,
+            by_ledger(job, recorded_deadline(job))?,
+        ),
+    };
+    kept.generation = job.metadata.generation.unwrap_or(0);
+    kept.rules.suspend = match owner {
+        Some(owner) => translate::is_suspended(owner),
+        None => job.spec.suspend,
+    };
+    kept.fault = Some(SpecFault {
+        reason,
+        message: invalid.to_string(),
+    });
+    Ok(kept)
+}
+
 /// The controller of a Job may change without a change of either object's specification.
 fn owner(companion: &DeadlineJob, jobs: Option<&Jobs>) -> Result<Arc<Job>, Unfit> {
     let owner = jobs.and_then(|jobs| jobs.of(companion));
@@ -124,9 +183,17 @@ fn owner(companion: &DeadlineJob, jobs: Option<&Jobs>) -> Result<Arc<Job>, Unfit
 }
 
 fn has_finished(job: &DeadlineJob) -> bool {
-    let status = job.status.as_ref();
-    let ledger = status.and_then(|status| status.ledger.as_ref());
-    ledger.is_some_and(|ledger| ledger.finished)
+    ledger(job).is_some_and(|ledger| ledger.finished)
+}
+
+/// Whether anything of the job was ever recorded.
+#[must_use]
+pub fn has_begun(job: &DeadlineJob) -> bool {
+    ledger(job).is_some_and(Ledger::has_begun)
+}
+
+fn ledger(job: &DeadlineJob) -> Option<&Ledger> {
+    job.status.as_ref()?.ledger.as_ref()
 }
 
 /// The Job's cache entry already holds the fields that its pods get unchanged.

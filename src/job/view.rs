@@ -82,7 +82,9 @@ impl JobView {
 /// starts with its Job.
 #[must_use]
 pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
-    let rule = validate::deadline_rule(&job.spec).ok()?;
+    let Ok(rule) = validate::deadline_rule(&job.spec) else {
+        return validate::recorded_deadline(job);
+    };
     let from = match job.spec.is_companion() {
         true => {
             let owner = batch?.present(&job.metadata);

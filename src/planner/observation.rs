@@ -237,6 +237,10 @@ fn job_facts(
     let now = context.clock.at(ticks);
     // The job's reconciler reports the faults of a specification or a ledger.
     let job = validation::read(&context.memos, newest, context.stores.batch()).ok()?;
+    // Nothing is planned for it, and what runs of it is counted by its pods.
+    if job.launches_nothing() {
+        return None;
+    }
     let mut ledger = Ledger::from_status(newest.status.as_ref()).ok()?;
     hold(&mut ledger, held, now);
     // A Job without a task is complete from the start.

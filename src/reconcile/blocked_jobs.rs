@@ -69,7 +69,11 @@ fn reasons(job: &DeadlineJob) -> impl Iterator<Item = &str> {
 
 fn is_held(condition: &Condition) -> bool {
     let type_ = condition.type_.as_str();
-    let is_invalid = type_ == api::FAILED && condition.reason == reason::INVALID_SPEC;
+    let invalid = [
+        (api::FAILED, reason::INVALID_SPEC),
+        (api::SPEC_INVALID, reason::VALID_SPEC_UNKNOWN),
+    ];
+    let is_invalid = invalid.contains(&(type_, condition.reason.as_str()));
     let holds = [api::ATTEMPTS_BLOCKED, api::TERMINATION_UNCONFIRMED].contains(&type_);
     condition.status == "True" && (holds || is_invalid)
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
+use crate::adopt::words::by_annotations;
 use crate::adopt::{self, BatchRest, WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::{Kind, WatchedJob};
@@ -126,26 +127,30 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
     if is_gang(&context, &job) {
         return refuse(&context, &job, reason::GANG_SCHEDULING, GANG_REFUSED).await;
     }
-    let wanted = match translate::companion(&job) {
-        Ok(wanted) => wanted,
-        Err(bad) => {
-            let message = bad.to_string();
-            return refuse(&context, &job, reason::INVALID_ANNOTATION, &message).await;
-        }
-    };
-    let reference = ObjectRef::from_obj(&wanted);
-    match context
+    let reference =
+        ObjectRef::<DeadlineJob>::new(&translate::companion_name(&job).unwrap_or_default())
+            .within(job.metadata.namespace.as_deref().unwrap_or_default());
+    let found = context
         .shared
         .stores
         .jobs
-        .get(&WatchedJob::reference(&reference))
-    {
-        Some(found) => match found.live() {
-            Some(found) => change(&context, &job, found, wanted).await,
-            // It has ended and does not change any more.
-            None => Ok(Wake::await_change()),
-        },
-        None => create(&context, &job, &wanted).await,
+        .get(&WatchedJob::reference(&reference));
+    match (
+        found.as_ref().map(|found| found.live()),
+        translate::companion(&job),
+    ) {
+        (Some(Some(found)), Ok(wanted)) => change(&context, &job, found, wanted).await,
+        (None, Ok(wanted)) => create(&context, &job, &wanted).await,
+        // It has ended and does not change any more, or its pass reports the annotation.
+        (Some(found), _) if found.is_none() || !adopt::is_skeleton(&job) => {
+            Ok(Wake::await_change())
+        }
+        (_, Ok(_)) => Ok(Wake::await_change()),
+        // There is no companion, or no pass while nothing of the Job is left.
+        (_, Err(bad)) => {
+            let message = bad.to_string();
+            refuse(&context, &job, reason::INVALID_ANNOTATION, &message).await
+        }
     }
 }
 
@@ -168,7 +173,8 @@ async fn change(
     if !annotations::names_on_miss(job.metadata.annotations.as_ref()) {
         wanted.spec.on_miss = found.spec.on_miss;
     }
-    if wanted.spec == found.spec {
+    let is_refused = annotations::fixed(&found.spec, &wanted.spec).is_some();
+    if is_refused || wanted.spec == found.spec {
         return Ok(Wake::await_change());
     }
     let difference = unknown_fields::difference(&spec_of(found)?, &spec_of(&wanted)?);
@@ -183,12 +189,10 @@ async fn change(
         Ok(_) => Ok(Wake::await_change()),
         // The watch is behind.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(Wake::requeue(ERROR_WAIT)),
-        Err(kube::Error::Api(status)) if status.code == 422 => {
-            let message = format!(
-                "the Job continues unchanged; shed cannot apply its new annotations: {}",
-                status.message
-            );
-            refuse(context, job, reason::INVALID_ANNOTATION, &message).await
+        // A new try cannot succeed before the Job changes.
+        Err(error) if schema_violation(&error).is_some() => {
+            count_error(context, &error);
+            Ok(Wake::await_change())
         }
         Err(error) => Err(error),
     }
@@ -243,6 +247,18 @@ async fn create(
     Ok(Wake::await_change())
 }
 
+/// The apiserver's words about a field that the Job's annotations have set. A policy that denies a companion may have the
+/// same code, but names no field.
+fn schema_violation(error: &kube::Error) -> Option<&str> {
+    let kube::Error::Api(status) = error else {
+        return None;
+    };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let mut fields = causes.map(|cause| cause.field.as_str());
+    let is_it = status.code == 422 && fields.any(|field| field.starts_with("spec"));
+    is_it.then_some(status.message.as_str())
+}
+
 /// A quota or a policy may refuse a companion, or a webhook may be unavailable. The Job's
 /// conditions report that from the second failure on.
 async fn not_created(
@@ -252,6 +268,10 @@ async fn not_created(
     error: &kube::Error,
 ) -> Result<Wake, kube::Error> {
     count_error(context, error);
+    if let Some(violation) = schema_violation(error) {
+        let message = format!("{violation}: correct the annotation");
+        return refuse(context, job, reason::INVALID_ANNOTATION, &message).await;
+    }
     let count = context.companion_failures.count(job);
     if count >= FAILURES_TOLD {
         let why = match error {
@@ -302,6 +322,7 @@ pub async fn refuse(
     reason: &str,
     message: &str,
 ) -> Result<Wake, kube::Error> {
+    let message = &by_annotations(message);
     let refused = |job| job_status::refused(job, reason, message, context.shared.clock.now());
     if refused(job).is_none() {
         return Ok(Wake::await_change());

@@ -369,7 +369,7 @@ async fn sight(
 
 /// Deletes a job at the end of its time to live. Returns whether that has come.
 async fn expire(context: &ReconcileContext, pass: &Pass, ledger: &Ledger) -> Result<bool, Error> {
-    let expiry = validate::expiry(&pass.view.job, ledger);
+    let expiry = validate::expiry(pass.view.job.ttl, ledger);
     let has_expired = expiry.is_some_and(|expiry| expiry <= pass.view.now);
     if has_expired {
         delete_job(context, &pass.owner.metadata).await?;

@@ -7,7 +7,6 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
-pub use crate::adopt::{is_finished, is_true};
 use crate::adopt::words::by_annotations;
 use crate::api::{self, DeadlineJobStatus, Ledger, former_names, reason};
 use crate::clock;

@@ -27,7 +27,7 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
 use crate::context::pending_tasks::{self, PendingTasks};
 use crate::context::unanswered_writes::UnansweredWrite;
-use crate::context::{Memo, spacing};
+use crate::context::{Memo, spacing, validation};
 use crate::job::record as job_record;
 use crate::job::uncommitted;
 use crate::job::unstarted::Unstarted;
@@ -327,12 +327,15 @@ fn announce_verdict(
     deadlines.score(&predictions, met);
 }
 
-/// A specification that can't be carried out fails the job at once, without a pod.
+/// A specification that can't be carried out fails the job at once, without a pod. A job that has begun never fails by it.
 pub(super) async fn refuse_spec(
     context: &ReconcileContext,
     owner: &Arc<DeadlineJob>,
     message: String,
 ) -> Result<Wake, Error> {
+    if validation::has_begun(owner) {
+        return Ok(Wake::await_change());
+    }
     if owner.spec.is_companion() {
         // A Job's fate cannot turn again, so a fault that a user may correct does not fail it.
         let Some(job) = context

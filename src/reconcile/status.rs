@@ -272,6 +272,11 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
     let mut list = Conditions::of(input.old, input.job.generation, input.now);
     let is_open = input.ledger.ending.is_none();
     end_conditions(&mut list, input);
+    match &input.job.fault {
+        Some(fault) if is_open => list.say(api::SPEC_INVALID, fault.reason, &fault.message),
+        Some(_) => {}
+        None => list.clear(api::SPEC_INVALID, reason::SPEC_CORRECTED, ""),
+    }
     if input.job.rules.suspend && is_open {
         list.say(api::SUSPENDED, reason::JOB_SUSPENDED, "");
     } else {

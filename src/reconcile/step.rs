@@ -113,6 +113,7 @@ fn still_holds(ledger: &Ledger, input: Input<'_>, action: &Move) -> bool {
     }
     let lives = |task: TaskIndex| live_attempts(ledger, input.facts, task);
     match action {
+        Move::Launch(_) if input.view.job.launches_nothing() => false,
         Move::Launch(launch) => {
             let task = launch.task;
             let none_uncounted = ledger
@@ -450,6 +451,9 @@ fn derive_writes(step: &mut Step, input: Input<'_>) {
 }
 
 fn must_create(id: AttemptId, input: Input<'_>) -> bool {
+    if input.view.job.launches_nothing() {
+        return false;
+    }
     let trace = input.view.traces.get(&id).copied().unwrap_or_default();
     let acknowledged = trace
         .created

@@ -41,7 +41,7 @@ pub(super) fn after(
 ) -> Wake {
     let (job, ledger, now) = (&pass.view.job, &step.ledger, pass.view.now);
     let next = if ledger.finished {
-        validate::expiry(job, ledger)
+        validate::expiry(job.ttl, ledger)
     } else {
         let period = status_period(context, pass, ledger, recorded);
         let status = (!ledger.tasks.is_empty()).then(|| now.plus(period));

@@ -141,6 +141,9 @@ impl ValidatedJob {
         quantile: Option<Span>,
         now: Instant,
     ) -> Option<FixedDeadline> {
+        if self.launches_nothing() {
+            return ledger.fixed_deadline.clone();
+        }
         let rule = self.deadline.text()?;
         if ledger.ending.is_some() || self.deadline.fixed(ledger).is_some() {
             return ledger.fixed_deadline.clone();

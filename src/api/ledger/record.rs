@@ -40,6 +40,12 @@ impl Ledger {
         })
     }
 
+    /// Whether anything of the job was recorded: an attempt, or an outcome.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.started.is_some() || !self.tasks.is_empty() || self.ending.is_some()
+    }
+
     /// Counts the time of a job with a time limit from its start. A suspension resets the count.
     pub fn keep_time(&mut self, runs: bool, now: Instant) {
         self.active_since = runs.then(|| self.active_since.unwrap_or(now));

@@ -69,13 +69,13 @@ pub const TABLE: &[Row] = &[
         &[api::ATTEMPTS_BLOCKED],
         reason::POD_FORBIDDEN,
         "{}",
-        "change spec.template so that admission accepts its pods, or ask the owner of the admission rule",
+        "ask the owner of the admission rule, or submit the job again with a spec.template that it accepts",
     ),
     blocked(
         &[api::ATTEMPTS_BLOCKED],
         reason::POD_INVALID,
         "{}",
-        "submit the job again with a spec.template that produces valid pods",
+        "correct the LimitRange or the webhook that the message names: shed retries by itself; if spec.template is at fault, submit the job again with another",
     ),
     blocked(
         &[api::ATTEMPTS_BLOCKED],
@@ -87,7 +87,7 @@ pub const TABLE: &[Row] = &[
         &[api::ATTEMPTS_BLOCKED],
         reason::NO_MATCHING_NODE,
         "{}",
-        "change spec.template so that a node of the cluster can run its pods, or add such a node",
+        "add a node that can run its pods, or submit the job again with another spec.template",
     ),
     blocked(
         &[api::ATTEMPTS_BLOCKED],
@@ -298,7 +298,7 @@ pub const TABLE: &[Row] = &[
             &[api::DEADLINE_FEASIBLE],
             reason::INSUFFICIENT_CAPACITY,
             "no node that the tasks may use has free capacity for one",
-            "request less in spec.template, allow more nodes, or add one",
+            "add a node, or submit the job again with a spec.template that requests less or allows more nodes",
         )
     },
     Row {
@@ -417,9 +417,28 @@ pub const TABLE: &[Row] = &[
         NAMED,
     ),
     over(
-        FAILURE,
+        &[api::FAILURE_TARGET, api::FAILED, api::SPEC_INVALID],
         reason::SPEC_CORRECTED,
         "the specification is valid now",
+    ),
+    blocked(
+        &[api::SPEC_INVALID],
+        reason::INVALID_SPEC,
+        "{}; the job continues by its last valid specification",
+        NAMED,
+    ),
+    blocked(
+        &[api::SPEC_INVALID],
+        reason::VALID_SPEC_UNKNOWN,
+        "{}; this operator does not know the last valid specification, so it starts no more attempts: those that run \
+         can still succeed, and the deadline stays",
+        NAMED,
+    ),
+    blocked(
+        &[api::SPEC_INVALID],
+        reason::INVALID_ANNOTATION,
+        "{}; the Job continues by its former annotations",
+        NAMED,
     ),
     blocked(
         &[api::PROGRESS_UNREACHABLE],

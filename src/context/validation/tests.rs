@@ -174,6 +174,43 @@ fn an_adopted_job_is_read_as_it_is_after_any_edit() {
 }
 
 #[test]
+fn a_job_that_has_begun_keeps_its_last_valid_specification() {
+    let mut world = World::new();
+    let too_many = |world: &mut World| {
+        world.job["spec"]["parallelism"] = json!(200_000);
+        world.show(1);
+    };
+    too_many(&mut world);
+    let read = |world: &World, memos: &Memos| read(memos, &world.companion, Some(&world.jobs));
+    assert!(read(&world, &world.memos).is_err(), "it has not begun");
+    let mut world = World::new();
+    world.companion.status = Some(DeadlineJobStatus {
+        ledger: Some(Ledger {
+            started: Some(Instant(1)),
+            ..Ledger::default()
+        }),
+        ..DeadlineJobStatus::default()
+    });
+    let valid = read(&world, &world.memos).unwrap();
+    too_many(&mut world);
+    let kept = read(&world, &world.memos).unwrap();
+    assert_eq!(kept.rules.parallelism, valid.rules.parallelism);
+    let fault = kept.fault.clone().unwrap();
+    assert!(
+        fault.message.starts_with("spec.parallelism: 200000"),
+        "{fault:?}"
+    );
+    assert!(!kept.launches_nothing());
+    // The next leader does not know the specification before the edit.
+    let unknown = read(&world, &Memos::default()).unwrap();
+    assert!(unknown.launches_nothing());
+    assert_eq!(
+        unknown.adopted.as_ref().unwrap().uid,
+        kept.adopted.as_ref().unwrap().uid
+    );
+}
+
+#[test]
 fn annotations_count_though_they_raise_no_generation() {
     let mut world = World::new();
     world.check();
@@ -181,10 +218,10 @@ fn annotations_count_though_they_raise_no_generation() {
     world.job["metadata"]["annotations"] = annotation("None");
     world.show(0);
     assert_eq!(world.check(), 1);
-    // The annotation takes effect with the companion's specification.
+    // The annotation takes effect with the companion's specification, or is refused.
     world.job["metadata"]["annotations"] = annotation("Safe");
     world.show(0);
-    assert_eq!(world.check(), 0);
+    assert_eq!(world.check(), 1);
     world.companion.spec.idempotency = api::Idempotency::None;
     world.companion.metadata.generation = Some(2);
     assert_eq!(world.check(), 1);

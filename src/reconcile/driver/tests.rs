@@ -8,6 +8,7 @@ mod counts;
 mod crash;
 mod creation;
 mod denied;
+mod edits;
 mod ends;
 mod fence;
 mod foreign;

@@ -89,7 +89,7 @@ async fn a_job_is_complete_when_its_losers_are_gone_and_then_says_nothing_any_mo
 }
 
 /// The only pod, which is named as those of a Job, ends with 0.
-fn succeed(api: &Apiserver) {
+pub(super) fn succeed(api: &Apiserver) {
     let at = clock::time(clock::now());
     let ended = json!({"exitCode": 0, "startedAt": at, "finishedAt": at});
     let status = json!({"phase": "Succeeded", "containerStatuses": [{"name": "task", "ready": false,
