@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ClockDeadline, Deadline, HistoryDeadline, Quantile};
-use crate::validate::{ClockFault, ClockTime, HistoryRule};
+use crate::validate::{ClockFault, ClockTime, HistoryRule, duration};
 
 /// The values that the annotation may have.
 const FORMS: &str = "use a value such as 90s, 10m, 1h30m, 2030-01-31T08:00:00Z, `06:00 Europe/Zurich` or \
@@ -15,6 +15,9 @@ const FORMS: &str = "use a value such as 90s, 10m, 1h30m, 2030-01-31T08:00:00Z, 
 /// The problem and the fix.
 pub(super) fn read(text: &str) -> Result<Deadline, String> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        if at < jiff::Timestamp::UNIX_EPOCH {
+            return Err(format!("`{text}` is before 1970: {FORMS}"));
+        }
         return Ok(Deadline {
             at: Some(Time(at)),
             ..Deadline::default()
@@ -26,8 +29,7 @@ pub(super) fn read(text: &str) -> Result<Deadline, String> {
     if text.contains(':') {
         return clock(text);
     }
-    let span: Option<jiff::SignedDuration> = text.parse().ok();
-    if !span.is_some_and(|span| span.is_positive()) {
+    if duration(text).is_none() {
         return Err(format!("invalid deadline `{text}`: {FORMS}"));
     }
     Ok(Deadline {
@@ -101,7 +103,7 @@ mod tests {
             (&*clock.time, &*clock.time_zone),
             ("06:00", "Europe/Zurich")
         );
-        assert_eq!(read("1h 30m").unwrap().within.as_deref(), Some("1h 30m"));
+        assert_eq!(read("1h30m").unwrap().within.as_deref(), Some("1h30m"));
         assert!(read("2030-01-31T08:00:00+01:00").unwrap().at.is_some());
         for (text, quantile, factor) in [
             ("history(p95)*1.5", Quantile::P95, "1.5"),
@@ -122,6 +124,11 @@ mod tests {
         for (text, words) in [
             ("soon", "use a value such as 90s, 10m, 1h30m"),
             ("-5m", "invalid deadline `-5m`"),
+            ("1h 30m", "invalid deadline `1h 30m`"),
+            ("10 min", "invalid deadline `10 min`"),
+            ("PT30M", "invalid deadline `PT30M`"),
+            ("99999999999h", "invalid deadline `99999999999h`"),
+            ("1969-12-31T23:59:59Z", "before 1970"),
             ("25:00 Europe/Zurich", "invalid time `25:00`: use HH:MM"),
             (
                 "6:00 Europe/Zurich",

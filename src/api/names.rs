@@ -42,6 +42,8 @@ pub const NOT_ADOPTED: &str = "NotAdopted";
 pub const POD_DISOWNED: &str = "PodDisowned";
 /// Reason of the event that names reserved labels and annotations of a template.
 pub const RESERVED_LABEL: &str = "ReservedLabel";
+/// Reason of the event that names annotations of shed where they have no effect.
+pub const MISPLACED_ANNOTATION: &str = "MisplacedAnnotation";
 /// Label of a job with its class. Its attempt times are estimated from earlier jobs of the
 /// namespace with the same class.
 pub const LABEL_CLASS: &str = "shed.dev/class";

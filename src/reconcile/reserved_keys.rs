@@ -1,26 +1,47 @@
-//! Reports templates with reserved labels or annotations.
+//! Reports templates with reserved labels or annotations, and annotations of shed where they have no effect.
 
 use kube::runtime::events::EventType;
 
+use crate::adopt::annotations::requests_in;
 use crate::api::{self, DeadlineJob};
 use crate::attempt_pod::reserved_keys::fields;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 use crate::validate::ValidatedJob;
 
-/// Reports once, when pods of the job are created, that its template has reserved keys.
+/// Reports once, when pods of the job are created, what its template holds in vain.
 pub(super) async fn tell(context: &ReconcileContext, owner: &DeadlineJob, job: &ValidatedJob) {
     let told = context.shared.memos.with(&job.uid, |memo| {
         std::mem::replace(&mut memo.reconcile.reserved_told, true)
     });
-    let fields = if told { Vec::new() } else { fields(job) };
-    if fields.is_empty() {
+    if told {
         return;
     }
-    let note = format!(
-        "spec.template.metadata: {}: shed reserves these keys and sets its own values on the pods; remove them",
-        fields.join(", ")
-    );
-    let reason = api::RESERVED_LABEL;
-    events::publish(context, owner, EventType::Warning, reason, note);
+    let reserved = fields(job);
+    if !reserved.is_empty() {
+        let note = format!(
+            "spec.template.metadata: {}: shed reserves these keys and sets its own values on the pods; remove them",
+            reserved.join(", ")
+        );
+        let reason = api::RESERVED_LABEL;
+        events::publish(context, owner, EventType::Warning, reason, note);
+    }
+    if let Some(note) = misplaced(owner, job) {
+        let reason = api::MISPLACED_ANNOTATION;
+        events::publish(context, owner, EventType::Warning, reason, note);
+    }
+}
+
+/// The note about annotations that would be requests on a batch/v1 Job.
+fn misplaced(owner: &DeadlineJob, job: &ValidatedJob) -> Option<String> {
+    let template = job.template.metadata.as_ref();
+    let mut found = requests_in(template.and_then(|metadata| metadata.annotations.as_ref()));
+    let fix = if job.adopted.is_some() {
+        "move them to metadata.annotations of the Job, or to spec.jobTemplate.metadata.annotations of its CronJob"
+    } else {
+        found.extend(requests_in(owner.metadata.annotations.as_ref()));
+        "set the fields of the DeadlineJob's spec instead"
+    };
+    let names = found.join(", ");
+    (!found.is_empty()).then(|| format!("the annotations {names} have no effect there: {fix}"))
 }

@@ -16,6 +16,15 @@ use tokio::time::timeout;
 /// An apiserver that holds one Job and refuses companions with this answer. It keeps the status
 /// that shed writes to the Job.
 fn refusing(code: u16, message: &'static str) -> (Client, Arc<Mutex<Job>>) {
+    refusing_field("", code, message)
+}
+
+/// The same for a fault of this field.
+fn refusing_field(
+    field: &'static str,
+    code: u16,
+    message: &'static str,
+) -> (Client, Arc<Mutex<Job>>) {
     let held = Arc::new(Mutex::new(fixtures::batch_job("completions: 2")));
     let job = Arc::clone(&held);
     let (service, mut handle) = tower_test::mock::pair::<Request<Body>, Response<Body>>();
@@ -33,7 +42,8 @@ fn refusing(code: u16, message: &'static str) -> (Client, Arc<Mutex<Job>>) {
                 false => (
                     code,
                     json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
-                    "status": "Failure", "message": message, "reason": "Forbidden", "code": code}),
+                    "status": "Failure", "message": message, "reason": "Forbidden", "code": code,
+                    "details": {"causes": [{"field": field}]}}),
                 ),
             };
             let answer = Body::from(answer.to_string().into_bytes());
@@ -89,6 +99,36 @@ async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_
         let (reason, words) = said(&job).unwrap();
         assert_eq!(reason, "CompanionCreationFailed");
         assert!(words.ends_with(message), "{words}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_schema_refuses_waits_for_a_change_of_the_job() {
+    let api = Apiserver::new(fixtures::job(""));
+    let mut process = Process::start(&api);
+    let message =
+        "DeadlineJob.shed.dev \"pi-1\" is invalid: spec.progress.periodSeconds: Invalid value: 0";
+    for (field, expected) in [
+        ("spec.progress.periodSeconds", Wake::await_change()),
+        // A policy denies it, which may change without the Job.
+        ("", Wake::requeue(ERROR_WAIT)),
+    ] {
+        let (client, job) = refusing_field(field, 422, message);
+        let context = Arc::get_mut(&mut process.context).expect("the only owner");
+        (context.client, context.companion_failures) = (client, Failures::default());
+        let held = job.lock().unwrap().clone();
+        let wanted = translate::companion(&held).unwrap();
+        let created = create(&process.context, &held, &wanted).await.unwrap();
+        assert_eq!(created, expected);
+        let told = said(&job);
+        assert_eq!(told.is_some(), !field.is_empty());
+        if let Some((reason, words)) = told {
+            assert_eq!(reason, "InvalidAnnotation");
+            assert!(
+                words.contains("shed.dev/progress: Invalid value: 0"),
+                "{words}"
+            );
+        }
     }
 }
 

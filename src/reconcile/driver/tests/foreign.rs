@@ -160,6 +160,25 @@ async fn a_new_process_does_not_take_a_freed_pod_for_its_attempt() {
 }
 
 #[tokio::test]
+async fn annotations_of_shed_on_pods_are_told_once() {
+    let template = "template: {metadata: {annotations: {shed.dev/deadline: 10s, example.com/a: b}}, \
+        spec: {containers: [{name: task, image: i}]}}";
+    let api = Apiserver::new(fixtures::job_of_age(0, template));
+    let process = Process::start(&api);
+    process.plan(&api.job(), originals(2));
+    process.look(&api).await.unwrap();
+    let note = api.call("POST event MisplacedAnnotation").body["note"].to_string();
+    assert!(
+        note.contains("the annotations shed.dev/deadline have no effect"),
+        "{note}"
+    );
+    api.said();
+    process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
+    process.look(&api).await.unwrap();
+    assert!(!api.said().iter().any(|said| said.contains("event")));
+}
+
+#[tokio::test]
 async fn reserved_labels_of_a_template_are_named_once() {
     let template = "template: {metadata: {labels: {shed.dev/task: '1'}, annotations: \
         {batch.kubernetes.io/job-completion-index: '1'}}, spec: {containers: [{name: task, image: i}]}}";

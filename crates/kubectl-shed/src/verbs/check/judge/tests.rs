@@ -289,3 +289,136 @@ fn other_kinds_are_named_and_not_judged() {
         "x.yaml: DeadlineJob j: invalid\n  error: apiVersion: `shed.dev/v1` has no DeadlineJob: use shed.dev/v1alpha1\n"
     );
 }
+
+/// Of each annotation values that are valid, odd or wrong.
+const VALUES: [(&str, &[&str]); 12] = [
+    (
+        "deadline",
+        &[
+            "5m",
+            "1h30m",
+            "1.5h",
+            "300ms",
+            "2562047h",
+            "2562048h",
+            "99999999999h",
+            "10 min",
+            "PT30M",
+            "-5m",
+            "0s",
+            "2030-01-31T08:00:00Z",
+            "1900-01-01T00:00:00Z",
+            "-000001-01-01T00:00:00Z",
+            "06:00 Europe/Zurich",
+            "24:00 Etc/UTC",
+            "06:00 europe/zurich",
+            "history(p95)*1.5",
+            "history(max)",
+            "history(p50)*0.001",
+        ],
+    ),
+    ("clock-start", &["Creation", "Start", "start"]),
+    ("on-miss", &["Fail", "Continue", "fail"]),
+    ("idempotency", &["Safe", "None", "Fenced", "safe"]),
+    (
+        "progress",
+        &[
+            "file",
+            "{file: {}}",
+            "{file: {}, periodSeconds: 3600}",
+            "{file: {}, periodSeconds: 0}",
+            "{httpGet: {port: 8080}}",
+            "{httpGet: {port: 99999}}",
+            "{httpGet: {port: 80, path: 'progress'}}",
+            "{metric: {port: 80, name: done_total, total: all}}",
+            "{metric: {port: 80, name: 1a}}",
+            "{file: {}, period: 3}",
+        ],
+    ),
+    ("resume", &["None", "Checkpoint", "Range"]),
+    ("preemption", &["Never", "WhenCheckpointed"]),
+    ("speculation", &["Enabled", "Observe", "Disabled"]),
+    ("max-clones-per-task", &["0", "20", "21", "-1", "2.5"]),
+    (
+        "clone-budget",
+        &["0", "0.2", "20", "21", "-0", "1e-320", "inf"],
+    ),
+    ("target-pocd", &["0.95", "1", "0", "1e-400", "NaN"]),
+    (
+        "expected-task-duration",
+        &[
+            "10m",
+            "{p50: 10m, p90: 15m}",
+            "{p50: 10m, p90: 5m}",
+            "{p50: 10m, p95: 1h}",
+            "2562048h",
+        ],
+    ),
+];
+
+/// What other annotations need, if they are there alone.
+const OTHERS: [&[(&str, &str)]; 3] = [
+    &[],
+    &[
+        ("deadline", "5m"),
+        ("idempotency", "Safe"),
+        ("progress", "file"),
+    ],
+    &[("resume", "Checkpoint"), ("progress", "file")],
+];
+
+/// The companion of a Job with these annotations, if shed adopts it.
+fn companion(annotations: &[(&str, &str)]) -> Option<Value> {
+    let named = |(name, value): &(&str, &str)| (format!("shed.dev/{name}"), (*value).to_owned());
+    let job = Job {
+        metadata: ObjectMeta {
+            name: Some("nightly".to_owned()),
+            uid: Some("u".to_owned()),
+            labels: Some([(api::LABEL_CLASS.to_owned(), "nightly".to_owned())].into()),
+            annotations: Some(annotations.iter().map(named).collect()),
+            ..ObjectMeta::default()
+        },
+        ..Job::default()
+    };
+    let companion = translate::companion(&job).ok()?;
+    serde_json::to_value(companion).ok()
+}
+
+/// The value itself, and with each character put in at each place.
+fn variants(value: &str) -> impl Iterator<Item = String> + '_ {
+    let places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+    let others = places.flat_map(move |at| {
+        let put = move |one: char| {
+            let mut text = value.to_owned();
+            text.insert(at, one);
+            text
+        };
+        " \n0.-:/mx".chars().map(put)
+    });
+    others.chain([value.to_owned()])
+}
+
+#[test]
+fn what_adoption_accepts_the_crd_accepts() {
+    let names = VALUES.map(|(name, _)| name);
+    assert_eq!(names, annotations::KNOWN, "each annotation has values");
+    for (name, values) in VALUES {
+        let mut accepted = 0;
+        for text in values.iter().flat_map(|value| variants(value)) {
+            let of_others = OTHERS.iter().find_map(|others| {
+                let mut all = others.to_vec();
+                all.retain(|(other, _)| *other != name);
+                all.push((name, &text));
+                companion(&all)
+            });
+            let Some(object) = of_others else { continue };
+            accepted += 1;
+            let object = rules::without_nulls(&object);
+            let defaulted = RULES.defaulted(&object);
+            let mut found = schema::violations(RULES.spec(), &defaulted["spec"], "spec");
+            found.extend(RULES.violations(&object, true));
+            assert_eq!(found, [""; 0], "{name}: {text:?}");
+        }
+        assert!(accepted > 1, "{name}");
+    }
+}
