@@ -24,7 +24,6 @@
 mod delta;
 mod error;
 mod files;
-mod older;
 mod reader;
 mod recorder;
 mod replayer;

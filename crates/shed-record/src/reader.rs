@@ -14,8 +14,7 @@ use shed_core::snapshot::Snapshot;
 use crate::delta::{self, Misfit};
 use crate::error::InputError;
 use crate::files;
-use crate::older;
-use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA, SCHEMA_MIN};
+use crate::schema::{Decided, Ended, Gap, Header, Line, PassLine, SCHEMA};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -198,7 +197,7 @@ impl Reader {
             self.error(Some("header"), message)
         })?;
         let Version { schema, shed } = found.header;
-        if (u64::from(SCHEMA_MIN)..=u64::from(SCHEMA)).contains(&schema) {
+        if schema == u64::from(SCHEMA) {
             return Ok(());
         }
         let age = if schema > u64::from(SCHEMA) {
@@ -207,19 +206,16 @@ impl Reader {
             "unknown"
         };
         let message = format!(
-            "{schema}, written by shed {shed}, is {age}; this version reads schemas {SCHEMA_MIN} to {SCHEMA}"
+            "{schema}, written by shed {shed}, is {age}; this version reads schema {SCHEMA}"
         );
         Err(self.error(Some("header.schema"), message))
     }
 
-    fn header(&mut self, mut header: Header) -> Result<Item, InputError> {
-        let wrong = |fault: String| self.error(Some("header.policy.policy"), fault);
-        let text = older::policy_text(header.schema, &header.policy.policy).map_err(wrong)?;
-        header.policy.policy = text;
-        let files = older::files(&mut header.policy);
-        header.policy.files.extend(files);
-        let policy = header.policy.policy(&self.known);
-        let policy = policy.map_err(|fault| wrong(fault.to_string()))?;
+    fn header(&mut self, header: Header) -> Result<Item, InputError> {
+        let policy = header
+            .policy
+            .policy(&self.known)
+            .map_err(|fault| self.error(Some("header.policy.policy"), fault.to_string()))?;
         Ok(Item::File(Box::new(header), Box::new(policy)))
     }
 

@@ -12,11 +12,7 @@ use shed_core::time::{Instant, Span};
 
 /// The version of what is written here. Raised with every change that an older reader would
 /// misread.
-pub const SCHEMA: u32 = 6;
-
-/// The oldest that is read. What came since: 4 may hold networks; 5 spells policies with fewer
-/// parameters, and holds files of any policy; 6 holds which jobs a pass need not look at.
-pub const SCHEMA_MIN: u32 = 3;
+pub const SCHEMA: u32 = 1;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,9 +61,6 @@ pub struct PolicyText {
     /// Files that it decides by: name and text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// Up to schema 4: the trained networks of LASER. Read only.
-    #[serde(default, skip_serializing)]
-    pub networks: Option<serde_json::Value>,
 }
 
 impl PolicyText {
@@ -89,7 +82,6 @@ impl PolicyText {
             surge_max,
             work_max,
             files: policy.speculation.files(),
-            networks: None,
         }
     }
 

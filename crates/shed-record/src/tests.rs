@@ -19,7 +19,7 @@ use shed_core::time::{Instant, Span};
 use shed_papers::laser::file::networks_to_text;
 use shed_papers::laser::fixtures::networks;
 
-use crate::schema::{Decided, Ended, Header, Line, PolicyText, recorded_plan};
+use crate::schema::{Decided, Ended, Header, Line, PolicyText, SCHEMA, recorded_plan};
 use crate::{Basis, Fault, Item, Pass, Reader, Recorder, Writer, files};
 
 mod incremental;
@@ -179,7 +179,7 @@ fn every_policy_is_read_back_from_its_text() {
 }
 
 #[test]
-fn files_are_in_the_recording_and_older_schemas_have_networks() {
+fn files_are_in_the_recording() {
     let known = shed_papers::registry();
     let laser = known.parse("laser", Order::default()).unwrap();
     let trained = networks_to_text(&networks(5)).unwrap();
@@ -191,47 +191,33 @@ fn files_are_in_the_recording_and_older_schemas_have_networks() {
     let json = serde_json::to_string(&text).unwrap();
     assert_eq!(serde_json::from_str::<PolicyText>(&json).unwrap(), text);
 
-    let header = |schema: u32, text: &PolicyText| {
+    let folder = Folder::new("files");
+    fs::create_dir_all(&folder.0).unwrap();
+    let file = folder.0.join("shed-recording-00000000.jsonl");
+    let policy_of = |policy: PolicyText| -> Result<_, crate::InputError> {
         let header = Line::Header(Header {
-            schema,
+            schema: SCHEMA,
             shed: "0".into(),
-            policy: text.clone(),
+            policy,
             run: Instant(0),
             first_pass: 0,
             lost: 0,
             memory: Memory::default(),
         });
-        serde_json::to_string(&header).unwrap() + "\n"
+        fs::write(&file, serde_json::to_string(&header).unwrap() + "\n").unwrap();
+        let reader = Reader::open(&folder.0).unwrap();
+        match reader.knowing(known.clone()).next_item()? {
+            Some(Item::File(_, policy)) => Ok(*policy),
+            other => panic!("{other:?}"),
+        }
     };
-    let folder = Folder::new("networks");
-    fs::create_dir_all(&folder.0).unwrap();
-    let file = folder.0.join("shed-recording-00000000.jsonl");
-    let first = |line: &str| {
-        fs::write(&file, line).unwrap();
-        Reader::open(&folder.0)
-            .unwrap()
-            .knowing(known.clone())
-            .next_item()
-    };
-    let policy_of = |item| match item {
-        Ok(Some(Item::File(_, policy))) => *policy,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(policy_of(first(&header(5, &text))), with);
-    let without = header(4, &PolicyText::of(&laser));
-    assert_eq!(policy_of(first(&header(3, &PolicyText::of(&laser)))), laser);
-    let older = |networks: &str| {
-        let place = "\"work_max\":10000000";
-        without.replacen(place, &format!("{place},\"networks\":{networks}"), 1)
-    };
-    assert_eq!(policy_of(first(&older(trained.trim_end()))), with);
-    let wrong = trained.trim_end().replacen("elapsed_most", "elapsed", 1);
-    let error = first(&older(&wrong)).unwrap_err();
-    assert_eq!(
-        error.field.as_deref(),
-        Some("header.policy.policy"),
-        "{error}"
-    );
+    assert_eq!(policy_of(text.clone()), Ok(with));
+    let mut wrong = text;
+    let broken = trained.replacen("elapsed_most", "elapsed", 1);
+    wrong.files = [("laser.json".to_owned(), broken)].into();
+    let error = policy_of(wrong).unwrap_err();
+    let field = error.field.as_deref();
+    assert_eq!(field, Some("header.policy.policy"), "{error}");
     assert!(error.message.contains("`elapsed_most` missing"), "{error}");
 }
 
@@ -368,13 +354,8 @@ fn what_is_no_recording_is_refused_by_file_line_and_field() {
         fs::write(&file, lines.join("\n") + "\n").unwrap();
         refused(&plain.0, Some(line), Some(field), words);
     };
-    let newer = lines[0].replace("\"schema\":6", "\"schema\":7");
-    check(
-        &[&newer],
-        1,
-        "header.schema",
-        "this version reads schemas 3 to 6",
-    );
+    let newer = lines[0].replace("\"schema\":1", "\"schema\":2");
+    check(&[&newer], 1, "header.schema", "this version reads schema 1");
     let unlike = r#"{"header":{"schema":7,"shed":"9.9.9","unlike":[]}}"#;
     check(
         &[unlike],

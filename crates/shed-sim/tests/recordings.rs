@@ -289,8 +289,8 @@ fn bad_recordings_are_refused_by_file_line_and_field() {
     record(&folder, "hadoop-ns", &["--slots", "30"]);
     let text = folder.text();
     let file = "shed-recording-00000000.jsonl.gz";
-    folder.rewrite(&text.replacen("\"schema\":6", "\"schema\":7", 1));
-    let newer = [file, ":1: field `header.schema`", "newer", "schemas 3 to 6"];
+    folder.rewrite(&text.replacen("\"schema\":1", "\"schema\":2", 1));
+    let newer = [file, ":1: field `header.schema`", "newer", "schema 1"];
     fails(&folder.0, &newer);
     fails(&folder.file(), &newer);
     let (_, headless) = text.split_once('\n').unwrap();
