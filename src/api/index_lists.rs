@@ -16,7 +16,7 @@ pub(super) fn shorten(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSe
     Ok(())
 }
 
-/// Restores in the ledger the lists of the public fields. A ledger of version 1 is complete.
+/// Restores in the ledger the lists of the public fields.
 pub(super) fn complete(status: &mut DeadlineJobStatus) -> Result<(), ParseIndexSetError> {
     let Some(ledger) = &mut status.ledger else {
         return Ok(());

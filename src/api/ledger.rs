@@ -29,7 +29,7 @@ use super::job_status::AttemptCounts;
 /// The version of the ledger's format that this operator writes. It is raised when an older
 /// operator would misread the new format. A field that older operators may ignore needs no new
 /// version.
-pub const LEDGER_FORM: u32 = 2;
+pub const LEDGER_FORM: u32 = 1;
 
 /// A job's ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,63 +234,49 @@ pub struct SegmentEntry {
     pub dropped: bool,
 }
 
-/// One task with uncounted attempts or a history. Read as JSON from ledgers of form 1.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// One task with uncounted attempts or a history.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskEntry {
     /// The task.
     pub index: u32,
     /// Number of its next attempt. An attempt's number is recorded here before its pod exists.
     pub next_attempt: u32,
     /// The winner while siblings of it are still ending.
-    #[serde(default)]
     pub winner: Option<u32>,
     /// Counted failures.
-    #[serde(default)]
     pub failures: u32,
     /// Failures of clones while a sibling lived.
-    #[serde(default)]
     pub clone_failures: u32,
     /// Attempts in a row, without clones, that ended without a fault of the task: their nodes
     /// disrupted them or could not start them.
-    #[serde(default)]
     pub disruptions: u32,
     /// When a clone was last disrupted, until the next one is launched.
-    #[serde(default, with = "instant::option")]
     pub clone_disrupted: Option<Instant>,
     /// No retry before this.
-    #[serde(default, with = "instant::option")]
     pub retry_not_before: Option<Instant>,
     /// The best checkpoint that is durable.
-    #[serde(default)]
     pub resume: Option<Box<ResumePoint>>,
     /// With idempotency: Fenced, the commit grant.
-    #[serde(default)]
     pub grant: Option<Box<GrantEntry>>,
     /// Attempts whose end is not counted yet, ascending.
-    #[serde(default)]
     pub attempts: Vec<AttemptEntry>,
     /// Fields that a newer operator wrote, as they stand in the task's line.
-    #[serde(skip)]
     pub unknown: Vec<String>,
 }
 
 /// Commit grant for a task. shed records it before it answers the task.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GrantEntry {
     /// The attempt that holds it. No other attempt gets it before that attempt is gone.
     pub attempt: u32,
     /// Higher than that of any grant of this job before.
     pub token: i64,
     /// When shed granted it. This instant counts against the deadline.
-    #[serde(with = "instant")]
     pub at: Instant,
 }
 
 /// Node of an attempt that must be proven gone before another attempt may take its place.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeEntry {
     /// The node.
     pub name: String,
@@ -299,33 +285,25 @@ pub struct NodeEntry {
 }
 
 /// One attempt whose end is not counted yet.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AttemptEntry {
     /// Its number.
     pub number: u32,
     /// Original, Clone or Retry.
     pub kind: AttemptKind,
     /// When its launch was recorded.
-    #[serde(with = "instant")]
     pub launched: Instant,
     /// Its start point.
-    #[serde(default)]
     pub resume: Option<Box<ResumePoint>>,
     /// Nodes to avoid.
-    #[serde(default)]
     pub avoid: Vec<String>,
     /// Node of the attempt, if shed must wait until the attempt is gone: with idempotency: None, or
     /// with a grant.
-    #[serde(default)]
     pub node: Option<Box<NodeEntry>>,
     /// Why shed must stop it; recorded before the delete.
-    #[serde(default)]
     pub kill: Option<KillKind>,
     /// When that was recorded.
-    #[serde(default, with = "instant::option")]
     pub killed_at: Option<Instant>,
     /// Fields that a newer operator wrote, as they stand in the task's line.
-    #[serde(skip)]
     pub unknown: Vec<String>,
 }

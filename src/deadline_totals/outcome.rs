@@ -93,7 +93,7 @@ mod tests {
             "deadline": "2026-01-01T12:00:00Z",
             "conditions": [{"type": "DeadlineMissed", "status": missed, "reason": "", "message": "",
                 "lastTransitionTime": "2026-01-01T12:00:00Z"}],
-            "ledger": {"form": 2, "finished": true, "ending": ending, "ended": ended},
+            "ledger": {"form": 1, "finished": true, "ending": ending, "ended": ended},
         });
         job.status = Some(serde_json::from_value(status).unwrap());
         DeadlineOutcome::of(&job)
@@ -125,11 +125,11 @@ mod tests {
     fn unfinished_jobs_and_jobs_without_deadline_have_none() {
         let mut job = fixtures::job("");
         assert_eq!(JobWithDeadline::of(&job), None);
-        let open = json!({"deadline": "2026-01-01T12:00:00Z", "ledger": {"form": 2}});
+        let open = json!({"deadline": "2026-01-01T12:00:00Z", "ledger": {"form": 1}});
         job.status = Some(serde_json::from_value(open).unwrap());
         let found = JobWithDeadline::of(&job).unwrap();
         assert_eq!((found.class, found.outcome), ("", None));
-        let done = json!({"ledger": {"form": 2, "finished": true, "ending": "Complete"}});
+        let done = json!({"ledger": {"form": 1, "finished": true, "ending": "Complete"}});
         job.status = Some(serde_json::from_value(done).unwrap());
         assert_eq!(DeadlineOutcome::of(&job), None);
     }

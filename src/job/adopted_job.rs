@@ -185,12 +185,21 @@ mod tests {
 
     /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.
     fn deleted() -> (AttemptEntry, PodFacts) {
-        let entry = "{number: 0, kind: Original, launched: '1970-01-01T00:00:00.000000Z'}";
+        let entry = AttemptEntry {
+            number: 0,
+            kind: shed_core::snapshot::AttemptKind::Original,
+            launched: Instant(0),
+            resume: None,
+            avoid: Vec::new(),
+            node: None,
+            kill: None,
+            killed_at: None,
+            unknown: Vec::new(),
+        };
         let pod = "{metadata: {deletionTimestamp: '1970-01-01T00:00:10Z', deletionGracePeriodSeconds: 3, \
                    labels: {shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}, \
                    spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Running}}";
         let pod = serde_yaml_ng::from_str(pod).unwrap();
-        let entry = serde_yaml_ng::from_str(entry).unwrap();
         (entry, PodFacts::from_pod(&pod, Instant(0)))
     }
 

@@ -18,8 +18,7 @@ use std::str::FromStr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use shed_core::snapshot::{AttemptKind, KillKind, ResumePoint};
@@ -68,32 +67,14 @@ pub(super) fn serialize<S: Serializer>(
     OpenTasks::of(tasks).serialize(to)
 }
 
-/// Decodes the compact form, and the list of entries in version 1 of the ledger.
+/// Decodes it.
 pub(super) fn deserialize<'de, D>(from: D) -> Result<BTreeMap<u32, TaskEntry>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    let tasks = from.deserialize_any(EitherForm)?;
+    let open = OpenTasks::deserialize(from)?;
+    let tasks = open.entries().map_err(D::Error::custom)?;
     Ok(tasks.into_iter().map(|task| (task.index, task)).collect())
-}
-
-struct EitherForm;
-
-impl<'de> Visitor<'de> for EitherForm {
-    type Value = Vec<TaskEntry>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the open tasks of a ledger")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(entries))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
-        let open = OpenTasks::deserialize(MapAccessDeserializer::new(fields))?;
-        open.entries().map_err(A::Error::custom)
-    }
 }
 
 /// Gives each value the position of its first occurrence.

@@ -74,17 +74,29 @@ fn pod(number: u32, phase: &str, more: &Value) -> Pod {
     serde_json::from_value(pod).unwrap()
 }
 
-fn attempt(number: u32, kill: Option<&str>) -> Value {
-    let mut attempt = json!({"number": number, "kind": "Original",
-        "launched": "2026-01-01T00:00:00.000000Z"});
-    if let Some(kill) = kill {
-        attempt["kill"] = json!(kill);
-    }
-    attempt
+/// An attempt, and since when it must stop, in milliseconds of its job.
+struct Recorded {
+    number: u32,
+    kill: Option<(&'static str, u32)>,
 }
 
-fn ledger(next: u32, attempts: &[Value]) -> Value {
-    json!({"tasks": [{"index": 0, "nextAttempt": next, "attempts": attempts}]})
+fn attempt(number: u32, kill: Option<&'static str>) -> Recorded {
+    let kill = kill.map(|kind| (kind, 0));
+    Recorded { number, kill }
+}
+
+fn ledger(next: u32, attempts: &[Recorded]) -> Value {
+    let mut line = format!("0,{next}");
+    let mut kills = Vec::new();
+    for attempt in attempts {
+        line.push_str(&format!(";{}o0", attempt.number));
+        if let Some((kind, since)) = attempt.kill {
+            line.push_str(&format!(",k{}", kills.len()));
+            kills.push(format!("{kind},{since}"));
+        }
+    }
+    let since = "2026-01-01T00:00:00.000000Z";
+    json!({"tasks": {"since": since, "lines": [line], "kills": kills}})
 }
 
 fn done() -> Value {
@@ -211,7 +223,8 @@ fn kills() {
 fn resume_points_and_ends() {
     let at = |progress: f64| {
         let mut ledger = ledger(1, &[attempt(0, None)]);
-        ledger["tasks"][0]["resume"] = json!({"progress": progress, "checkpoint": "c"});
+        ledger["tasks"]["lines"] = json!(["0,1,p0;0o0"]);
+        ledger["tasks"]["points"] = json!([format!("{progress},c")]);
         ledger
     };
     let told = Told::default()
@@ -359,8 +372,10 @@ fn nothing_is_late_before_the_deadline_by_the_clock_of_the_apiserver() {
 #[test]
 fn an_abandoned_attempt_wins_only_if_it_had_ended_before() {
     let ended = |second: u32| {
-        let mut abandoned = attempt(0, Some("Abandon"));
-        abandoned["killedAt"] = json!("2026-01-01T00:00:30.000000Z");
+        let abandoned = Recorded {
+            number: 0,
+            kill: Some(("Abandon", 30_000)),
+        };
         let told = running().job(json!({"originals": 1}), ledger(1, &[abandoned]));
         let mut pod = serde_json::to_value(pod(
             0,

@@ -84,7 +84,7 @@ pub fn finished(template: &Value, name: &str) -> (Value, Value) {
             is_so("Complete", "CompletionsReached", all),
             is_so("DeadlineMet", "InTime", ""),
         ],
-        "ledger": {"form": 2, "ending": "Complete", "finished": true, "revision": 4,
+        "ledger": {"form": 1, "ending": "Complete", "finished": true, "revision": 4,
             "firstPass": exact, "activeSince": exact, "started": exact, "lastWin": exact,
             "ended": exact, "endedRunsMs": [1000]},
     });

@@ -142,25 +142,6 @@ fn one_record_stops_a_whole_job() {
 }
 
 #[test]
-fn form_1_is_read() {
-    let old = json!([{"index": 4, "nextAttempt": 2, "failures": 1, "attempts": [
-        {"number": 1, "kind": "Retry", "launched": "2023-11-14T22:13:20.000000Z", "kill": "JobEnd",
-            "killedAt": "2023-11-14T22:13:21.000000Z"}]}]);
-    let expected = TaskEntry {
-        failures: 1,
-        ..task(
-            4,
-            [killed(
-                KillKind::JobEnd,
-                1000,
-                attempt(1, AttemptKind::Retry, 0),
-            )],
-        )
-    };
-    assert_eq!(read(old), Ok(vec![expected]));
-}
-
-#[test]
 fn fields_of_a_newer_operator_stay_with_their_task_and_attempt() {
     let tasks = json!({"since": micro_time(at(0)), "lines": ["4,2,z77,f1;1r500,y,k0", "5,1;0o0"],
         "kills": ["JobEnd,9"]});

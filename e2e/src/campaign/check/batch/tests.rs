@@ -104,10 +104,8 @@ fn running() -> Told {
 }
 
 fn attempts() -> Value {
-    let attempt =
-        json!({"number": 0, "kind": "Original", "launched": "2026-01-01T00:00:00.000000Z"});
-    let task = |index: u32| json!({"index": index, "nextAttempt": 1, "attempts": [attempt]});
-    json!({"tasks": [task(0), task(1)]})
+    let since = "2026-01-01T00:00:00.000000Z";
+    json!({"tasks": {"since": since, "lines": ["0,1;0o0", "1,1;0o0"]}})
 }
 
 /// Its companion says that it is complete.
