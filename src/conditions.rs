@@ -1,11 +1,9 @@
 //! The conditions of a job and their messages. Pure.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::time::Instant;
 
-use crate::api::{self, DeadlineJobStatus, former_names, reason};
+use crate::api::{self, DeadlineJobStatus, reason};
 use crate::clock;
 
 pub mod messages;
@@ -55,28 +53,14 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// The conditions of a status, under their present names unless the job has finished.
+    /// The conditions of a status.
     pub(crate) fn of(old: &DeadlineJobStatus, generation: i64, now: Instant) -> Self {
-        let mut list = old.conditions.clone();
         let ledger = old.ledger.as_ref();
-        let is_final = ledger.is_some_and(|ledger| ledger.finished);
-        if !is_final {
-            for condition in &mut list {
-                former_names::present_type(&condition.type_.clone())
-                    .clone_into(&mut condition.type_);
-                let reason = condition.reason.clone();
-                former_names::present_reason(&condition.type_, &reason)
-                    .clone_into(&mut condition.reason);
-            }
-        }
-        // After a roll-back a type may be there under both names.
-        let mut types = BTreeSet::new();
-        list.retain(|condition| types.insert(condition.type_.clone()));
         Self {
-            list,
+            list: old.conditions.clone(),
             generation,
             now,
-            is_final,
+            is_final: ledger.is_some_and(|ledger| ledger.finished),
         }
     }
 
@@ -92,9 +76,7 @@ impl Conditions {
             return self.put(type_, "True", reason, detail);
         };
         let is_it = |old: &&Condition| {
-            old.type_ == type_
-                && old.status == row.status
-                && former_names::present_reason(type_, &old.reason) == reason
+            old.type_ == type_ && old.status == row.status && old.reason == reason
         };
         let before = self.list.iter().find(is_it);
         if self.is_final && before.is_some() {

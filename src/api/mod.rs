@@ -6,7 +6,6 @@ mod deadline;
 mod deadline_job;
 mod decimal;
 pub mod decoding;
-pub mod former_names;
 mod index_lists;
 mod job_status;
 pub mod ledger;

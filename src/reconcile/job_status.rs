@@ -8,7 +8,7 @@ use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
 use crate::adopt::words::by_annotations;
-use crate::api::{self, DeadlineJobStatus, Ledger, former_names, reason};
+use crate::api::{self, DeadlineJobStatus, Ledger, reason};
 use crate::clock;
 use crate::cluster::pod::{JobPods, PodFacts, Stage};
 use crate::job::leftover_pods::leftover;
@@ -189,7 +189,6 @@ fn written(indexes: &IndexSet) -> String {
 
 /// The companion's conditions, merged over those of other writers.
 fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition> {
-    list.iter_mut().for_each(rename);
     for condition in &input.recorded.conditions {
         let is_target = condition.type_ == api::FAILURE_TARGET;
         if is_target && condition.status != "True" {
@@ -207,14 +206,6 @@ fn conditions(input: Input<'_>, mut list: Vec<JobCondition>) -> Vec<JobCondition
         refused.last_transition_time = Some(clock::time(input.now));
     }
     list
-}
-
-/// Gives a condition its present names.
-fn rename(condition: &mut JobCondition) {
-    former_names::present_type(&condition.type_.clone()).clone_into(&mut condition.type_);
-    if let Some(reason) = &mut condition.reason {
-        former_names::present_reason(&condition.type_, &reason.clone()).clone_into(reason);
-    }
 }
 
 /// In batch/v1 a success policy that is met is the reason also where every task has succeeded.

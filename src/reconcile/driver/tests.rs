@@ -18,7 +18,6 @@ mod nodes;
 mod range;
 mod record;
 mod refusals;
-mod renamed;
 mod secrets;
 mod size;
 mod stale;
