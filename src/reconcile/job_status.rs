@@ -8,6 +8,7 @@ use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
 use crate::adopt::words::by_annotations;
+pub use crate::adopt::{is_finished, is_true};
 use crate::api::{self, DeadlineJobStatus, Ledger, reason};
 use crate::clock;
 use crate::cluster::pod::{JobPods, PodFacts, Stage};
