@@ -72,8 +72,7 @@ pub fn pod(
         spec.automount_service_account_token.get_or_insert(false);
     }
     if has_index(job) {
-        spec.hostname
-            .get_or_insert_with(|| pod_names::host_name(&job.name, task));
+        spec.hostname = Some(host_name(job, task));
     }
     stay_away(&mut spec, attempt);
     // Only admission knows the value of a class that the template names, and it may be lower than that of clones.
@@ -127,6 +126,13 @@ fn metadata(
         }]),
         ..ObjectMeta::default()
     }
+}
+
+/// The host name of a task's pods. The built-in controller replaces the template's, so an adopted Job's is replaced too.
+pub(crate) fn host_name(job: &ValidatedJob, task: u32) -> String {
+    let template = job.template.spec.as_ref().filter(|_| job.adopted.is_none());
+    let own = template.and_then(|spec| spec.hostname.clone());
+    own.unwrap_or_else(|| pod_names::host_name(&job.name, task))
 }
 
 fn labels(
@@ -252,18 +258,14 @@ fn add_environment(
     let volume = uses_volume(job);
     let init = spec.init_containers.iter_mut().flatten();
     for container in spec.containers.iter_mut().chain(init) {
-        let names: Vec<&str> = variables.iter().map(|env| env.name.as_str()).collect();
+        let mut own = container.env.take().unwrap_or_default();
         let mut env = variables.clone();
-        // The template's own variables come after shed's so that they may refer to them; a
-        // name of shed's can't be redefined.
-        env.extend(
-            container
-                .env
-                .take()
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|own| !names.contains(&own.name.as_str())),
-        );
+        // The template's own variables come after shed's so that they may refer to them. They can't redefine a
+        // name of shed's, except for the index of a Job, which they redefine in the built-in controller too.
+        let is_own_index = |name: &str| job.adopted.is_some() && name == api::ENV_INDEX;
+        env.retain(|set| !(is_own_index(&set.name) && own.iter().any(|own| own.name == set.name)));
+        own.retain(|own| env.iter().all(|set| set.name != own.name));
+        env.extend(own);
         container.env = Some(env).filter(|env| !env.is_empty());
         if volume {
             container

@@ -255,6 +255,21 @@ fn a_pod_of_an_indexed_job_knows_its_index_and_its_host_name() {
     assert!(name.starts_with("pi-1-"), "{name}");
 }
 
+/// As with the built-in controller (kubernetes/kubernetes #121523).
+#[test]
+fn an_indexed_job_may_set_its_index_but_not_its_host_name() {
+    let template = "completions: 3, completionMode: Indexed, template: {spec: {hostname: fixed, containers: [\
+        {name: task, image: i, env: [{name: JOB_COMPLETION_INDEX, value: '7'}]}, {name: other, image: i}]}}";
+    let spec = of_job(template).spec.unwrap();
+    assert_eq!(spec.hostname.as_deref(), Some("pi-1"));
+    let indexes = spec.containers.iter().map(|own| {
+        let env = own.env.clone().unwrap();
+        assert_eq!(env.len(), 1, "{env:?}");
+        env[0].value.clone().unwrap()
+    });
+    assert_eq!(indexes.collect::<Vec<_>>(), ["7", "1"]);
+}
+
 #[test]
 fn a_template_says_nothing_of_which_attempt_a_pod_is() {
     let forged = "template: {metadata: {labels: {shed.dev/segment: '9', shed.dev/task: '9', \

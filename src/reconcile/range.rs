@@ -14,11 +14,11 @@ use shed_core::snapshot::{AttemptKind, KillKind, Resume, ResumePoint, TaskSnapsh
 use shed_core::time::Instant;
 
 use crate::api::{self, AttemptEntry, Ledger, SegmentEntry};
+use crate::attempt_pod::host_name;
 use crate::cluster::pod::{AttemptFacts, JobPods, Stage};
 use crate::job::facts::Reported;
 use crate::job::notice::Notice;
 use crate::job::view::JobView;
-use crate::pod_names::host_name;
 use crate::reconcile::step::Input;
 use crate::validate::ValidatedJob;
 
@@ -230,12 +230,7 @@ fn take_over(
 
 /// Adds the segment of an attempt, and its task, to the pod.
 pub fn dress(pod: &mut Pod, job: &ValidatedJob, ledger: &Ledger, index: u32, operator_key: &str) {
-    let own_host = job
-        .template
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.hostname.clone());
-    let host = own_host.unwrap_or_else(|| host_name(&job.name, ledger.task_of(index)));
+    let host = host_name(job, ledger.task_of(index));
     let task = ledger.task_of(index).to_string();
     let metadata = &mut pod.metadata;
     let labels = metadata.labels.get_or_insert_default();
