@@ -51,17 +51,17 @@ pub(super) fn launch_not_before(
     tasks: &[TaskSnapshot],
     now: Instant,
 ) -> Option<Instant> {
-    if !job.retries.whole_job {
-        return None;
-    }
-    let waits = ledger.tasks.values();
+    let is_whole = job.retries.whole_job;
+    let waits = ledger.tasks.values().filter(|_| is_whole);
     let waits = waits.filter_map(|entry| entry.retry_not_before);
-    // A failure that was seen but is not counted yet. The pass that counts it must not launch
-    // another task in the freed slot.
-    let failed = |attempt: &AttemptSnapshot| {
-        attempt.kill.is_none() && matches!(attempt.state, AttemptState::Failed { .. })
+    // A failure, or a success that empties a work queue, that was seen but is not counted yet. The pass that
+    // counts it must not launch another task in the freed slot.
+    let ended = |attempt: &AttemptSnapshot| match attempt.state {
+        AttemptState::Failed { .. } => is_whole && attempt.kill.is_none(),
+        AttemptState::Succeeded { .. } => is_work_queue(job),
+        _ => false,
     };
-    let uncounted = tasks.iter().any(|task| task.attempts.iter().any(failed));
+    let uncounted = tasks.iter().any(|task| task.attempts.iter().any(ended));
     let until_counted = uncounted.then(|| now.plus(job.retries.first));
     waits.max().max(until_counted)
 }
@@ -181,6 +181,22 @@ mod tests {
             Some(first)
         );
         assert_eq!(until(&by_task, &Ledger::default(), &failed.tasks), None);
+    }
+
+    /// With fewer pods than tasks, after a suspension or with a lower parallelism, a slot is free for others.
+    #[test]
+    fn the_pass_that_sees_a_queue_empty_launches_nothing_more() {
+        let done = core::job("a").task(1, [core::attempt(0).succeeded(4.0)]);
+        let done = core::world(5.0, 1, 1000).job(done).build().jobs.remove(0);
+        let until = |job: &ValidatedJob| {
+            launch_not_before(job, &Ledger::default(), &done.tasks, Instant(5_000))
+        };
+        let queue = job("parallelism: 1");
+        assert_eq!(
+            until(&queue),
+            Some(Instant(5_000).plus(queue.retries.first))
+        );
+        assert_eq!(until(&job("completions: 3")), None);
     }
 
     /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.
