@@ -18,6 +18,7 @@ mod failures;
 mod feasibility;
 mod fence;
 mod fence_faults;
+mod field_cases;
 mod fields;
 mod foreign;
 mod lifecycle;
