@@ -27,7 +27,7 @@ pub fn invalid(
     }
 }
 
-/// The status of a job that waits because the operator's memory has no room for it.
+/// The status of a job that waits because the operator's memory budget does not admit it.
 #[must_use]
 pub fn crowded(
     old: &DeadlineJobStatus,

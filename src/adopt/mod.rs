@@ -70,7 +70,7 @@ pub struct Jobs {
     pub store: Store<WatchedBatchJob>,
     /// Labels and annotations that their pods get unchanged.
     pub template_extras: TemplateExtrasTable,
-    /// Whole Jobs for the work on their companions, by uid: those of which only a skeleton is kept.
+    /// Whole Jobs for the work on their companions, by uid: those that are kept as skeletons.
     pub lent: Mutex<BTreeMap<String, Arc<Job>>>,
 }
 

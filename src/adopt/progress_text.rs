@@ -19,7 +19,7 @@ pub(super) fn read(text: &str) -> Result<ProgressSource, String> {
     }
 }
 
-/// The object of a YAML text, or why it is none as far as known. The apiserver would drop unknown keys without a word.
+/// The object of a YAML text, or why it is not one, as far as known. The apiserver would drop unknown keys without a word.
 pub(super) fn object<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let mut unknown = None;
     let from = serde_yaml_ng::Deserializer::from_str(text);

@@ -36,7 +36,7 @@ pub enum BatchRest {
     Suspended,
     /// Its template is too large to be carried out: the field and the fix.
     Oversized(Arc<str>),
-    /// The operator's memory has no room for this many bytes.
+    /// The operator's memory budget does not admit this many bytes.
     Crowded(usize),
 }
 

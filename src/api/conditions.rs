@@ -163,7 +163,7 @@ pub mod reason {
     pub const INIT_CONTAINER_CRASHES: &str = "InitContainerCrashes";
     /// `AttemptsBlocked`: a pod has been on its node for a minute, and none of its containers has started.
     pub const CONTAINERS_NOT_STARTED: &str = "ContainersNotStarted";
-    /// `AttemptsBlocked`, and `AdoptionRefused` of a batch/v1 Job: the operator's memory has no room for the job.
+    /// `AttemptsBlocked`, and `AdoptionRefused` of a batch/v1 Job: the operator's memory budget does not admit the job.
     pub const OPERATOR_MEMORY: &str = "OperatorMemory";
     /// `AttemptsBlocked`: a task's container fails repeatedly, and is restarted in place.
     pub const CONTAINER_CRASHES: &str = "ContainerCrashes";

@@ -101,7 +101,7 @@ pub(super) struct BatchNotices {
 enum BatchNotice {
     /// The companion of a Job may need it whole no longer.
     Idle(ObjectRef<WatchedBatchJob>),
-    /// A Job was read, because there may be room for it now.
+    /// A Job was read, because the memory budget may admit it now.
     Read(Box<BatchObject>),
 }
 
@@ -165,7 +165,7 @@ impl Stores {
         }
     }
 
-    /// Reads a Job of which only a skeleton is kept, for the watch to take it in. False if it is gone.
+    /// Reads a Job that is kept as a skeleton, for the watch to take it in. False if it is gone.
     ///
     /// # Errors
     /// The apiserver's.
@@ -223,7 +223,7 @@ impl Stores {
         }
     }
 
-    /// The Job as it is kept: one that has not begun is kept whole only if there is room for it.
+    /// The Job as it is kept: one that has not begun is kept whole only if the memory budget admits it.
     pub(super) fn kept_batch(&self, mode: AdoptJobs, job: Job) -> WatchedBatchJob {
         let is_needed = self.needs_whole(&job.metadata);
         let kept = WatchedBatchJob::new(mode, job, is_needed);

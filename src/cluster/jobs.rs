@@ -96,7 +96,7 @@ impl Known {
 }
 
 impl JobTable {
-    /// The object as it is kept: a job that has not begun is kept whole only if there is room for it.
+    /// The object as it is kept: a job that has not begun is kept whole only if the memory budget admits it.
     pub(super) fn within_bounds(&self, object: JobObject) -> JobObject {
         let JobObject::Read { job, unheeded } = object else {
             return object;
@@ -266,19 +266,19 @@ impl Stores {
         self.table().live.get(uid).cloned()
     }
 
-    /// Whether the operator's memory has room for a job of this many bytes. The room is the job's from then on.
+    /// Whether the memory budget admits a job of this many bytes. It is charged from then on.
     #[must_use]
     pub fn reserve(&self, kind: Kind, job: &ObjectMeta, bytes: usize) -> bool {
         self.table().bytes.keep(kind, job, bytes, false)
     }
 
-    /// Gives back the room of a job that could not be read.
+    /// Gives back the bytes of a job that could not be read.
     pub fn give_back(&self, kind: Kind, job: &ObjectMeta) {
         let uid = job.uid.as_deref().unwrap_or_default();
         self.table().bytes.forget(kind, uid);
     }
 
-    /// Keeps a job whole that was just read. None if there is no room for it, or the watch has shown something newer.
+    /// Keeps a job whole that was just read. None if the memory budget does not admit it, or the watch has shown something newer.
     #[must_use]
     pub fn admit(&self, object: JobObject) -> Option<Arc<DeadlineJob>> {
         let mut table = self.table_mut();

@@ -63,11 +63,11 @@ pub enum Rest {
         /// Unless its status reports the refusal already.
         refusal: Option<Box<Refusal>>,
     },
-    /// The operator's memory has no room for it.
+    /// The operator's memory budget does not admit it.
     Crowded(Box<Crowded>),
 }
 
-/// A job that waits because the operator's memory has no room for it.
+/// A job that waits because the operator's memory budget does not admit it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crowded {
     /// Bytes that it would take.
@@ -124,7 +124,7 @@ impl WatchedJob {
         }
     }
 
-    /// A job that has not begun, as it is kept while the operator's memory has no room for it.
+    /// A job that has not begun, as it is kept while the memory budget does not admit it.
     #[must_use]
     pub fn crowded(job: &DeadlineJob) -> Self {
         let status = job.status.clone().unwrap_or_default();
@@ -317,7 +317,7 @@ fn is_at_rest(job: &DeadlineJob, ledger: &Ledger) -> bool {
     is_told && !has_attempts && !is_remembered && !is_open
 }
 
-/// Whether nothing is to be done for the suspended Job that this companion represents.
+/// Whether there is nothing to do for the suspended Job that this companion represents.
 #[must_use]
 pub fn is_idle(companion: &DeadlineJob) -> bool {
     let ledger = Ledger::from_status(companion.status.as_ref());

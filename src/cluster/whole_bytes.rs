@@ -11,7 +11,7 @@ use crate::memory_limit;
 
 /// The share of the memory limit.
 const SHARE: f64 = 0.25;
-/// The limit in bytes that counts where there is none: the chart's.
+/// The limit in bytes where the cgroup has no limit: the chart's.
 const USUAL_LIMIT: f64 = 512.0 * 1024.0 * 1024.0;
 
 /// Kinds of jobs.
@@ -53,7 +53,7 @@ impl WholeBytes {
         }
     }
 
-    /// Whether a job of this many bytes is kept whole: if it has begun, was kept before, or finds room.
+    /// Whether a job of this many bytes is kept whole: if it has begun, was kept before, or fits the budget.
     pub(super) fn keep(&self, kind: Kind, job: &ObjectMeta, bytes: usize, has_begun: bool) -> bool {
         let (namespace, uid) = (text(&job.namespace), text(&job.uid));
         let mut taken = self.lock();

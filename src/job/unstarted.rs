@@ -1,4 +1,4 @@
-//! Attempts of which no container has started. Pure.
+//! Attempts without a started container. Pure.
 //!
 //! A missing ConfigMap, Secret or claim keeps a pod in ContainerCreating without a message in its status. Only the pod's
 //! events name the cause, which shed may not read.

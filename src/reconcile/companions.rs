@@ -30,7 +30,7 @@ const CRASH_WAIT: Duration = Duration::from_secs(300);
 const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row to create a companion before the Job's conditions report them.
 const FAILURES_TOLD: u32 = 2;
-/// Until room in the operator's memory is looked for again.
+/// Until the memory budget is asked again.
 const MEMORY_WAIT: Duration = Duration::from_secs(5);
 /// Until a place for an object that may be large is looked for again.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
@@ -87,7 +87,7 @@ async fn look_at(
     }
 }
 
-/// Reads a Job once the operator's memory has room for it. Until then its status reports why it waits.
+/// Reads a Job once the memory budget admits it. Until then its status reports why it waits.
 async fn await_memory(
     context: &ReconcileContext,
     job: &Job,

@@ -22,7 +22,7 @@ use crate::reconcile::{Error, driver, record};
 
 /// Until a place for an object that may be large is looked for again.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
-/// Until room in the operator's memory is looked for again.
+/// Until the memory budget is asked again.
 const MEMORY_WAIT: Duration = Duration::from_secs(5);
 
 /// Reconciles a job by `work`, if it has something to do.
@@ -37,7 +37,7 @@ where
     match &*watched {
         WatchedJob::Live(job, _) => match skeleton_of_job(&context, &job.metadata).as_deref() {
             None => driver::reconcile_by(Arc::clone(job), context, work).await,
-            // Its companion is looked at once there is room for it.
+            // Its companion is looked at once the memory budget admits it.
             Some(WatchedBatchJob::Skeleton(_, BatchRest::Oversized(_) | BatchRest::Crowded(_))) => {
                 Ok(Wake::await_change())
             }
@@ -50,7 +50,7 @@ where
     }
 }
 
-/// Reads a job once the operator's memory has room for it. Until then its status reports why it waits.
+/// Reads a job once the memory budget admits it. Until then its status reports why it waits.
 async fn await_memory<F>(
     skeleton: &Skeleton,
     crowded: &Crowded,

@@ -395,7 +395,7 @@ pub(super) async fn refuse_unread(
     Ok(true)
 }
 
-/// Reports that a job waits because the operator's memory has no room for it, unless its status says so.
+/// Reports that a job waits because the operator's memory budget does not admit it, unless its status says so.
 pub(super) async fn tell_crowded(
     context: &ReconcileContext,
     metadata: &ObjectMeta,

@@ -92,7 +92,7 @@ fn cause(input: Input<'_>, report: &JobReport) -> (&'static str, Option<String>)
     }
 }
 
-/// Tasks of which no container has started are not slow.
+/// Tasks without a started container are not slow.
 fn unstarted(input: Input<'_>) -> Option<(&'static str, Option<String>)> {
     let blocked = input.blocked.filter(|_| !input.running);
     let words = match blocked {

@@ -21,7 +21,7 @@ fn writes_are_spaced_by_their_size_and_urgent_ones_by_a_quarter_second() {
     assert_eq!(next(usize::MAX, false), SPACING_MAX.0);
 }
 
-/// Bytes that so many jobs with ledgers of 1 MiB write in a minute, and the longest wait of a small one meanwhile.
+/// Bytes that this number of jobs with ledgers of 1 MiB write in a minute, and the longest wait of a small one meanwhile.
 fn written(jobs: usize) -> (usize, Span) {
     let rate = LedgerRate::default();
     let mut last: Vec<Option<LastWrite>> = vec![None; jobs];
