@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_list_with_more_indexes_than_tasks_is_refused() {
         let of = |completed: &str, done: &str| {
-            let ledger = json!({"form": 2, "done": done});
+            let ledger = json!({"form": 1, "done": done});
             let status = json!({"completedIndexes": completed, "ledger": ledger});
             serde_json::from_value::<DeadlineJobStatus>(status)
         };

@@ -7,7 +7,7 @@ apiVersion: shed.dev/v1alpha1
 kind: DeadlineJob
 metadata: {name: nightly}
 spec:
-  deadline: {within: 30m}
+  deadline: {within: 35m}
   completions: 40
   parallelism: 10
   idempotency: Safe
@@ -26,7 +26,7 @@ fn check_reads_standard_input_and_forecasts() {
     );
     assert!(
         ran.out
-            .contains("40 tasks, 10 at a time; deadline 30m after its creation"),
+            .contains("40 tasks, 10 at a time; deadline 35m after its creation"),
         "{ran:?}"
     );
     assert!(ran.out.contains("with 10 slots PoCD is 0."), "{ran:?}");

@@ -68,7 +68,8 @@ fn fewer_slots_take_longer_and_an_infeasible_deadline_may_be_an_error() {
         verdict_by(&judge, &text)
     };
     assert!(with(4, true).is_valid(), "{:?}", with(4, true));
-    assert!(with(4, true).notes[1].starts_with("with 4 slots PoCD is 0.9"));
+    let note = &with(4, true).notes[1];
+    assert!(note.starts_with("with 4 slots PoCD is 1.000"), "{note}");
     assert!(with(1, false).is_valid());
     assert!(
         with(1, false).warnings[0].contains("with 1 slots PoCD is 0."),
