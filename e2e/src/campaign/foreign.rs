@@ -198,9 +198,8 @@ mod tests {
             "metadata": {"name": "j", "uid": "u"},
             "spec": {"deadline": {"within": "5m"}, "completions": 3, "idempotency": "Safe",
                 "template": {"spec": {"containers": [{"name": "task"}]}}},
-            "status": {"ledger": {"done": "0", "tasks": [{"index": 2, "nextAttempt": 2,
-                "attempts": [{"number": 1, "kind": "Retry",
-                    "launched": "2026-01-01T00:00:00.000000Z"}]}]}},
+            "status": {"ledger": {"form": 1, "done": "0", "tasks": {
+                "since": "2026-01-01T00:00:00.000000Z", "lines": ["2,2;1r0"]}}},
         });
         let job: DeadlineJob = serde_json::from_value(job).unwrap();
         assert_eq!(one_attempt(&job), (2, 1));

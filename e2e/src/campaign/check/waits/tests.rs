@@ -1,4 +1,4 @@
-use serde_json::{Value, json};
+use serde_json::json;
 use shed::api;
 
 use super::*;
@@ -45,22 +45,18 @@ impl Told {
 
     /// A job of one task that has launched as many attempts as are open.
     fn job(self, millis: u64, name: &str, open: u32) -> Self {
-        let attempts: Vec<Value> = (0..open)
-            .map(|number| {
-                json!({"number": number, "kind": "Original",
-                    "launched": "2026-01-01T00:00:00.000000Z"})
-            })
-            .collect();
-        let tasks = match open {
+        let attempts: String = (0..open).map(|number| format!(";{number}o0")).collect();
+        let lines = match open {
             0 => json!([]),
-            _ => json!([{"index": 0, "nextAttempt": open, "attempts": attempts}]),
+            _ => json!([format!("0,{open}{attempts}")]),
         };
+        let tasks = json!({"since": "2026-01-01T00:00:00.000000Z", "lines": lines});
         let job = json!({
             "apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob",
             "metadata": {"name": name, "namespace": "n", "uid": name},
             "spec": {"deadline": {"within": "5m"}, "completions": 1, "idempotency": "Safe",
                 "template": {"spec": {"containers": [{"name": "task"}]}}},
-            "status": {"attempts": {"originals": open}, "ledger": {"tasks": tasks}},
+            "status": {"attempts": {"originals": open}, "ledger": {"form": 1, "tasks": tasks}},
         });
         self.add(millis, Change::Job(serde_json::from_value(job).unwrap()))
     }
