@@ -17,6 +17,7 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 - `job_namespace` and `job_name` name the DeadlineJob. For a batch/v1 Job it is the companion, whose name begins with that of the Job.
   `namespace` and `job` are set by the scrape.
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
+  Namespaces share them: the job most at risk of each namespace comes first, then the second one of each.
   A job that was shown stays until it is a tenth beyond that number. The histograms `shed_jobs_*` count all jobs.
 - The histograms `shed_jobs_*` are the state at the moment of the scrape. Use their buckets without `rate`, for example
   `histogram_quantile(0.1, shed_jobs_pocd_bucket)`. The 200 namespaces with the most unfinished jobs have series of their own,
