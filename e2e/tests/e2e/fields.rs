@@ -343,11 +343,11 @@ async fn a_mistake_that_only_the_operator_sees_leaves_nothing_once_it_is_reverte
         // Less than a millisecond.
         job.change(&json!({"deadline": {"within": "0.1ms"}}))
             .await?;
-        let failed = job
-            .wait_true(api::FAILED, api::reason::INVALID_SPEC, SOON)
+        let refused = job
+            .wait_true(api::SPEC_INVALID, api::reason::INVALID_SPEC, SOON)
             .await?;
-        let conditions = &status(&failed).conditions;
-        let told = conditions.iter().find(|one| one.type_ == api::FAILED);
+        let conditions = &status(&refused).conditions;
+        let told = conditions.iter().find(|one| one.type_ == api::SPEC_INVALID);
         let message = told.map(|one| one.message.as_str()).unwrap_or_default();
         ensure!(message.contains("spec.deadline.within"), "{message}");
         job.change(&json!({"deadline": {"within": "1h"}})).await?;
