@@ -128,6 +128,11 @@ upstream-jobs-if-containers:
 test-upstream-jobs: ## Kubernetes' own end-to-end specs of batch/v1 Job (CONTROLLER=builtin: against the built-in controller)
 	e2e/upstream-jobs.sh $(CONTROLLER) $(if $(FOCUS),"$(FOCUS)")
 
+COUNT ?= 1000
+.PHONY: test-differential
+test-differential: ## Random batch/v1 Jobs under shed and under the built-in controller, with equal outcomes (COUNT=1000 SEED=1; 20 min)
+	e2e/differential.sh --count $(COUNT) --seed $(SEED)
+
 .PHONY: frozen model
 frozen: ## Compare digests of simulated runs with crates/shed-sim/tests/frozen (2 min; SHED_FROZEN=write updates them)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test frozen -- --include-ignored

@@ -6,6 +6,7 @@ pub mod campaign;
 pub mod cluster;
 pub mod command;
 pub mod demo;
+pub mod differential;
 pub mod frozen;
 pub mod host_operator;
 pub mod jobs;
