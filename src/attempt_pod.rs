@@ -45,7 +45,6 @@ pub struct AgentSettings {
 }
 
 /// Requests of one attempt of the job, including its sidecar.
-#[must_use]
 pub fn demand(job: &ValidatedJob, agent: &AgentSettings) -> Resources {
     let mut spec = job.template.spec.clone().unwrap_or_default();
     add_agent(&mut spec, job, agent, None);
@@ -53,7 +52,6 @@ pub fn demand(job: &ValidatedJob, agent: &AgentSettings) -> Resources {
 }
 
 /// The pod of one attempt.
-#[must_use]
 pub fn pod(
     owner: &DeadlineJob,
     job: &ValidatedJob,

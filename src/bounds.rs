@@ -57,7 +57,6 @@ pub struct Bounds {
 impl Bounds {
     /// The job's bounds. `node_bytes` is the total length of the nodes' names and boot ids.
     /// `skipped` counts the bytes of the object that its copy here lacks.
-    #[must_use]
     pub fn of(owner: &DeadlineJob, job: &ValidatedJob, node_bytes: usize, skipped: usize) -> Self {
         let is_fenced = job.rules.idempotency == Idempotency::Fenced;
         let is_placed = is_fenced || job.rules.idempotency == Idempotency::None;
@@ -81,7 +80,6 @@ impl Bounds {
     }
 
     /// Maximum bytes of the object if nothing more is launched.
-    #[must_use]
     pub fn committed(&self, ledger: &Ledger) -> usize {
         let tasks = ledger.tasks.values().map(|task| {
             let attempts = task.attempts.iter().map(|attempt| {
@@ -95,7 +93,6 @@ impl Bounds {
     }
 
     /// How many further tasks may be begun.
-    #[must_use]
     pub fn further(&self, ledger: &Ledger) -> u32 {
         let left = OBJECT_MAX.saturating_sub(self.committed(ledger));
         let each = self.task() + self.attempt(AttemptKind::Original);
@@ -103,7 +100,6 @@ impl Bounds {
     }
 
     /// The actions without the launches that don't fit, or all of them.
-    #[must_use]
     pub fn fitting(&self, ledger: &Ledger, actions: &[Move]) -> Option<Vec<Move>> {
         let launches = || actions.iter().filter_map(launch);
         let cost = |launch: &Launch| self.launch(ledger, launch);

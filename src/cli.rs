@@ -62,17 +62,11 @@ enum AgentCommand {
 
 impl Args {
     /// Carries out the sub-command.
-    ///
-    /// # Errors
-    /// Any error that prevents the start or stops the command.
     pub fn run(self) -> anyhow::Result<()> {
         self.run_with(&crate::operator::policies())
     }
 
     /// The same for an operator that has other policies.
-    ///
-    /// # Errors
-    /// See [`Args::run`].
     pub fn run_with(self, policies: &policy::Registry) -> anyhow::Result<()> {
         match self.command {
             Command::Operator(args) => run_operator(*args, policies),

@@ -145,7 +145,6 @@ impl Touched {
 
 impl Stores {
     /// The resources that are watched.
-    #[must_use]
     pub fn watched(adopt: AdoptJobs) -> &'static [&'static str] {
         match adopt {
             AdoptJobs::None => &["deadlinejobs", "namespaces", "nodes", "pods"],
@@ -154,7 +153,6 @@ impl Stores {
     }
 
     /// Starts the watches, which end with `tasks`; `touched` gets every job that something happened to.
-    #[must_use]
     pub fn start(
         client: &Client,
         adopt: AdoptJobs,
@@ -234,13 +232,11 @@ impl Stores {
     }
 
     /// Whether every list has come in.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.awaited().is_empty()
     }
 
     /// The resources whose first list has not come in.
-    #[must_use]
     pub fn awaited(&self) -> Vec<&'static str> {
         let lists = [
             ("namespaces", self.knows_clone_stops()),
@@ -252,7 +248,6 @@ impl Stores {
     }
 
     /// The batch/v1 Jobs, if any of them are shed's to run.
-    #[must_use]
     pub fn batch(&self) -> Option<&Jobs> {
         self.batch.as_ref()
     }
@@ -264,7 +259,6 @@ impl Stores {
     }
 
     /// Raised by every notice of the watch of batch/v1 Jobs.
-    #[must_use]
     pub fn batch_version(&self) -> u64 {
         self.batch_version.load(Ordering::Acquire)
     }
@@ -274,7 +268,6 @@ impl Stores {
     }
 
     /// A place for an object of the namespace that may be large and is read whole, if one is left for it.
-    #[must_use]
     pub fn whole_place(&self, namespace: &Arc<str>) -> Option<Place<Arc<str>>> {
         self.whole.try_acquire(namespace)
     }
@@ -289,13 +282,11 @@ impl Stores {
 
     /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
     /// their slot.
-    #[must_use]
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
         self.pods().others.clone()
     }
 
     /// Names of nodes without an object that attempts are on which have not ended.
-    #[must_use]
     pub fn missing_nodes(&self) -> BTreeSet<Arc<str>> {
         let nodes = self.nodes_guard();
         let is_there =
@@ -306,25 +297,21 @@ impl Stores {
     }
 
     /// The nodes.
-    #[must_use]
     pub fn nodes(&self) -> BTreeMap<Arc<str>, NodeFacts> {
         self.nodes_guard().clone().unwrap_or_default()
     }
 
     /// Raised whenever a node is added, removed or changed.
-    #[must_use]
     pub fn nodes_version(&self) -> u64 {
         self.nodes_version.load(Ordering::Relaxed)
     }
 
     /// Bytes of the names and boot ids of all nodes, with separators.
-    #[must_use]
     pub fn node_bytes(&self) -> usize {
         self.node_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether a node has the address.
-    #[must_use]
     pub fn is_node_address(&self, address: IpAddr) -> bool {
         let all = self.node_addresses.read();
         let all = all.unwrap_or_else(PoisonError::into_inner);
@@ -352,25 +339,21 @@ impl Stores {
     }
 
     /// One node.
-    #[must_use]
     pub fn node(&self, name: &str) -> Option<NodeFacts> {
         self.nodes_guard().as_ref()?.get(name).cloned()
     }
 
     /// The last event of the pod watch.
-    #[must_use]
     pub fn pods_heard(&self) -> Instant {
         Instant(self.pods_heard.load(Ordering::Relaxed))
     }
 
     /// The highest resourceVersion that a watch or an own write has shown of the resource.
-    #[must_use]
     pub fn newest_version(&self, of: Versioned) -> u64 {
         self.newest_versions.of(of).version
     }
 
     /// The newest changes of the resource that a watch or an own write has shown.
-    #[must_use]
     pub fn newest(&self, of: Versioned) -> Newest {
         self.newest_versions.of(of).clone()
     }
@@ -476,7 +459,6 @@ impl Stores {
     }
 
     /// Whether the watch shows the object.
-    #[must_use]
     pub fn shows(&self, of: Versioned, seen: &Seen) -> bool {
         match of {
             Versioned::DeadlineJobs => self.table().is_there(&seen.uid),

@@ -38,7 +38,6 @@ const SECOND: Span = Span(1000);
 
 impl Completion {
     /// The completion of the job with this ledger. A failed job has none.
-    #[must_use]
     pub fn of(ledger: &Ledger) -> Option<Self> {
         let is_complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
         let at = ledger.last_win.filter(|_| is_complete)?;
@@ -82,19 +81,16 @@ pub struct ClassFigures {
 
 impl StoredCompletions {
     /// Whether no class has a completion time.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Classes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether it is what shed writes.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.len() <= CLASSES_MAX
             && self.0.values().all(|runs| {
@@ -193,13 +189,11 @@ impl CompletionHistory {
     }
 
     /// What the next leader must know.
-    #[must_use]
     pub fn to_store(&self) -> StoredCompletions {
         self.lock().clone()
     }
 
     /// What is known of a class (`namespace/class`).
-    #[must_use]
     pub fn known(&self, class: &str, which: Quantile) -> Known {
         let own = self.lock();
         let runs = own.0.get(class).map_or(&[][..], Vec::as_slice);
@@ -212,7 +206,6 @@ impl CompletionHistory {
 
     /// The classes of a namespace in figures, or one of them. A class with fewer than [`RUNS_MIN`] completion times has
     /// figures too.
-    #[must_use]
     pub fn figures(&self, namespace: &str, class: Option<&str>) -> Vec<ClassFigures> {
         let prefix = format!("{namespace}/");
         let own = self.lock();

@@ -9,7 +9,6 @@ use crate::clock;
 pub mod messages;
 
 /// The status of a job whose specification can't be carried out.
-#[must_use]
 pub fn invalid(
     old: &DeadlineJobStatus,
     generation: Option<i64>,
@@ -28,7 +27,6 @@ pub fn invalid(
 }
 
 /// The status of a job that waits because the operator's memory budget does not admit it.
-#[must_use]
 pub fn crowded(
     old: &DeadlineJobStatus,
     generation: Option<i64>,

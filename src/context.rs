@@ -159,7 +159,6 @@ impl Memo {
     }
 
     /// The last known obstacle to creating, placing or starting its attempts.
-    #[must_use]
     pub fn blocked(&self) -> Option<Blocked> {
         let unplaced = || self.placement.blocked().cloned();
         let stuck = || self.backoff.as_ref().map(|backoff| backoff.blocked.clone());
@@ -183,7 +182,6 @@ impl Memos {
     }
 
     /// The jobs whose memos [`Memos::with`] and others have changed since the last call.
-    #[must_use]
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
         std::mem::take(&mut self.lock().touched)
     }
@@ -221,7 +219,6 @@ impl Memos {
     }
 
     /// Whether a report or a record about a job is still due.
-    #[must_use]
     pub fn is_owed(&self, job: &str) -> bool {
         let memos = self.lock();
         let is_owed =
@@ -230,7 +227,6 @@ impl Memos {
     }
 
     /// Whether each of these pods was let go by a write that the watch has not shown yet.
-    #[must_use]
     pub fn has_released(&self, job: &str, pods: &[Arc<PodFacts>], ticks: Instant) -> bool {
         let memos = self.lock();
         let Some(memo) = memos.jobs.get(job) else {
@@ -252,7 +248,6 @@ impl Memos {
     }
 
     /// The newest copy of the job that was seen, with this one.
-    #[must_use]
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = seen.metadata.uid.as_deref().unwrap_or_default().into();
         self.look(&uid, |memo| memo.newest(seen))
@@ -267,7 +262,6 @@ impl Memos {
 impl Context {
     /// The job as a pass decides on it: the newest copy that was seen. A pass asks once, after it has waited for its
     /// place. `seen` is the copy that it began with. None if the job is gone, or has had nothing to do since then.
-    #[must_use]
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Option<Arc<DeadlineJob>> {
         let newest = self.memos.newest(seen);
         let uid = seen.metadata.uid.as_deref().unwrap_or_default();

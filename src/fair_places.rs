@@ -25,7 +25,6 @@ pub struct Place<K: Ord + Clone> {
 
 impl<K: Ord + Clone> FairPlaces<K> {
     /// This many places, all free.
-    #[must_use]
     pub fn new(total: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Shares::new(total))))
     }
@@ -53,14 +52,12 @@ impl<K: Ord + Clone> FairPlaces<K> {
     }
 
     /// A place for the key, if it may have one now.
-    #[must_use]
     pub fn try_acquire(self: &Arc<Self>, key: &K) -> Option<Place<K>> {
         let is_granted = self.lock().try_enter(key);
         is_granted.then(|| self.place(key))
     }
 
     /// How many places the key could take now.
-    #[must_use]
     pub fn free_for(&self, key: &K) -> usize {
         self.lock().free_for(key)
     }

@@ -37,7 +37,6 @@ struct Table {
 
 impl ForecastTable {
     /// A table that goes on from there.
-    #[must_use]
     pub fn restored(calibration: &Calibration) -> Self {
         Self(Mutex::new(Table {
             forecasts: Forecasts::restored(calibration),
@@ -46,7 +45,6 @@ impl ForecastTable {
     }
 
     /// What was learned from the jobs that have ended.
-    #[must_use]
     pub fn calibration(&self) -> Calibration {
         self.lock().forecasts.calibration()
     }

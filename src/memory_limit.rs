@@ -8,7 +8,6 @@ const FILES: [&str; 2] = ["memory.max", "memory/memory.limit_in_bytes"];
 const UNLIMITED: f64 = (1_u64 << 60) as f64;
 
 /// The limit of this process in bytes; infinite without one.
-#[must_use]
 pub fn own() -> f64 {
     in_folder(Path::new("/sys/fs/cgroup"))
 }

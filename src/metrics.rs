@@ -103,17 +103,11 @@ pub struct Metrics {
 
 impl Metrics {
     /// Registers everything, with the default number of jobs that have series of their own.
-    ///
-    /// # Errors
-    /// See [`Metrics::with_jobs`].
     pub fn new() -> Result<Self> {
         Self::with_jobs(OWN_MAX)
     }
 
     /// Registers everything. About `jobs_max` jobs have series of their own.
-    ///
-    /// # Errors
-    /// If two metrics have one name, or a name is invalid.
     pub fn with_jobs(jobs_max: u32) -> Result<Self> {
         let mut registrar = Registrar::default();
         #[cfg(target_os = "linux")]
@@ -203,15 +197,11 @@ impl Metrics {
     }
 
     /// Every metric, by name, also those without a series now.
-    #[must_use]
     pub fn listed(&self) -> &[Listed] {
         &self.listed
     }
 
     /// The page that Prometheus scrapes, at that time by the apiserver's clock.
-    ///
-    /// # Errors
-    /// If the text can't be written, which a `String` never refuses.
     pub fn page_at(&self, now: Instant) -> Result<String> {
         let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         self.jobs.show(now);
@@ -226,9 +216,6 @@ impl Metrics {
     }
 
     /// The page at any time.
-    ///
-    /// # Errors
-    /// See [`Metrics::page_at`].
     #[cfg(test)]
     pub fn page(&self) -> Result<String> {
         self.page_at(Instant(0))

@@ -48,7 +48,6 @@ impl Figures {
 
 impl ObservedClones {
     /// Continues after a change of the leader. The next decision's clones were counted before, as far as is known.
-    #[must_use]
     pub fn restored(status: &api::ObservedClones) -> Self {
         Self {
             total: Figures {
@@ -85,7 +84,6 @@ impl ObservedClones {
     }
 
     /// As a status has it.
-    #[must_use]
     pub fn status(&self) -> api::ObservedClones {
         let count = |clones: u32| i32::try_from(clones).unwrap_or(i32::MAX);
         api::ObservedClones {

@@ -109,13 +109,11 @@ impl Board {
     }
 
     /// The part of the policy's state for the job that must survive a failover.
-    #[must_use]
     pub fn policy_state(&self, job: &str) -> Option<String> {
         self.lock().states.get(job).cloned()
     }
 
     /// Takes a job's slice, which is then in progress. Empty if the job has no slice.
-    #[must_use]
     pub fn take(&self, job: &str) -> Vec<Move> {
         let mut inner = self.lock();
         let slice = inner.slices.get_mut(job).filter(|slice| !slice.is_taken);
@@ -152,7 +150,6 @@ impl Board {
     }
 
     /// The report about a job, of the last pass that looked at it.
-    #[must_use]
     pub fn report(&self, job: &str) -> Option<JobReport> {
         self.lock().reports.get(job).cloned()
     }
@@ -163,7 +160,6 @@ impl Board {
     }
 
     /// The text of the last pass that looked at the job, and when that was. `name` gives the names of jobs.
-    #[must_use]
     pub fn explanation(
         &self,
         job: &str,
@@ -196,7 +192,6 @@ impl Board {
 
     /// The unfinished slices. Before that, removes those that no reconciler has taken for
     /// `patience`.
-    #[must_use]
     pub fn held(&self, patience: Span, ticks: Instant) -> BTreeMap<JobUid, Vec<Move>> {
         let mut inner = self.lock();
         let is_fresh = |slice: &Slice| ticks.since(slice.published) < patience;

@@ -26,7 +26,6 @@ const DISTANCE: u64 = api::TASKS_MAX as u64;
 
 /// Name of an attempt's pod: `<job>-<hash of the job's uid>-<task>-<attempt>`. The job's name
 /// is cut so that the whole fits; the hash keeps jobs of the same beginning apart.
-#[must_use]
 pub fn attempt_pod(job: &str, uid: &str, task: u32, attempt: u32) -> String {
     let tail = format!("-{:08x}-{task}-{attempt}", fnv1a(uid.as_bytes()));
     let head: String = job.chars().take(NAME_MAX - tail.len()).collect();
@@ -35,7 +34,6 @@ pub fn attempt_pod(job: &str, uid: &str, task: u32, attempt: u32) -> String {
 }
 
 /// The task and the number that give a pod of this `DeadlineJob` its name; none if no attempt has that name.
-#[must_use]
 pub fn of_attempt_pod(job: &str, uid: &str, pod: &str) -> Option<(u32, u32)> {
     let (rest, attempt) = pod.rsplit_once('-')?;
     let (_, task) = rest.rsplit_once('-')?;
@@ -44,7 +42,6 @@ pub fn of_attempt_pod(job: &str, uid: &str, pod: &str) -> Option<(u32, u32)> {
 }
 
 /// Name of an attempt's pod, by the convention of its owner.
-#[must_use]
 pub fn of_attempt(job: &ValidatedJob, task: u32, attempt: u32) -> String {
     match &job.adopted {
         Some(adopted) => of_job_pod(adopted, task, attempt),
@@ -67,13 +64,11 @@ pub(crate) fn fnv1a(bytes: &[u8]) -> u32 {
 }
 
 /// The label selector of a job's attempt pods.
-#[must_use]
 pub fn selector(uid: &Arc<str>) -> String {
     format!("{}={uid}", api::LABEL_JOB_UID)
 }
 
 /// Name of an attempt's pod.
-#[must_use]
 pub fn of_job_pod(job: &Adopted, task: u32, attempt: u32) -> String {
     pod_name(&job.name, &job.uid, job.indexed, task, attempt)
 }
@@ -91,7 +86,6 @@ fn pod_name(job: &str, uid: &str, indexed: bool, task: u32, attempt: u32) -> Str
 
 /// The task and the number that give a pod of this Job its name; none if no attempt has that name.
 /// The Job controller's own suffixes have numbers too, so the name alone does not make an attempt.
-#[must_use]
 pub fn attempt_of(job: &str, uid: &str, pod: &str, indexed: bool) -> Option<(u32, u32)> {
     let (rest, suffix) = pod.rsplit_once('-')?;
     let start = u64::from(fnv1a(uid.as_bytes()));

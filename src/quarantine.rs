@@ -36,7 +36,6 @@ pub enum Failure {
 
 impl Failure {
     /// Reason of the condition and of the event.
-    #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::Panicked => reason::RECONCILE_PANICKED,
@@ -46,7 +45,6 @@ impl Failure {
     }
 
     /// Label of the metric.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Panicked => "panicked",
@@ -68,7 +66,6 @@ pub struct Crash {
 
 impl Crash {
     /// It panicked with this payload.
-    #[must_use]
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -81,7 +78,6 @@ impl Crash {
     }
 
     /// It took longer than this.
-    #[must_use]
     pub fn overran(limit: Duration) -> Self {
         let limit = limit.as_secs();
         Self {
@@ -91,7 +87,6 @@ impl Crash {
     }
 
     /// One of its polls did not end.
-    #[must_use]
     pub fn stuck(limit: Duration) -> Self {
         let seconds = limit.as_secs();
         Self {
@@ -128,7 +123,6 @@ pub struct Subject {
 
 impl Subject {
     /// The fields of this job that its quarantine depends on.
-    #[must_use]
     pub fn of(job: &DeadlineJob) -> Self {
         let metadata = &job.metadata;
         Self {
@@ -154,14 +148,12 @@ pub struct Memo {
 
 impl Memo {
     /// Whether the ledger does not hold a failure yet.
-    #[must_use]
     pub fn is_unwritten(&self) -> bool {
         self.unwritten.is_some()
     }
 }
 
 /// The quarantine that the job's ledger holds.
-#[must_use]
 pub fn entry(job: &DeadlineJob) -> Option<&QuarantineEntry> {
     let status = job.status.as_ref()?;
     status.ledger.as_ref()?.quarantine.as_ref()

@@ -22,9 +22,6 @@ use crate::metrics::Metrics;
 use crate::plan_slices::JobUid;
 
 /// Starts the recording, if one is wanted.
-///
-/// # Errors
-/// If the system starts no thread for it.
 pub fn start(
     args: &OperatorArgs,
     policy: &Policy,

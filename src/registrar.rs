@@ -24,7 +24,6 @@ pub type Histograms<const N: usize> = Family<HistogramVec, N>;
 
 impl<B: MetricVecBuilder, const N: usize> Family<MetricVec<B>, N> {
     /// The series with these values of the labels; a new one begins at 0.
-    #[must_use]
     pub fn with(&self, values: [&str; N]) -> B::M {
         // The registrar has created the family with N labels.
         self.0.with_label_values(&values)
@@ -84,24 +83,17 @@ pub struct Registrar {
 
 impl Registrar {
     /// The registry and the list of its metrics, by name.
-    #[must_use]
     pub fn finish(mut self) -> (Registry, Vec<Listed>) {
         self.listed.sort_by(|a, b| a.name.cmp(&b.name));
         (self.registry, self.listed)
     }
 
     /// A counter of whole numbers.
-    ///
-    /// # Errors
-    /// If the name is invalid or registered already, as for every function here.
     pub fn counter(&mut self, name: &str, help: &str) -> Result<IntCounter> {
         self.add(MetricType::Counter, IntCounter::new(name, help))
     }
 
     /// Counters of whole numbers.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn counters<const N: usize>(
         &mut self,
         name: &str,
@@ -113,17 +105,11 @@ impl Registrar {
     }
 
     /// A counter of fractions.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn sum(&mut self, name: &str, help: &str) -> Result<Counter> {
         self.add(MetricType::Counter, Counter::new(name, help))
     }
 
     /// Counters of fractions.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn sums<const N: usize>(
         &mut self,
         name: &str,
@@ -135,25 +121,16 @@ impl Registrar {
     }
 
     /// A gauge of whole numbers.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn count(&mut self, name: &str, help: &str) -> Result<IntGauge> {
         self.add(MetricType::Gauge, IntGauge::new(name, help))
     }
 
     /// A gauge.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn gauge(&mut self, name: &str, help: &str) -> Result<Gauge> {
         self.add(MetricType::Gauge, Gauge::new(name, help))
     }
 
     /// Gauges.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn gauges<const N: usize>(
         &mut self,
         name: &str,
@@ -165,18 +142,12 @@ impl Registrar {
     }
 
     /// A histogram with these upper bounds of its buckets.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`]. The bounds must ascend.
     pub fn histogram(&mut self, name: &str, help: &str, buckets: &[f64]) -> Result<Histogram> {
         let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
         self.add(MetricType::Histogram, Histogram::with_opts(options))
     }
 
     /// Histograms with these upper bounds of their buckets.
-    ///
-    /// # Errors
-    /// See [`Registrar::histogram`].
     pub fn histograms<const N: usize>(
         &mut self,
         name: &str,
@@ -190,9 +161,6 @@ impl Registrar {
     }
 
     /// The metrics of this process: CPU, memory, files, threads, start.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     #[cfg(target_os = "linux")]
     pub fn process(&mut self) -> Result<()> {
         let process = prometheus::process_collector::ProcessCollector::for_self();

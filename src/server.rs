@@ -69,9 +69,6 @@ pub struct Protection {
 
 impl Protection {
     /// The certificate of this folder, or a self-signed one, and reviews by this client.
-    ///
-    /// # Errors
-    /// If the files cannot be read or do not fit together.
     pub fn open(folder: Option<&Path>, client: Client) -> anyhow::Result<Self> {
         let purpose = Purpose {
             what: "the metrics",
@@ -93,9 +90,6 @@ pub struct Doors {
 
 impl Doors {
     /// Takes the addresses.
-    ///
-    /// # Errors
-    /// If one of them can't be listened on.
     pub async fn open(pages: SocketAddr, probes: Option<SocketAddr>) -> anyhow::Result<Self> {
         let probes = match probes {
             Some(address) => Some(listen("--probe-address", address).await?),
@@ -114,9 +108,6 @@ async fn listen(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
 }
 
 /// Serves until the system takes an address away.
-///
-/// # Errors
-/// If it does.
 pub async fn run(
     doors: Doors,
     served: Served,

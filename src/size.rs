@@ -12,7 +12,6 @@ pub const OBJECT_MAX: usize = 1024 * 1024;
 pub const SPEC_MAX: usize = 256 * 1024;
 
 /// Bytes of the value as JSON.
-#[must_use]
 pub fn bytes<T: Serialize + ?Sized>(value: &T) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -33,7 +32,6 @@ pub fn bytes<T: Serialize + ?Sized>(value: &T) -> usize {
 
 /// The innermost field that has more than half of the value's bytes, and how many, as
 /// `.template.spec.containers[0].env`; the value itself if none has.
-#[must_use]
 pub fn largest<T: Serialize>(value: &T) -> (String, usize) {
     let whole = serde_json::to_value(value).unwrap_or_default();
     let (mut here, mut path, mut most) = (&whole, String::new(), bytes(&whole));

@@ -34,9 +34,6 @@ pub struct Export(SdkTracerProvider);
 
 impl Export {
     /// The export that the environment asks for, if it names an endpoint. Its requests run on that runtime.
-    ///
-    /// # Errors
-    /// If the endpoint or another setting is wrong.
     pub fn from_env(runtime: &Handle) -> anyhow::Result<Option<Self>> {
         let names = [
             OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
@@ -59,7 +56,6 @@ impl Export {
     }
 
     /// The layer that hands over the spans.
-    #[must_use]
     pub fn layer(&self) -> Box<dyn Layer<Registry> + Send + Sync> {
         layer(&self.0).boxed()
     }

@@ -14,7 +14,6 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// A full bucket of `burst` tokens, which gets one more each period.
-    #[must_use]
     pub fn new(burst: u32, period: Span) -> Self {
         Self {
             burst,

@@ -42,9 +42,6 @@ struct SeenStatus {
 }
 
 /// Connects to the cluster and checks it.
-///
-/// # Errors
-/// No cluster, or what [`check`] returns.
 pub async fn run(args: UninstallCheckArgs) -> anyhow::Result<()> {
     let mut config = infer_cluster().await?;
     config.read_timeout = Some(CALL_TIMEOUT);

@@ -85,23 +85,18 @@ pub struct ValidatedJob {
 }
 
 /// When a finished job with this time to live expires.
-#[must_use]
 pub fn expiry(ttl: Option<Span>, ledger: &Ledger) -> Option<Instant> {
     let ended = ledger.ended.or(ledger.last_win)?;
     ttl.filter(|_| ledger.finished).map(|ttl| ended.plus(ttl))
 }
 
 /// Time from a job's end to its deletion.
-#[must_use]
 pub fn ttl(spec: &DeadlineJobSpec) -> Option<Span> {
     let seconds = spec.ttl_seconds_after_finished?;
     Some(Span::from_seconds(i64::from(seconds)))
 }
 
 /// Reads a job's specification.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field and the fix.
 pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     #[cfg(test)]
     counted::VALIDATIONS.set(counted::VALIDATIONS.get() + 1);
@@ -147,9 +142,6 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
 }
 
 /// Size of the specification in bytes, if it leaves capacity for the ledger.
-///
-/// # Errors
-/// [`InvalidSpec::Size`].
 pub fn size(spec: &DeadlineJobSpec) -> Result<usize, InvalidSpec> {
     let whole = size::bytes(spec);
     if whole <= size::SPEC_MAX {
@@ -164,7 +156,6 @@ pub fn size(spec: &DeadlineJobSpec) -> Result<usize, InvalidSpec> {
 }
 
 /// The class of a job, by its label. The apiserver checks the label's characters and length.
-#[must_use]
 pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -172,9 +163,6 @@ pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
 }
 
 /// How long a specification expects a task to take.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field and the fix.
 fn expected_duration(spec: &DeadlineJobSpec) -> Result<Option<ExpectedDuration>, InvalidSpec> {
     let Some(expected) = &spec.expected_task_duration else {
         return Ok(None);
@@ -195,7 +183,6 @@ fn expected_duration(spec: &DeadlineJobSpec) -> Result<Option<ExpectedDuration>,
 
 /// A positive duration, as `10m` or `1h30m`, if the CRD's schema takes it too: no other units, no spaces, and in
 /// nanoseconds a number of 64 bits.
-#[must_use]
 pub fn duration(text: &str) -> Option<Span> {
     let is_plain = |byte: u8| byte.is_ascii_digit() || b".hms".contains(&byte);
     if text.len() > 32 || !text.bytes().all(is_plain) {

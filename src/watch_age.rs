@@ -16,7 +16,6 @@ pub struct WatchAges(Mutex<BTreeMap<String, Instant>>);
 
 impl WatchAges {
     /// Seconds since the last answer, by resource.
-    #[must_use]
     pub fn seconds(&self) -> Vec<(String, f64)> {
         let now = Instant::now();
         let age = |at: &Instant| now.duration_since(*at).as_secs_f64();

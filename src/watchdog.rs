@@ -60,7 +60,6 @@ struct Entry {
 
 impl Polls {
     /// Checks every poll in progress; returns the first one that is stuck.
-    #[must_use]
     pub fn look(&self) -> Option<Stuck> {
         let mut table = self.lock();
         let mut stuck = None;
@@ -91,13 +90,11 @@ pub struct Watch {
 
 impl Watch {
     /// Notes the polls of this term there.
-    #[must_use]
     pub fn new(polls: Arc<Polls>, term: Term) -> Self {
         Self { polls, term }
     }
 
     /// A poll begins. It ends when the returned value is dropped.
-    #[must_use]
     pub fn begin(&self, job: Option<Arc<DeadlineJob>>) -> Poll {
         let mut table = self.polls.lock();
         let id = table.next;
@@ -152,9 +149,6 @@ impl Drop for Poll {
 
 /// Starts the thread that checks. It calls `end` for the first poll that is stuck. Then it ends. It
 /// also ends when it holds the last reference to the table.
-///
-/// # Errors
-/// If the system starts no thread.
 pub fn start(
     polls: &Arc<Polls>,
     tick: Duration,

@@ -60,9 +60,6 @@ fn tool() -> PathBuf {
 }
 
 /// Starts the local cluster, or the components of it that do not run.
-///
-/// # Errors
-/// If one doesn't come up.
 pub(crate) async fn start_missing() -> Result<()> {
     let up = run(tool(), &["up"]).await;
     up.map(drop).context("bringing the local cluster up")
@@ -70,9 +67,6 @@ pub(crate) async fn start_missing() -> Result<()> {
 
 impl Cluster {
     /// Brings the local cluster up, or connects to the one that the user named (see [`Target`]).
-    ///
-    /// # Errors
-    /// If the choice is incomplete, or the cluster doesn't come up or answer.
     pub async fn bring_up() -> Result<Self> {
         let target = Target::from_env()?;
         let kubeconfig = match &target {
@@ -121,25 +115,21 @@ impl Cluster {
     }
 
     /// A client with the kubeconfig's rights (an administrator's on the local cluster).
-    #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
     /// The kubeconfig, for programs that want a file.
-    #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
     /// Whether pods are real.
-    #[must_use]
     pub fn nodes(&self) -> Nodes {
         self.nodes
     }
 
     /// The user's cluster, if it isn't ours.
-    #[must_use]
     pub fn existing(&self) -> Option<&Existing> {
         match &self.target {
             Target::Local => None,
@@ -148,9 +138,6 @@ impl Cluster {
     }
 
     /// Names of the nodes that take pods, sorted.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn node_names(&self) -> Result<Vec<String>> {
         let nodes = Api::<Node>::all(self.client())
             .list(&ListParams::default())
@@ -166,9 +153,6 @@ impl Cluster {
     }
 
     /// Caps a node's CPU at a share of what it would have; 1 lifts the cap.
-    ///
-    /// # Errors
-    /// If the cluster isn't ours, or the tool fails.
     pub async fn slow(&self, node: &str, share: f64) -> Result<()> {
         if self.existing().is_some() {
             bail!("slowing {node}: only nodes of the local cluster can be slowed");
@@ -179,7 +163,6 @@ impl Cluster {
     }
 
     /// The name that an image of ours has in this cluster, e.g. for `shed`.
-    #[must_use]
     pub fn image_name(&self, image: &str) -> String {
         let prefix = self
             .existing()
@@ -188,9 +171,6 @@ impl Cluster {
     }
 
     /// Brings an image archive to every node.
-    ///
-    /// # Errors
-    /// If the tool, or the user's command, fails.
     pub async fn load_image(&self, archive: &Path, image: &str) -> Result<()> {
         let Some(existing) = self.existing() else {
             return run_quietly(tool(), &[Path::new("load"), archive])
@@ -211,9 +191,6 @@ impl Cluster {
     /// Builds the operator's image, brings it in, and installs or upgrades the chart with these
     /// values (JSON) on top; returns when the operator is available and runs this image. Where nodes are
     /// simulated no image runs: see [`crate::host_operator::HostOperator`].
-    ///
-    /// # Errors
-    /// If a build, the load, the installation or the roll-out fails.
     pub async fn install_operator(&self, values: &[(&str, &str)]) -> Result<()> {
         let digest = self.load_operator().await?;
         self.install_chart(&digest, values).await?;
@@ -221,9 +198,6 @@ impl Cluster {
     }
 
     /// Builds the operator's image and brings it in; returns the digest of its archive.
-    ///
-    /// # Errors
-    /// If the build or the load fails.
     pub async fn load_operator(&self) -> Result<String> {
         let archive = build_operator_image().await?;
         self.load_image(&archive, "shed").await?;
@@ -233,9 +207,6 @@ impl Cluster {
     /// Installs shed on the local cluster from `manifests/install.yaml`, for which helm need not be built;
     /// returns when the operator is available. `digest` as for [`Self::install_chart`], `env` are variables
     /// of the operator.
-    ///
-    /// # Errors
-    /// If the apiserver refuses an object, or the roll-out fails.
     pub async fn install_manifests(&self, digest: &str, env: &[(&str, String)]) -> Result<()> {
         let text = std::fs::read_to_string(repository().join("manifests/install.yaml"))?;
         let text = manifests::adjusted(&text, &self.image_name("shed"), digest, env)?;
@@ -270,9 +241,6 @@ impl Cluster {
 
     /// Installs or upgrades the chart. The image's name stays the same from build to build: `digest`
     /// changes the pod, or an upgrade would leave the old program running.
-    ///
-    /// # Errors
-    /// If helm can't be built or fails.
     pub async fn install_chart(&self, digest: &str, values: &[(&str, &str)]) -> Result<()> {
         let helm = run(tool(), &["tool", "helm"])
             .await
@@ -320,9 +288,6 @@ impl Cluster {
     }
 
     /// Waits until the operator's Deployment is available and its old pod is gone.
-    ///
-    /// # Errors
-    /// If it doesn't become available.
     pub async fn rolled_out(&self) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
         let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"));
@@ -353,9 +318,6 @@ impl Cluster {
     }
 
     /// An empty namespace of this name: what an earlier run left is deleted first.
-    ///
-    /// # Errors
-    /// If the old one doesn't go, or the new one can't be created.
     pub async fn fresh_namespace(&self, name: &str) -> Result<()> {
         self.delete_namespace(name).await?;
         let labels = [(
@@ -378,9 +340,6 @@ impl Cluster {
     }
 
     /// Deletes a namespace that this harness made, and waits until it is gone.
-    ///
-    /// # Errors
-    /// If it belongs to another user, or cannot be deleted.
     pub async fn delete_namespace(&self, name: &str) -> Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.client());
         let Some(found) = namespaces.get_opt(name).await? else {
@@ -420,9 +379,6 @@ impl Cluster {
 }
 
 /// Builds the operator's image and returns its archive; quick if nothing changed.
-///
-/// # Errors
-/// If the build fails.
 pub async fn build_operator_image() -> Result<PathBuf> {
     let printed = run(repository().join("e2e/image.sh"), &[] as &[&str])
         .await
@@ -431,9 +387,6 @@ pub async fn build_operator_image() -> Result<PathBuf> {
 }
 
 /// Builds an image from a folder with a Dockerfile into an archive; `more` goes to `buildah build`.
-///
-/// # Errors
-/// If the build fails.
 pub async fn build_image(context: &Path, name: &str, archive: &Path, more: &[&str]) -> Result<()> {
     let script = repository().join("e2e/build-image.sh");
     let mut arguments = vec![context.as_os_str(), name.as_ref(), archive.as_os_str()];

@@ -12,7 +12,6 @@ use crate::cluster::PROXY_VARIABLES;
 
 /// The repository's root: of the checkout that cargo runs us from, which need not be the one that
 /// compiled us if checkouts share a target folder.
-#[must_use]
 pub fn repository() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let package = package.filter(|folder| folder.join("cluster/cluster").is_file());
@@ -21,9 +20,6 @@ pub fn repository() -> PathBuf {
 }
 
 /// Where builds and inputs are kept between runs: the folder that the cluster tool uses too.
-///
-/// # Errors
-/// If the environment names neither a cache nor a home folder.
 pub fn cache_folder() -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let base = set("XDG_CACHE_HOME")
@@ -35,9 +31,6 @@ pub fn cache_folder() -> Result<PathBuf> {
 
 /// Runs a program from the repository's root and returns what it printed, without the last line
 /// break. Its standard error goes to ours, so that long builds are visibly alive.
-///
-/// # Errors
-/// If it can't be started or fails.
 pub async fn run<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> Result<String> {
     let mut command = Command::new(program);
     command.args(arguments);
@@ -45,9 +38,6 @@ pub async fn run<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -
 }
 
 /// As [`run`], but what the program says is only shown if it fails.
-///
-/// # Errors
-/// If it can't be started or fails.
 pub async fn run_quietly<S: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: &[S],
@@ -58,9 +48,6 @@ pub async fn run_quietly<S: AsRef<OsStr>>(
 }
 
 /// Starts a program that goes on until its handle is dropped. It talks to this machine without a proxy.
-///
-/// # Errors
-/// If it can't be started.
 pub fn in_background(command: &mut Command, log: File) -> std::io::Result<Child> {
     for name in PROXY_VARIABLES {
         command.env_remove(name);

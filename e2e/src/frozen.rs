@@ -18,9 +18,6 @@ pub struct Frozen(BTreeSet<String>);
 
 impl Frozen {
     /// Stops a node's processes.
-    ///
-    /// # Errors
-    /// If the cluster isn't ours, or the apiserver doesn't answer.
     pub async fn freeze(cluster: &Cluster, node: &str) -> Result<Self> {
         ensure!(
             cluster.existing().is_none(),

@@ -25,9 +25,6 @@ pub struct HostOperator {
 impl HostOperator {
     /// Installs the chart (its Deployment is simulated like every pod), then builds the operator and
     /// starts it; returns when it is ready. `arguments` come after `shed operator`.
-    ///
-    /// # Errors
-    /// If the chart, the build or the start fails.
     pub async fn start(cluster: &Cluster, arguments: &[&str]) -> Result<Self> {
         cluster.install_chart("none", &[]).await?;
         // The profile of this program, so that both lie in the same folder.
@@ -44,9 +41,6 @@ impl HostOperator {
 
     /// Starts the operator that was built with this program, on a cluster where the chart or the manifests
     /// are installed.
-    ///
-    /// # Errors
-    /// If there is no such program, or it doesn't become ready.
     pub async fn start_built(cluster: &Cluster, arguments: &[&str]) -> Result<Self> {
         let program = program()?;
         let address = free_address()?;
@@ -79,8 +73,6 @@ impl HostOperator {
         Ok(operator)
     }
 
-    /// # Errors
-    /// If it ended by itself.
     pub fn still_runs(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),

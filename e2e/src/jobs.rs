@@ -29,7 +29,6 @@ fn image() -> String {
 
 /// A pod template that runs a shell script. On fake nodes the script stands for nothing: the
 /// pod then runs for `kwok_ms` and ends with `kwok_exit`.
-#[must_use]
 pub fn shell_or_fake(script: &str, kwok_ms: u32, kwok_exit: i32) -> Value {
     json!({
         "metadata": {"annotations": {
@@ -51,14 +50,12 @@ pub fn shell_or_fake(script: &str, kwok_ms: u32, kwok_exit: i32) -> Value {
 }
 
 /// A pod template that runs a shell script.
-#[must_use]
 pub fn shell(script: &str) -> Value {
     shell_or_fake(script, 1000, 0)
 }
 
 /// A DeadlineJob as a user would write it; `spec` replaces or adds to the fields that a test
 /// mostly doesn't care about.
-#[must_use]
 pub fn manifest(name: &str, spec: &Value) -> Value {
     let mut all = json!({
         "apiVersion": "shed.dev/v1alpha1",
@@ -90,9 +87,6 @@ pub fn untyped(world: &World, client: kube::Client) -> Api<DynamicObject> {
 }
 
 /// Sends a manifest as a client.
-///
-/// # Errors
-/// As the apiserver says.
 pub async fn create(
     world: &World,
     client: kube::Client,
@@ -114,17 +108,11 @@ pub struct Job<'w> {
 
 impl<'w> Job<'w> {
     /// Creates a job.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn submit(world: &'w World, name: &str, spec: Value) -> Result<Self> {
         Self::submit_manifest(world, &manifest(name, &spec)).await
     }
 
     /// Creates a job that is more than its specification.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn submit_manifest(world: &'w World, manifest: &Value) -> Result<Self> {
         create(world, world.cluster.client(), manifest).await?;
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
@@ -139,9 +127,6 @@ impl<'w> Job<'w> {
     }
 
     /// Waits until the job is as wanted; says what its status was if it doesn't come to that.
-    ///
-    /// # Errors
-    /// After `timeout`.
     pub async fn wait(
         &self,
         what: &str,
@@ -159,9 +144,6 @@ impl<'w> Job<'w> {
     }
 
     /// Waits until a condition is true for a reason.
-    ///
-    /// # Errors
-    /// After `timeout`.
     pub async fn wait_true(
         &self,
         type_: &str,
@@ -176,9 +158,6 @@ impl<'w> Job<'w> {
     }
 
     /// Waits until the job is complete.
-    ///
-    /// # Errors
-    /// If it fails instead, or after [`SOON`].
     pub async fn wait_complete(&self) -> Result<DeadlineJob> {
         let ended = self
             .wait("to be complete", SOON, |job| {
@@ -195,9 +174,6 @@ impl<'w> Job<'w> {
     }
 
     /// Waits until this many attempts run.
-    ///
-    /// # Errors
-    /// After [`SOON`].
     pub async fn wait_running(&self, count: usize) -> Result<Vec<Pod>> {
         let what = format!("{}: {count} attempts to run", self.name);
         self.wait_pods(&what, SOON, |pods| {
@@ -207,9 +183,6 @@ impl<'w> Job<'w> {
     }
 
     /// Waits until the job's pods are as wanted.
-    ///
-    /// # Errors
-    /// After `timeout`.
     pub async fn wait_pods(
         &self,
         what: &str,
@@ -235,7 +208,6 @@ impl<'w> Job<'w> {
     }
 
     /// Its pods, those that are gone included.
-    #[must_use]
     pub fn pods_ever(&self) -> Vec<Pod> {
         let mut pods = self.world.seen.all();
         pods.retain(|pod| pod.labels().get(api::LABEL_JOB_UID) == Some(&self.uid));
@@ -243,7 +215,6 @@ impl<'w> Job<'w> {
     }
 
     /// Its pods that have not ended.
-    #[must_use]
     pub fn unfinished_pods(&self) -> Vec<Pod> {
         let mut pods = self.pods_ever();
         pods.retain(|pod| !["Succeeded", "Failed"].contains(&wait::phase(pod)));
@@ -251,9 +222,6 @@ impl<'w> Job<'w> {
     }
 
     /// Changes its specification.
-    ///
-    /// # Errors
-    /// If the apiserver refuses the change.
     pub async fn change(&self, spec: &Value) -> Result<(), kube::Error> {
         let patch = Patch::Merge(json!({"spec": spec}));
         let parameters = PatchParams::default();
@@ -264,18 +232,12 @@ impl<'w> Job<'w> {
     }
 
     /// Deletes it; what becomes of its pods is for the caller to see.
-    ///
-    /// # Errors
-    /// If the apiserver refuses.
     pub async fn delete(&self, how: &DeleteParams) -> Result<()> {
         self.api.delete(&self.name, how).await?;
         Ok(())
     }
 
     /// Waits until neither the job nor any of its pods is there.
-    ///
-    /// # Errors
-    /// After `timeout`.
     pub async fn wait_nothing_left(&self, timeout: Duration) -> Result<()> {
         let what = format!("nothing to be left of {}", self.name);
         wait::until(&what, timeout, || async {
@@ -297,26 +259,22 @@ impl<'w> Job<'w> {
 }
 
 /// A job's status; empty before its first write.
-#[must_use]
 pub fn status(job: &DeadlineJob) -> DeadlineJobStatus {
     job.status.clone().unwrap_or_default()
 }
 
 /// One of a job's conditions.
-#[must_use]
 pub fn condition<'j>(job: &'j DeadlineJob, type_: &str) -> Option<&'j Condition> {
     let conditions = &job.status.as_ref()?.conditions;
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
 /// Whether a condition is there and true.
-#[must_use]
 pub fn is_true(job: &DeadlineJob, type_: &str) -> bool {
     condition(job, type_).is_some_and(|condition| condition.status == "True")
 }
 
 /// A job in one line.
-#[must_use]
 pub fn summary(job: &DeadlineJob) -> String {
     let status = status(job);
     let conditions: Vec<String> = status
@@ -351,13 +309,11 @@ pub fn assert_counts_balance(job: &DeadlineJob) {
 }
 
 /// Whether a pod's task runs.
-#[must_use]
 pub fn is_running(pod: &Pod) -> bool {
     wait::phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none()
 }
 
 /// Whether a pod still carries shed's finalizer.
-#[must_use]
 pub fn is_held(pod: &Pod) -> bool {
     pod.finalizers()
         .iter()
@@ -365,13 +321,11 @@ pub fn is_held(pod: &Pod) -> bool {
 }
 
 /// A pod's label, empty if it has none of the name.
-#[must_use]
 pub fn label<'p>(pod: &'p Pod, name: &str) -> &'p str {
     pod.labels().get(name).map_or("", String::as_str)
 }
 
 /// The node that a pod was put on, empty before.
-#[must_use]
 pub fn node(pod: &Pod) -> &str {
     let spec = pod.spec.as_ref();
     spec.and_then(|spec| spec.node_name.as_deref())
@@ -379,7 +333,6 @@ pub fn node(pod: &Pod) -> &str {
 }
 
 /// How a pod's task ended.
-#[must_use]
 pub fn ended(pod: &Pod) -> Option<&ContainerStateTerminated> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     let task = statuses.iter().find(|container| container.name == TASK)?;
@@ -387,7 +340,6 @@ pub fn ended(pod: &Pod) -> Option<&ContainerStateTerminated> {
 }
 
 /// The termination message of a pod's task.
-#[must_use]
 pub fn said(pod: &Pod) -> &str {
     ended(pod)
         .and_then(|end| end.message.as_deref())

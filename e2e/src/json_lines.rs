@@ -8,9 +8,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The lines of a file; none if it does not exist. `what` says in messages what a line is.
-///
-/// # Errors
-/// If a line can't be read.
 pub fn read<T: DeserializeOwned>(file: &Path, what: &str) -> Result<Vec<T>> {
     let text = match std::fs::read_to_string(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -28,9 +25,6 @@ pub fn read<T: DeserializeOwned>(file: &Path, what: &str) -> Result<Vec<T>> {
 }
 
 /// Adds a line to a file, in one write, so that an interruption leaves no half line.
-///
-/// # Errors
-/// If the file can't be written.
 pub fn append(file: &Path, line: &impl Serialize) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;

@@ -8,9 +8,6 @@ use serde_yaml_ng::Value;
 const IMAGE_ANNOTATION: &str = "shed.dev/e2e-image";
 
 /// The manifests with this image and these variables of the operator.
-///
-/// # Errors
-/// If the text is not YAML, or has no Deployment with one container.
 pub fn adjusted(text: &str, image: &str, digest: &str, env: &[(&str, String)]) -> Result<String> {
     let mut adjusted = String::new();
     let mut deployments = 0;

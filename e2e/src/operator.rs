@@ -47,7 +47,6 @@ impl Operator {
     }
 
     /// Whether it is installed by this run, and in the cluster.
-    #[must_use]
     pub fn is_ours(&self) -> bool {
         self.address.is_none()
     }
@@ -62,7 +61,6 @@ impl Operator {
     }
 
     /// The operator's own namespace: that of its service account or kubeconfig.
-    #[must_use]
     pub fn namespace(&self) -> &'static str {
         if self.is_ours() {
             OPERATOR_NAMESPACE
@@ -72,9 +70,6 @@ impl Operator {
     }
 
     /// The holder of the Lease; absent between two leaders.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn holder(&self) -> Result<Option<String>> {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.namespace());
         let lease = leases.get_opt(LEASE).await?;
@@ -120,9 +115,6 @@ impl Operator {
     }
 
     /// The response to a GET of a path.
-    ///
-    /// # Errors
-    /// If it doesn't answer, or with an error.
     pub async fn get(&self, path: &str) -> Result<String> {
         if let Some(address) = &self.address {
             return get_from_host(address, path).await;
@@ -135,9 +127,6 @@ impl Operator {
     }
 
     /// Sum of the samples of a metric whose labels contain each of `labels` (`name="value"`).
-    ///
-    /// # Errors
-    /// If it doesn't answer.
     pub async fn metric(&self, name: &str, labels: &[&str]) -> Result<f64> {
         Ok(sum_of(&self.get("/metrics").await?, name, labels))
     }
@@ -166,9 +155,6 @@ impl Operator {
 
     /// Copies its recording, as far as it is written, to a folder of this machine: what was
     /// recorded since its pod began.
-    ///
-    /// # Errors
-    /// If it has none, or isn't a process of this machine.
     pub async fn copy_recording(&self, to: &Path) -> Result<()> {
         let uid = self.pod().await?.uid().context("a pod without uid")?;
         let root = Path::new("/proc").join(process_of(&uid)?).join("root");
@@ -183,9 +169,6 @@ impl Operator {
     }
 
     /// Kills the leader's process with SIGKILL, and returns when another one leads and all are ready.
-    ///
-    /// # Errors
-    /// If there is no such process, or none takes over.
     pub async fn kill_and_await_takeover(&self) -> Result<()> {
         let pod = self.pod().await?;
         let before = self.holder().await?;
@@ -205,9 +188,6 @@ impl Operator {
 
     /// Kills the leader's process with SIGKILL and takes its pod away, so that the next one does not
     /// wait for the kubelet's back-off; who leads next is not waited for.
-    ///
-    /// # Errors
-    /// If none leads, or there is no such process.
     pub async fn kill_and_take_away(&self) -> Result<()> {
         let pod = self.pod().await?;
         let process = process_of(&pod.uid().context("a pod without uid")?)?;
@@ -219,9 +199,6 @@ impl Operator {
     }
 
     /// On which nodes its replicas are.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn nodes(&self) -> Result<Vec<String>> {
         let pods = self.pods().await?;
         let nodes = pods.into_iter().filter_map(|pod| pod.spec?.node_name);
@@ -229,9 +206,6 @@ impl Operator {
     }
 
     /// Replaces every pod as an upgrade does, and returns when only new ones are left.
-    ///
-    /// # Errors
-    /// If the roll-out doesn't end.
     pub async fn roll(&self) -> Result<()> {
         let first = self.pods().await?.first().and_then(ResourceExt::uid);
         self.replace_pods(json!({"metadata": {"annotations": {"shed.dev/e2e-rolled": first}}}))
@@ -239,9 +213,6 @@ impl Operator {
     }
 
     /// Gives it another policy for a test; then it has the chart's again, whatever came of the test.
-    ///
-    /// # Errors
-    /// Those of the test, or if a roll-out doesn't end.
     pub async fn under_policy<F>(&self, policy: &str, test: F) -> Result<()>
     where
         F: AsyncFnOnce() -> Result<()>,
@@ -253,9 +224,6 @@ impl Operator {
     }
 
     /// Gives it the chart's policy again, if a test or an interrupted run left it another one.
-    ///
-    /// # Errors
-    /// If a roll-out doesn't end.
     pub(crate) async fn put_policy_back(&self) -> Result<()> {
         let values: Value = serde_yaml_ng::from_str(VALUES)?;
         let policy = values["policy"].as_str();
@@ -294,9 +262,6 @@ impl Operator {
     }
 
     /// Stops it and returns when no process of it is left.
-    ///
-    /// # Errors
-    /// If it doesn't go.
     pub async fn stop(&self) -> Result<()> {
         self.scale(0).await?;
         wait::until("the operator to be gone", TURN, || async {
@@ -309,9 +274,6 @@ impl Operator {
     }
 
     /// Starts it again and returns when it is ready.
-    ///
-    /// # Errors
-    /// If it doesn't come.
     pub async fn start(&self) -> Result<()> {
         self.scale(REPLICAS).await?;
         self.await_at_work().await

@@ -46,7 +46,6 @@ fn add_job(text: &mut String, job: &DeadlineJob) {
 }
 
 /// One line about a pod.
-#[must_use]
 pub fn pod_line(pod: &Pod) -> String {
     let status = pod.status.clone().unwrap_or_default();
     let states: Vec<String> = status

@@ -17,9 +17,6 @@ pub struct Taken {
 }
 
 /// The resource use of a process so far.
-///
-/// # Errors
-/// If it is gone.
 pub fn taken(pid: u32) -> Result<Taken> {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
     let (status, stat) = (read("status")?, read("stat")?);
@@ -32,9 +29,6 @@ pub fn taken(pid: u32) -> Result<Taken> {
 }
 
 /// Makes the peak of a process's memory begin at its present memory.
-///
-/// # Errors
-/// If the process is gone, or belongs to another user.
 pub fn reset_peak(pid: u32) -> Result<()> {
     let file = format!("/proc/{pid}/clear_refs");
     // 5 resets the peak alone (man 5 proc_pid_clear_refs).
@@ -42,9 +36,6 @@ pub fn reset_peak(pid: u32) -> Result<()> {
 }
 
 /// CPU time of all processes since the machine's start, in seconds.
-///
-/// # Errors
-/// If the kernel does not say.
 pub fn machine_cpu() -> Result<f64> {
     busy_seconds(&std::fs::read_to_string("/proc/stat")?)
 }

@@ -29,9 +29,6 @@ pub struct Replica {
 
 impl Replica {
     /// The one that runs since before the tests: it is thawed in the end, not killed.
-    ///
-    /// # Errors
-    /// If run.sh didn't say what it started.
     pub fn of_run() -> Result<Self> {
         let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
         Ok(Self {
@@ -43,9 +40,6 @@ impl Replica {
     }
 
     /// Starts another one.
-    ///
-    /// # Errors
-    /// If it doesn't start.
     pub fn start(cluster: &Cluster, number: u32) -> Result<Self> {
         let (name, address) = (format!("replica-{number}"), free_address()?.to_string());
         let mut command = Command::new(program()?);
@@ -69,9 +63,6 @@ impl Replica {
     }
 
     /// Waits until its readiness probe says that it `leading` or `waiting`.
-    ///
-    /// # Errors
-    /// After a while, with what it said last.
     pub async fn await_ready(&self, standing: &str) -> Result<()> {
         let what = format!("{} to be {standing}", self.name);
         wait::until(&what, SOON, || async {
@@ -83,7 +74,6 @@ impl Replica {
     }
 
     /// Whether this name in a Lease is its own.
-    #[must_use]
     pub fn is_called(&self, holder: &str) -> bool {
         holder
             .strip_prefix(&self.name)
@@ -91,9 +81,6 @@ impl Replica {
     }
 
     /// Sends it a signal, such as STOP.
-    ///
-    /// # Errors
-    /// If there is no such process.
     pub async fn signal(&self, name: &str) -> Result<()> {
         let signal = format!("-{name}");
         run_quietly("kill", &[signal, self.pid.to_string()])
@@ -131,9 +118,6 @@ pub struct Writes {
 
 /// Goes through the audit log since an instant: at every write of an operator the Lease must last
 /// have been written by the same replica, which its user agent names.
-///
-/// # Errors
-/// If the log can't be read.
 pub fn audited_writes(kubeconfig: &Path, since: &str) -> Result<Writes> {
     let log = kubeconfig.with_file_name("audit.log");
     let text = std::fs::read_to_string(&log).with_context(|| log.display().to_string())?;

@@ -73,9 +73,6 @@ pub struct Comparison {
 }
 
 /// Compares the roles of the operator's service account with what the audit log shows of it.
-///
-/// # Errors
-/// If a role or the log can't be read, or the log does not know the operator.
 pub async fn compare(client: Client, kubeconfig: &Path) -> Result<Comparison> {
     let granted = granted(client).await?;
     let text = audited(kubeconfig)?;

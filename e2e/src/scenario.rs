@@ -74,15 +74,11 @@ impl World {
     }
 
     /// Whether programs really run.
-    #[must_use]
     pub fn runs_containers(&self) -> bool {
         self.cluster.nodes() == Nodes::Real
     }
 
     /// Runs kubectl on the test's cluster and namespace.
-    ///
-    /// # Errors
-    /// If it isn't there or fails.
     pub async fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         let kubeconfig = self.cluster.kubeconfig().display().to_string();
         let mut all = vec!["--kubeconfig", &kubeconfig, "-n", &self.namespace];
@@ -91,9 +87,6 @@ impl World {
     }
 
     /// The messages of a job's events with this reason.
-    ///
-    /// # Errors
-    /// If they can't be read.
     pub async fn messages_of(&self, job: &str, reason: &str) -> Result<String> {
         let selector = format!("involvedObject.name={job},reason={reason}");
         let messages = "jsonpath={.items[*].message}";
@@ -109,9 +102,6 @@ impl World {
     }
 
     /// Sets an annotation of a namespace, or removes it.
-    ///
-    /// # Errors
-    /// If the apiserver refuses.
     pub async fn annotate_namespace(
         &self,
         namespace: &str,
@@ -126,9 +116,6 @@ impl World {
     }
 
     /// Puts labels on the test's namespace.
-    ///
-    /// # Errors
-    /// If the apiserver refuses.
     pub async fn label_namespace(&self, key: &str, value: &str) -> Result<()> {
         let patch = json!({"metadata": {"labels": {key: value}}});
         Api::<Namespace>::all(self.cluster.client())

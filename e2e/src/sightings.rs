@@ -62,7 +62,6 @@ impl Sightings {
     }
 
     /// Each pod as it was last seen.
-    #[must_use]
     pub fn all(&self) -> Vec<Pod> {
         lock(&self.pods)
             .values()
@@ -71,7 +70,6 @@ impl Sightings {
     }
 
     /// Each pod, and when it was seen to come and go.
-    #[must_use]
     pub fn timed(&self) -> Vec<Sighting> {
         lock(&self.pods).values().cloned().collect()
     }

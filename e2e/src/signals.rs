@@ -3,9 +3,6 @@
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for SIGINT, SIGTERM or SIGHUP.
-///
-/// # Errors
-/// If they can't be listened to.
 pub async fn told_to_stop() -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -34,9 +34,6 @@ SHED_ALLOW_EXISTING_CLUSTER=yes, SHED_LOAD_IMAGE='<command that brings an image 
 impl Target {
     /// Reads the choice from the environment. KUBECONFIG is deliberately not looked at: the shell of
     /// a user who runs the tests often points at a cluster that matters.
-    ///
-    /// # Errors
-    /// If the choice is incomplete.
     pub fn from_env() -> Result<Self> {
         Self::from_lookup(|name| std::env::var(name).ok())
     }

@@ -17,7 +17,6 @@ pub struct Versions {
 
 impl Versions {
     /// Starts to watch.
-    #[must_use]
     pub fn of(api: &Api<DeadlineJob>, name: &str) -> Self {
         let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
         let events = watcher(api.clone(), only).default_backoff();
@@ -37,9 +36,6 @@ impl Versions {
     }
 
     /// Holds that no version differs from the one before in its record alone.
-    ///
-    /// # Errors
-    /// If one does, or if there are too few versions to tell.
     pub fn record_caused_no_write(&self) -> Result<()> {
         let seen = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
         ensure!(seen.len() > 2, "only {} versions were seen", seen.len());

@@ -30,9 +30,6 @@ impl<T> Seen<T> {
 
 /// Looks until `look` finds what is waited for. A failing look is "not yet": an apiserver that
 /// restarts, or an object that doesn't exist yet, is what one waits through.
-///
-/// # Errors
-/// After `timeout`, with what was waited for and what was seen last.
 pub async fn until<T, F, L>(what: &str, timeout: Duration, mut look: F) -> Result<T>
 where
     F: FnMut() -> L,
@@ -57,9 +54,6 @@ where
 }
 
 /// Waits until a named object exists and satisfies `is_ready`; returns it.
-///
-/// # Errors
-/// After `timeout`, with the object as it was last seen.
 pub async fn for_object<K>(
     api: &Api<K>,
     name: &str,
@@ -83,9 +77,6 @@ where
 }
 
 /// Waits until a named object is gone.
-///
-/// # Errors
-/// After `timeout`, with the finalizers that may hold it.
 pub async fn for_absence<K>(api: &Api<K>, name: &str, timeout: Duration) -> Result<()>
 where
     K: Resource + Clone + Debug + DeserializeOwned,
@@ -102,9 +93,6 @@ where
 }
 
 /// Waits until the pods of a selector satisfy `are_ready`; returns them.
-///
-/// # Errors
-/// After `timeout`, with the pods' phases as they were last seen.
 pub async fn for_pods(
     api: &Api<Pod>,
     selector: &str,
@@ -132,7 +120,6 @@ pub async fn for_pods(
 }
 
 /// A pod's phase, empty if it has none yet.
-#[must_use]
 pub fn phase(pod: &Pod) -> &str {
     pod.status
         .as_ref()

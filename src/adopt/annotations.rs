@@ -80,9 +80,6 @@ fn bad(name: &str, problem: impl Into<String>) -> BadAnnotation {
 }
 
 /// Reads a Job's annotations.
-///
-/// # Errors
-/// [`BadAnnotation`], naming the annotation and the fix.
 pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, BadAnnotation> {
     let mut own: BTreeMap<&str, &str> = BTreeMap::new();
     for (key, value) in annotations.into_iter().flatten() {
@@ -114,7 +111,6 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
 }
 
 /// A Job's requests to shed, and its class.
-#[must_use]
 pub fn requests(job: &ObjectMeta) -> Vec<(String, String)> {
     let class = job.labels.iter().flatten();
     let class = class.filter(|(key, _)| *key == LABEL_CLASS);
@@ -138,7 +134,6 @@ fn own_name(key: &str) -> Option<&str> {
 }
 
 /// The annotation whose change a companion can't follow.
-#[must_use]
 pub fn fixed(now: &DeadlineJobSpec, wanted: &DeadlineJobSpec) -> Option<BadAnnotation> {
     let source = |spec: &DeadlineJobSpec| {
         let progress = spec.progress.clone();
@@ -157,13 +152,11 @@ pub fn fixed(now: &DeadlineJobSpec, wanted: &DeadlineJobSpec) -> Option<BadAnnot
 }
 
 /// Whether a Job specifies the effect of two copies of a task.
-#[must_use]
 pub fn names_idempotency(annotations: Option<&BTreeMap<String, String>>) -> bool {
     names(annotations, IDEMPOTENCY)
 }
 
 /// Whether a Job specifies the action at its deadline.
-#[must_use]
 pub fn names_on_miss(annotations: Option<&BTreeMap<String, String>>) -> bool {
     names(annotations, ON_MISS)
 }

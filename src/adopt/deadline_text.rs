@@ -10,9 +10,6 @@ const FORMS: &str = "use a value such as 90s, 10m, 1h30m, 2030-01-31T08:00:00Z, 
                      `history(p95)*1.5`";
 
 /// Reads the text. The start of a duration is not part of it.
-///
-/// # Errors
-/// The problem and the fix.
 pub(super) fn read(text: &str) -> Result<Deadline, String> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         if at < jiff::Timestamp::UNIX_EPOCH {

@@ -46,7 +46,6 @@ pub enum AdoptJobs {
 
 impl AdoptJobs {
     /// Whether a Job is shed's to run.
-    #[must_use]
     pub fn takes(self, job: &Job) -> bool {
         let spec = job.spec.as_ref();
         self.takes_of(spec.and_then(|spec| spec.managed_by.as_deref()))
@@ -88,7 +87,6 @@ impl Drop for Loan<'_> {
 
 impl Jobs {
     /// Lends a whole Job to the work on its companion.
-    #[must_use]
     pub fn lend(&self, job: Job) -> Loan<'_> {
         let uid = job.metadata.uid.clone().unwrap_or_default();
         self.lent().insert(uid.clone(), Arc::new(job));
@@ -102,13 +100,11 @@ impl Jobs {
 
     /// The Job whose companion this is. None unless it exists, is shed's, is not being deleted, and is kept or lent
     /// whole.
-    #[must_use]
     pub fn of(&self, companion: &DeadlineJob) -> Option<Arc<Job>> {
         self.owner(&companion.metadata)
     }
 
     /// The same of the companion with this metadata.
-    #[must_use]
     pub fn owner(&self, companion: &ObjectMeta) -> Option<Arc<Job>> {
         let job = self.present(companion)?;
         let lent = || self.lent().get(job.meta().uid.as_deref()?).cloned();
@@ -116,7 +112,6 @@ impl Jobs {
     }
 
     /// The Job of that namespace and name as it was seen last.
-    #[must_use]
     pub fn known(&self, metadata: &ObjectMeta) -> Option<Arc<WatchedBatchJob>> {
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
         let reference = ObjectRef::new(&text(&metadata.name)).within(&text(&metadata.namespace));
@@ -133,7 +128,6 @@ impl Jobs {
 
     /// The Job whose companion this is, even if another controller runs it by now. None unless it
     /// exists and is not being deleted.
-    #[must_use]
     pub fn present(&self, companion: &ObjectMeta) -> Option<Arc<WatchedBatchJob>> {
         let owner = controller(companion)?;
         let namespace = companion.namespace.as_deref()?;
@@ -150,13 +144,11 @@ impl Jobs {
 }
 
 /// The Job that owns a companion.
-#[must_use]
 pub fn owner(companion: &DeadlineJob) -> Option<&OwnerReference> {
     controller(&companion.metadata)
 }
 
 /// The Job that controls the object with this metadata.
-#[must_use]
 pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = metadata.owner_references.iter().flatten();
     // Others have a kind of that name too.
@@ -166,7 +158,6 @@ pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
 
 /// Start of the deadline's clock of a Job: the time for which a CronJob scheduled it, else its creation. Only a Job
 /// that a CronJob controls has a scheduled time.
-#[must_use]
 pub fn counts_from(job: &ObjectMeta) -> Option<Instant> {
     let mut owners = job.owner_references.iter().flatten();
     let is_scheduled = owners.any(|owner| {

@@ -5,9 +5,6 @@ use serde::de::DeserializeOwned;
 use crate::api::ProgressSource;
 
 /// Reads the text: `file`, or the content of a `DeadlineJob`'s spec.progress.
-///
-/// # Errors
-/// The problem and the fix.
 pub(super) fn read(text: &str) -> Result<ProgressSource, String> {
     let yaml = if text == "file" { "{file: {}}" } else { text };
     let fix = "use `file`, or a value such as `{httpGet: {port: 8080, path: /progress}}`";

@@ -33,20 +33,17 @@ const COMPLETIONS: std::ops::RangeInclusive<i32> = 1..=100_000;
 
 /// Name of a Job's companion. It holds a hash of the Job's uid: a Job that is made again under the
 /// same name gets another while the old one is still on its way out.
-#[must_use]
 pub fn companion_name(job: &Job) -> Option<String> {
     let (name, uid) = (job.metadata.name.as_ref()?, job.metadata.uid.as_ref()?);
     Some(companion_name_of(name, uid))
 }
 
 /// Name of the companion of the Job with this name and uid.
-#[must_use]
 pub fn companion_name_of(name: &str, uid: &str) -> String {
     format!("{name}-{:08x}", fnv1a(uid.as_bytes()))
 }
 
 /// The owner reference of a pod or a companion.
-#[must_use]
 pub fn owner_reference(name: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: Job::api_version(&()).into_owned(),
@@ -59,9 +56,6 @@ pub fn owner_reference(name: &str, uid: &str) -> OwnerReference {
 }
 
 /// The companion that a Job should have.
-///
-/// # Errors
-/// [`BadAnnotation`], naming the annotation and the fix.
 pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     let wishes = annotations::read(job.metadata.annotations.as_ref())?;
     let metadata = &job.metadata;
@@ -89,7 +83,6 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
 }
 
 /// Why an edit of a Job's annotations does not reach its companion. The Job continues without it.
-#[must_use]
 pub fn refused_edit(companion: &DeadlineJob, job: &Job) -> Option<BadAnnotation> {
     match self::companion(job) {
         Ok(wanted) => annotations::fixed(&companion.spec, &wanted.spec),
@@ -129,7 +122,6 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
 }
 
 /// Whether nothing of the Job is to run.
-#[must_use]
 pub fn is_suspended(job: &Job) -> bool {
     job.spec.as_ref().is_some_and(suspends)
 }
@@ -145,9 +137,6 @@ fn tasks(spec: &JobSpec) -> i32 {
 }
 
 /// The job that a Job and its companion describe.
-///
-/// # Errors
-/// [`InvalidSpec`], if the Job requires a feature that shed does not support.
 pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
     described(companion, job, |whole, overlaid| {
         overlaid.and_then(|()| validate(whole))
@@ -155,9 +144,6 @@ pub fn validated(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, Inv
 }
 
 /// The same for a Job that has begun and whose specification can't be carried out.
-///
-/// # Errors
-/// [`InvalidSpec`], if what can't be changed is at fault.
 pub fn by_ledger(companion: &DeadlineJob, job: &Job) -> Result<ValidatedJob, InvalidSpec> {
     described(companion, job, |whole, _| {
         validate::by_ledger(whole, validate::recorded_deadline(companion))

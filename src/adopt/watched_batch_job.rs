@@ -42,7 +42,6 @@ pub enum BatchRest {
 
 impl WatchedBatchJob {
     /// The Job as it is kept: whole if its companion needs it.
-    #[must_use]
     pub fn new(mode: AdoptJobs, job: Job, is_needed: bool) -> Self {
         let metadata = || Arc::new(essentials(&job.metadata, api::LABEL_CLASS));
         if !mode.takes(&job) {
@@ -61,13 +60,11 @@ impl WatchedBatchJob {
     }
 
     /// The Job as it is kept while it rests.
-    #[must_use]
     pub fn resting(job: &Job, rest: BatchRest) -> Self {
         Self::Skeleton(Arc::new(skeleton(job)), rest)
     }
 
     /// The Job, if its pods may be launched.
-    #[must_use]
     pub fn whole(&self) -> Option<&Arc<Job>> {
         match self {
             Self::Whole(job) => Some(job),
@@ -76,7 +73,6 @@ impl WatchedBatchJob {
     }
 
     /// The Job or its skeleton, if it is shed's to run and was not seen to end.
-    #[must_use]
     pub fn open(&self) -> Option<&Arc<Job>> {
         match self {
             Self::Whole(job) | Self::Skeleton(job, _) => Some(job),
@@ -85,7 +81,6 @@ impl WatchedBatchJob {
     }
 
     /// Whether it is shed's to run.
-    #[must_use]
     pub fn is_ours(&self) -> bool {
         !matches!(self, Self::Foreign(_))
     }
@@ -108,13 +103,11 @@ impl WatchedBatchJob {
 stands_for!(WatchedBatchJob, Job);
 
 /// Whether a Job has ended finally; its status does not change after that.
-#[must_use]
 pub fn is_finished(job: &Job) -> bool {
     is_true(job, api::COMPLETE) || is_true(job, api::FAILED)
 }
 
 /// Whether a Job has a condition.
-#[must_use]
 pub fn is_true(job: &Job, type_: &str) -> bool {
     let status = job.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_ref());
@@ -123,14 +116,12 @@ pub fn is_true(job: &Job, type_: &str) -> bool {
 }
 
 /// Whether the Job lacks fields that were not kept; an update would remove them.
-#[must_use]
 pub fn is_skeleton(job: &Job) -> bool {
     let spec = job.spec.as_ref();
     spec.is_none_or(|spec| spec.template.spec.is_none())
 }
 
 /// Whether a Job has started and is not suspended: what it does can't wait.
-#[must_use]
 pub fn has_begun(job: &Job) -> bool {
     let status = job.status.as_ref();
     status.is_some_and(|status| status.start_time.is_some())

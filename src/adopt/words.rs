@@ -25,7 +25,6 @@ const NAMES: [(&str, &str); 12] = [
 ];
 
 /// The text with annotations in the place of fields.
-#[must_use]
 pub fn by_annotations(text: &str) -> Cow<'_, str> {
     let mut words = Cow::Borrowed(text);
     for (field, annotation) in NAMES {

@@ -171,9 +171,6 @@ impl PartialOrd for Rank {
 
 impl Page {
     /// The parameters `limit` and `continue`.
-    ///
-    /// # Errors
-    /// If one of them is wrong, or there is another one.
     pub fn of(mut query: Query) -> Result<Self, Refusal> {
         let page = Self::take(&mut query)?;
         query.none_left(&["limit", "continue"])?;
@@ -181,9 +178,6 @@ impl Page {
     }
 
     /// The same with the parameter `ended`, for lists with the jobs that have ended.
-    ///
-    /// # Errors
-    /// If one of them is wrong, or there is another one.
     pub fn with_ended(mut query: Query) -> Result<Self, Refusal> {
         let has_ended = query.take_flag("ended")?;
         let page = Self::take(&mut query)?;
@@ -192,7 +186,6 @@ impl Page {
     }
 
     /// The first page of the unfinished jobs.
-    #[must_use]
     pub fn first() -> Self {
         Self {
             limit: PAGE as usize,
@@ -220,7 +213,6 @@ impl Page {
 }
 
 /// A page of the jobs in these namespaces.
-#[must_use]
 pub fn list(context: &Context, page: &Page, scope: &Scope) -> List {
     let live = context.stores.live();
     let live = live.iter().filter(|job| is_in(scope, &job.metadata));
@@ -261,9 +253,6 @@ pub struct Wanted {
 
 impl Wanted {
     /// `kind` tells a DeadlineJob from a Job of the same name.
-    ///
-    /// # Errors
-    /// If a parameter or the encoding of a name is wrong.
     pub fn of(namespace: &str, name: &str, mut query: Query) -> Result<Self, Refusal> {
         let wanted = Self::take(namespace, name, &mut query)?;
         query.none_left(&["kind"])?;
@@ -271,9 +260,6 @@ impl Wanted {
     }
 
     /// The same, for paths with more parameters.
-    ///
-    /// # Errors
-    /// If `kind` or the encoding of a name is wrong.
     pub fn take(namespace: &str, name: &str, query: &mut Query) -> Result<Self, Refusal> {
         let kind = match query.take("kind").as_deref() {
             None => None,
@@ -292,15 +278,11 @@ impl Wanted {
     }
 
     /// Its namespace.
-    #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
     /// The watched object. A Job's companion is found by the Job's name and by its own.
-    ///
-    /// # Errors
-    /// If there is no such job that is unfinished.
     pub fn find(&self, context: &Context) -> Result<Arc<DeadlineJob>, Refusal> {
         let live = context.stores.live();
         let here = live.into_iter();
@@ -316,7 +298,6 @@ impl Wanted {
     }
 
     /// What is kept of the job, if it has ended.
-    #[must_use]
     pub fn find_ended(&self, context: &Context) -> Option<Arc<Skeleton>> {
         let ended = context.stores.skeletons().into_iter();
         let ended = ended.filter(|job| matches!(job.rest, Rest::Finished(_)));
@@ -339,9 +320,6 @@ impl Wanted {
 }
 
 /// One job with its record.
-///
-/// # Errors
-/// If there is no such job that is unfinished.
 pub fn one(context: &Context, wanted: &Wanted) -> Result<JobDetail, Refusal> {
     let job = newest(context, &wanted.find(context)?);
     Ok(JobDetail {
@@ -351,7 +329,6 @@ pub fn one(context: &Context, wanted: &Wanted) -> Result<JobDetail, Refusal> {
 }
 
 /// One job that has ended, with the record of its status and what its pods still show.
-#[must_use]
 pub fn one_ended(context: &Context, job: &DeadlineJob) -> JobDetail {
     let status = job.status.as_ref();
     let ended = status.and_then(|status| status.completion_time.clone());
@@ -375,7 +352,6 @@ fn newest(context: &Context, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
 }
 
 /// The uid of a job.
-#[must_use]
 pub fn uid(job: &DeadlineJob) -> &str {
     job.metadata.uid.as_deref().unwrap_or_default()
 }

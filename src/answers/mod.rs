@@ -51,7 +51,6 @@ pub enum Scope {
 
 impl Scope {
     /// Whether the answer may be about jobs of this namespace.
-    #[must_use]
     pub fn has(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,
@@ -69,7 +68,6 @@ pub struct Answers {
 
 impl Answers {
     /// Answers of this replica while it leads.
-    #[must_use]
     pub fn new(standing: Arc<Standing>, term: Arc<CurrentTerm>) -> Self {
         Self {
             standing,
@@ -79,9 +77,6 @@ impl Answers {
     }
 
     /// The state of the term, if this replica leads and has seen everything.
-    ///
-    /// # Errors
-    /// If it does not.
     pub fn leading(&self) -> Result<Arc<Context>, Refusal> {
         if let Some(leader) = self.standing.leader_elsewhere() {
             return Err(Refusal {
@@ -104,9 +99,6 @@ impl Answers {
     }
 
     /// Answers apart from the async threads, a few at a time.
-    ///
-    /// # Errors
-    /// Those of the answer.
     pub async fn list<T: Serialize>(
         &self,
         answer: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
@@ -131,7 +123,6 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal with this status.
-    #[must_use]
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self {
             status,
@@ -141,25 +132,21 @@ impl Refusal {
     }
 
     /// The question is wrong.
-    #[must_use]
     pub fn bad(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
     /// There is no such thing.
-    #[must_use]
     pub fn not_found(error: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
     /// The same question may be answered later.
-    #[must_use]
     pub fn busy(error: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 
     /// A fault of the operator.
-    #[must_use]
     pub fn internal() -> Self {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(status, "the answer failed: see the operator's log")
@@ -185,7 +172,6 @@ impl IntoResponse for Refusal {
 }
 
 /// A response in JSON, which no cache keeps.
-#[must_use]
 pub fn json(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
@@ -201,9 +187,6 @@ pub fn json(status: StatusCode, body: Vec<u8>) -> Response {
 }
 
 /// Runs the answer apart from the async threads. It keeps the permit to its end, also if the client goes away.
-///
-/// # Errors
-/// Those of the answer.
 pub async fn apart<T: Serialize>(
     permit: OwnedSemaphorePermit,
     answer: impl FnOnce() -> Result<T, Refusal> + Send + 'static,

@@ -58,7 +58,6 @@ fn is_zero(count: &usize) -> bool {
 
 /// The slowest first; nodes without evidence last. A reader of some namespaces sees the nodes that jobs there show,
 /// with paces from their attempts alone.
-#[must_use]
 pub fn list(context: &Context, copy: &PlannerCopy, scope: &Scope) -> List {
     let mut paces = match scope {
         Scope::All => node_paces(&copy.snapshot, &copy.memory, &copy.policy),

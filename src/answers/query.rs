@@ -9,9 +9,6 @@ pub struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads `a=1&b=2` with percent-encoding. A plus is a plus, as in a time's offset.
-    ///
-    /// # Errors
-    /// If the encoding is wrong, or a parameter is given twice.
     pub fn parse(text: Option<&str>) -> Result<Self, Refusal> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in text
@@ -36,9 +33,6 @@ impl Query {
     }
 
     /// Takes a whole number from 1 to `most` out.
-    ///
-    /// # Errors
-    /// If it is not one.
     pub fn take_number(&mut self, name: &str, most: u32) -> Result<Option<u32>, Refusal> {
         let Some(text) = self.take(name) else {
             return Ok(None);
@@ -49,9 +43,6 @@ impl Query {
     }
 
     /// Takes `true` or `false` out; absent means false.
-    ///
-    /// # Errors
-    /// If it is neither.
     pub fn take_flag(&mut self, name: &str) -> Result<bool, Refusal> {
         match self.take(name).as_deref() {
             None | Some("false") => Ok(false),
@@ -64,9 +55,6 @@ impl Query {
     }
 
     /// Checks that no other parameter was given.
-    ///
-    /// # Errors
-    /// If one was.
     pub fn none_left(&self, known: &[&str]) -> Result<(), Refusal> {
         let Some((name, _)) = self.0.first() else {
             return Ok(());
@@ -82,9 +70,6 @@ impl Query {
 }
 
 /// Decodes `%2B` and the like.
-///
-/// # Errors
-/// If it is not the encoding of UTF-8 text.
 pub fn decoded(text: &str) -> Result<String, Refusal> {
     let wrong = || Refusal::bad(format!("{text}: not valid percent-encoding of UTF-8"));
     let mut bytes = Vec::with_capacity(text.len());

@@ -97,7 +97,6 @@ pub enum ConditionStatus {
 
 impl ConditionStatus {
     /// As Kubernetes writes it.
-    #[must_use]
     pub fn text(self) -> &'static str {
         match self {
             Self::True => "True",

@@ -43,7 +43,6 @@ pub const ADOPTION_REFUSED: &str = "AdoptionRefused";
 
 impl DeadlineJobStatus {
     /// Whether a condition is true.
-    #[must_use]
     pub fn is_true(&self, type_: &str) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|condition| condition.type_ == type_ && condition.status == "True")

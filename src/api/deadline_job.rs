@@ -218,14 +218,12 @@ fn default_backoff_limit() -> i32 {
 
 impl DeadlineJobSpec {
     /// Whether shed runs the job.
-    #[must_use]
     pub fn is_ours(&self) -> bool {
         let manager = self.managed_by.as_deref();
         manager.is_none_or(|manager| manager == super::batch::MANAGED_BY) || self.is_companion()
     }
 
     /// Whether it is the companion of a batch/v1 Job.
-    #[must_use]
     pub fn is_companion(&self) -> bool {
         self.managed_by.as_deref() == Some(super::batch::COMPANION)
     }
@@ -293,7 +291,6 @@ pub struct Speculation {
 pub const CLONE_BUDGET_MAX: f64 = 20.0;
 
 /// Whether the value is a budget; false for NaN.
-#[must_use]
 pub fn is_clone_budget(share: f64) -> bool {
     (0.0..=CLONE_BUDGET_MAX).contains(&share)
 }

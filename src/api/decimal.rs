@@ -12,14 +12,12 @@ const WHOLE: u64 = 1000;
 
 impl Decimal {
     /// The nearest thousandth; 0 for less.
-    #[must_use]
     pub fn nearest(amount: f64) -> Self {
         // `as` saturates, and maps NaN to 0.
         Self((amount * WHOLE as f64).round() as u64)
     }
 
     /// As a number.
-    #[must_use]
     pub fn value(self) -> f64 {
         self.0 as f64 / WHOLE as f64
     }

@@ -17,9 +17,6 @@ pub struct Read {
 }
 
 /// Decodes a job from its parts.
-///
-/// # Errors
-/// The field and its error.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<Read, String> {
     let (spec, unheeded) = unknown_fields::read::<DeadlineJobSpec>(spec)
         .map_err(|problem| format!("spec{problem}"))?;

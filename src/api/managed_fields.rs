@@ -51,7 +51,6 @@ pub struct Metadata {
 
 impl Metadata {
     /// The metadata, and the bytes of JSON that were skipped.
-    #[must_use]
     pub fn split(self) -> (ObjectMeta, usize) {
         let metadata = ObjectMeta {
             annotations: self.annotations,
@@ -76,7 +75,6 @@ impl Metadata {
 
 /// The metadata that identifies an object and its owner, without annotations, finalizers and labels
 /// other than `label`.
-#[must_use]
 pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
     let labels = metadata.labels.as_ref();
     let kept = labels.and_then(|labels| labels.get_key_value(label));

@@ -18,20 +18,17 @@ impl Pocd {
     pub const MISSED: Self = Self(0);
 
     /// The nearest thousandth.
-    #[must_use]
     pub fn nearest(probability: f64) -> Self {
         // `as` saturates, and maps NaN to 0.
         Self(((probability * f64::from(WHOLE)).round() as u16).min(WHOLE))
     }
 
     /// As a number from 0 to 1.
-    #[must_use]
     pub fn value(self) -> f64 {
         f64::from(self.0) / f64::from(WHOLE)
     }
 
     /// By how much two differ.
-    #[must_use]
     pub fn distance(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }

@@ -111,7 +111,6 @@ pub enum AttemptState {
 
 impl AttemptState {
     /// Whether the attempt has not ended.
-    #[must_use]
     pub fn is_live(self) -> bool {
         matches!(self, Self::Pending | Self::Running)
     }

@@ -4,17 +4,11 @@
 pub const TASKS_MAX: u32 = 100_000;
 
 /// Reads the slots of a question.
-///
-/// # Errors
-/// The range.
 pub fn parse_slots(text: &str) -> Result<u32, String> {
     parse_whole(text, TASKS_MAX)
 }
 
 /// Reads a whole number from 1 to this one.
-///
-/// # Errors
-/// The range.
 pub fn parse_whole(text: &str, most: u32) -> Result<u32, String> {
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=most).contains(number));

@@ -50,9 +50,6 @@ where
 }
 
 /// The same with the places of the fields that were passed over.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_with_places<T>(value: &Value) -> Result<(T, Vec<Vec<Part>>), String>
 where
     T: for<'de> Deserialize<'de>,
@@ -69,7 +66,6 @@ where
 
 /// The merge patch (RFC 7386) that turns `from` into `to`, and does not change fields that neither
 /// has.
-#[must_use]
 pub fn difference(from: &Value, to: &Value) -> Value {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
         return to.clone();
@@ -96,13 +92,11 @@ fn at(path: &Path, error: &serde_json::Error) -> String {
 
 impl Unknown {
     /// Whether everything was understood.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Size that the fields add to the object, in bytes of JSON.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let fields = self.0.iter().map(|(steps, value)| {
             let name = match steps.last() {
@@ -159,7 +153,6 @@ impl Unknown {
 }
 
 /// As `tasks[3].novel`.
-#[must_use]
 pub fn words(parts: &[Part]) -> String {
     let words = parts.iter().map(|part| match part {
         Part::Field(name) => format!(".{name}"),

@@ -14,7 +14,6 @@ const PROFILE_TYPES: [&str; 3] = ["RuntimeDefault", "Localhost", "Unconfined"];
 
 /// What the Pod Security level `restricted` requires. No user is set: the agent works as any user, and OpenShift's
 /// `restricted-v2` sets the user of the namespace and refuses others.
-#[must_use]
 pub fn restricted() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
@@ -103,7 +102,6 @@ fn check(context: &SecurityContext) -> Result<(), String> {
 
 /// The context in a pod. Where the template runs its pod as root, the kubelet would refuse an agent that must not be
 /// root, so the agent gets the user of its image.
-#[must_use]
 pub fn in_pod(context: &SecurityContext, pod: Option<&PodSecurityContext>) -> SecurityContext {
     let mut context = context.clone();
     let is_root = pod.is_some_and(|pod| pod.run_as_user == Some(0));

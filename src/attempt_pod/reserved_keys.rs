@@ -16,7 +16,6 @@ pub fn strip(entries: &mut BTreeMap<String, String>) {
 }
 
 /// The fields of the job's template that are not followed.
-#[must_use]
 pub fn fields(job: &ValidatedJob) -> Vec<String> {
     let Some(metadata) = &job.template.metadata else {
         return Vec::new();

@@ -43,7 +43,6 @@ pub struct Clock {
 impl Clock {
     /// A clock without any answer. Until the first answer the wall clock of this moment replaces
     /// the apiserver's.
-    #[must_use]
     pub fn new() -> Arc<Self> {
         Self::showing(super::wall())
     }
@@ -62,7 +61,6 @@ impl Clock {
 
     /// The process's own clock, for timers: nothing ever sets it. Its instants can be compared with each
     /// other and with nothing else.
-    #[must_use]
     pub fn ticks(&self) -> Instant {
         let passed = i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX);
         #[cfg(test)]
@@ -76,25 +74,21 @@ impl Clock {
     }
 
     /// The apiserver's time, as far as it is known.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.at(self.ticks())
     }
 
     /// The apiserver's time when the process's own clock showed this.
-    #[must_use]
     pub fn at(&self, ticks: Instant) -> Instant {
         ticks.plus(self.heard().offset)
     }
 
     /// The maximum error of the apiserver's time as reported here; absent while it is unknown.
-    #[must_use]
     pub fn uncertainty(&self) -> Option<Span> {
         self.heard().uncertainty(self.ticks())
     }
 
     /// The same, unless it is more than may be for a job to be ended.
-    #[must_use]
     pub fn certainty(&self) -> Option<Span> {
         self.uncertainty()
             .filter(|&uncertainty| uncertainty <= UNCERTAINTY_MAX)
@@ -102,20 +96,17 @@ impl Clock {
 
     /// The reading that the apiserver's clock had certainly reached when the process's own clock
     /// showed this. Absent if the clock is too uncertain to fail a job.
-    #[must_use]
     pub fn certainly(&self, ticks: Instant) -> Option<Instant> {
         let uncertainty = self.certainty()?;
         Some(self.at(ticks).plus(Span(-uncertainty.0)))
     }
 
     /// How far the apiserver's clock is ahead of this machine's current wall clock.
-    #[must_use]
     pub fn offset(&self) -> Span {
         self.now().since(super::wall())
     }
 
     /// A note for people while the clock is too uncertain to fail a job.
-    #[must_use]
     pub fn note(&self) -> Option<String> {
         let uncertainty = self.uncertainty();
         let how_well = match uncertainty {

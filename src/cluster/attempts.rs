@@ -15,7 +15,6 @@ use crate::validate::ValidatedJob;
 
 impl Stores {
     /// A job's pods by attempt. For a batch/v1 Job these include the pods that it may adopt again.
-    #[must_use]
     pub fn pods_of(&self, job: &ValidatedJob) -> JobPods {
         let index = self.pods();
         let own = index.by_owner.get(&job.owner());
@@ -32,19 +31,16 @@ impl Stores {
     }
 
     /// The attempts that an object controls.
-    #[must_use]
     pub fn attempts_of(&self, owner: &Owner) -> JobPods {
         self.pods().by_owner.get(owner).cloned().unwrap_or_default()
     }
 
     /// Those of the owners of attempts that have not ended.
-    #[must_use]
     pub fn owners_of_running(&self, is_meant: impl Fn(&Owner) -> bool) -> Vec<Owner> {
         self.owners(|owner, tally| tally.running > 0 && is_meant(owner))
     }
 
     /// Owners of attempts that a finalizer holds.
-    #[must_use]
     pub fn owners_of_tracked(&self) -> Vec<Owner> {
         self.owners(|_, tally| tally.tracked > 0)
     }
@@ -60,7 +56,6 @@ impl Stores {
     }
 
     /// The attempts of an owner that have not ended or that a finalizer holds.
-    #[must_use]
     pub fn open_attempts(&self, owner: &Owner) -> Vec<Arc<PodFacts>> {
         let index = self.pods();
         if !index.open.contains_key(owner) {
@@ -73,7 +68,6 @@ impl Stores {
     }
 
     /// Whether a batch/v1 Job takes in or lets go pods that are no attempts.
-    #[must_use]
     pub fn has_other_pods(&self, owner: &Owner, job_uid: &str) -> bool {
         let index = self.pods();
         let strangers = (Arc::clone(&owner.namespace), Arc::from(job_uid));
@@ -82,13 +76,11 @@ impl Stores {
     }
 
     /// Raised by every notice of the watch of pods.
-    #[must_use]
     pub fn pods_version(&self) -> u64 {
         self.pods().version
     }
 
     /// Pods that a batch/v1 Job controls and that are no attempts.
-    #[must_use]
     pub fn unlabelled_pods_of(&self, owner: &Owner) -> Vec<Arc<PodFacts>> {
         let index = self.pods();
         let pods = index.unlabelled.get(owner).into_iter();
@@ -96,7 +88,6 @@ impl Stores {
     }
 
     /// Pods that carry the label of a job and are no attempts.
-    #[must_use]
     pub fn strangers(&self) -> Vec<Arc<PodFacts>> {
         let index = self.pods();
         let groups = index.strangers.values();
@@ -104,14 +95,12 @@ impl Stores {
     }
 
     /// Pods that are no attempts and that a finalizer of shed's may hold.
-    #[must_use]
     pub fn held_strangers(&self) -> Vec<Arc<PodFacts>> {
         self.pods().held.values().cloned().collect()
     }
 
     /// Whether the batch/v1 Job that controls pods is shed's to run; unknown where no such Job is there, or
     /// Jobs are not watched.
-    #[must_use]
     pub fn runs(&self, owner: &Owner) -> Option<bool> {
         let jobs = self.batch.as_ref()?;
         let reference = ObjectRef::new(&owner.name).within(&owner.namespace);
@@ -121,7 +110,6 @@ impl Stores {
     }
 
     /// Whether no other controller runs batch/v1 Jobs.
-    #[must_use]
     pub fn runs_all_jobs(&self) -> bool {
         let jobs = self.batch.as_ref();
         jobs.is_some_and(|jobs| jobs.mode == AdoptJobs::All)

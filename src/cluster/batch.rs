@@ -166,9 +166,6 @@ impl Stores {
     }
 
     /// Reads a Job that is kept as a skeleton, for the watch to take it in. False if it is gone.
-    ///
-    /// # Errors
-    /// The apiserver's.
     pub async fn read_whole(&self, client: &Client, job: &ObjectMeta) -> Result<bool, kube::Error> {
         let namespace = job.namespace.as_deref().unwrap_or_default();
         let api: Api<BatchObject> = Api::namespaced(client.clone(), namespace);

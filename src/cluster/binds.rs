@@ -56,7 +56,6 @@ impl PodIndex {
 
 impl Stores {
     /// When the scheduler last gave a pod its node, as far as that was seen.
-    #[must_use]
     pub fn last_bind(&self, scheduler: &str) -> Option<Instant> {
         self.pods().binds.0.get(scheduler).copied()
     }

@@ -37,7 +37,6 @@ pub struct Changes {
 
 impl Inbox {
     /// The changes since the last call.
-    #[must_use]
     pub fn drain(&self) -> Changes {
         std::mem::take(&mut *self.lock())
     }
@@ -123,7 +122,6 @@ impl News {
 
 impl Stores {
     /// Changes from now on; at first anything counts as changed.
-    #[must_use]
     pub fn subscribe(&self) -> Arc<Inbox> {
         let inbox = Arc::new(Inbox::default());
         inbox.note_all();
@@ -134,7 +132,6 @@ impl Stores {
     }
 
     /// The pods of these attempts; absent for those without a pod.
-    #[must_use]
     pub fn pods_of_attempts(
         &self,
         owner: &Owner,

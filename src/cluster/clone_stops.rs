@@ -41,7 +41,6 @@ pub enum CloneStop<'a> {
 
 impl CloneStops {
     /// Whether new clones of the jobs of this namespace are stopped, and by which namespace.
-    #[must_use]
     pub fn of<'a>(&'a self, namespace: &'a str) -> Option<CloneStop<'a>> {
         if self.stops(&self.home) {
             Some(CloneStop::Cluster(&self.home))
@@ -177,7 +176,6 @@ fn is_forbidden(error: &watcher::Error) -> bool {
 
 impl Stores {
     /// The namespaces that stop new clones; nothing before the first list.
-    #[must_use]
     pub fn clone_stops(&self) -> Arc<CloneStops> {
         let stops = self.clone_stops.read();
         let stops = stops.unwrap_or_else(PoisonError::into_inner);

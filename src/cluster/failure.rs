@@ -27,13 +27,11 @@ pub struct Match {
 
 impl Match {
     /// Whether the failure was done to the pod and is not to count.
-    #[must_use]
     pub fn is_ignored(&self) -> bool {
         self.action == PodFailureAction::Ignore
     }
 
     /// Effect of the failure, in addition to the count.
-    #[must_use]
     pub fn rule(&self) -> Option<FailureRule> {
         match self.action {
             PodFailureAction::FailJob => Some(FailureRule::FailJob),
@@ -45,7 +43,6 @@ impl Match {
 
 impl Failure {
     /// Facts about a pod that failed.
-    #[must_use]
     pub fn of(pod: &Pod) -> Self {
         let status = pod.status.clone().unwrap_or_default();
         let containers = status.container_statuses.into_iter().flatten();
@@ -60,7 +57,6 @@ impl Failure {
     }
 
     /// The first of these rules that matches.
-    #[must_use]
     pub fn first_match(&self, rules: &[PodFailureRule]) -> Option<Match> {
         rules.iter().enumerate().find_map(|(position, rule)| {
             let by_code = rule.on_exit_codes.as_ref().and_then(|on| self.exit(on));

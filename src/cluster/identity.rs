@@ -40,7 +40,6 @@ pub struct Owner {
 impl Owner {
     /// The owner of the attempts of the `DeadlineJob` with this metadata. A companion is identified
     /// by its controller and its name, so that an undecodable companion is identified too.
-    #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
         let own_name = metadata.name.as_deref().unwrap_or_default();
         let is_companion =
@@ -53,7 +52,6 @@ impl Owner {
     }
 
     /// The owner of the attempts of the batch/v1 Job with this metadata.
-    #[must_use]
     pub fn of_batch_job(metadata: &ObjectMeta) -> Self {
         let [name, uid] = [&metadata.name, &metadata.uid].map(Option::as_deref);
         let (name, uid) = (name.unwrap_or_default(), uid.unwrap_or_default());
@@ -61,7 +59,6 @@ impl Owner {
     }
 
     /// The job that controls an object, if a job does.
-    #[must_use]
     pub fn controller_of(metadata: &ObjectMeta) -> Option<Self> {
         let owner = controller(metadata)?;
         let kind = kind(owner)?;
@@ -81,7 +78,6 @@ impl Owner {
 
 impl ValidatedJob {
     /// Owner of its attempts.
-    #[must_use]
     pub fn owner(&self) -> Owner {
         let (kind, name, uid) = match &self.adopted {
             Some(job) => (OwnerKind::Job, &job.name, &job.uid),
@@ -131,7 +127,6 @@ pub struct Identity {
 
 impl Identity {
     /// Reads it.
-    #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
         let has = |name: &str| metadata.finalizers.iter().flatten().any(|own| own == name);
         let owner = Owner::controller_of(metadata);
@@ -171,7 +166,6 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
 
 /// The attempt of the job that a pod is, if any. A pod without a controller belongs to a batch/v1
 /// Job if its labels and name match. The Job may adopt it (`job::claims`).
-#[must_use]
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;
     let is_named = |id: &AttemptId| pod_names::of_attempt(job, id.0, id.1) == *pod.name;

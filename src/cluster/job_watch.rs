@@ -128,7 +128,6 @@ impl Stores {
     }
 
     /// The undecodable fields, in the order of namespaces and names.
-    #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
         let table = self.table();
         self.count_visits(table.gaps.len());
@@ -136,7 +135,6 @@ impl Stores {
     }
 
     /// Raised whenever the set of undecodable fields changed.
-    #[must_use]
     pub fn gaps_version(&self) -> u64 {
         self.table().gaps_version
     }

@@ -252,7 +252,6 @@ impl JobTable {
 impl Stores {
     /// The jobs that may have something to do, by uid. Jobs that have ended, rest, or belong to
     /// another controller are not among them.
-    #[must_use]
     pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
         let table = self.table();
         self.count_visits(table.live.len());
@@ -260,14 +259,12 @@ impl Stores {
     }
 
     /// The job of that uid, if it may have something to do.
-    #[must_use]
     pub fn live_job(&self, uid: &str) -> Option<Arc<DeadlineJob>> {
         self.count_visits(1);
         self.table().live.get(uid).cloned()
     }
 
     /// Whether the memory budget admits a job of this many bytes. It is charged from then on.
-    #[must_use]
     pub fn reserve(&self, kind: Kind, job: &ObjectMeta, bytes: usize) -> bool {
         self.table().bytes.keep(kind, job, bytes, false)
     }
@@ -279,7 +276,6 @@ impl Stores {
     }
 
     /// Keeps a job whole that was just read. None if the memory budget does not admit it, or the watch has shown something newer.
-    #[must_use]
     pub fn admit(&self, object: JobObject) -> Option<Arc<DeadlineJob>> {
         let mut table = self.table_mut();
         let uid = object.meta().uid.clone().unwrap_or_default();
@@ -294,7 +290,6 @@ impl Stores {
     }
 
     /// The job whose attempts the object controls, if it may have something to do.
-    #[must_use]
     pub fn live_job_of(&self, owner: &Owner) -> Option<Arc<DeadlineJob>> {
         let table = self.table();
         self.count_visits(1);
@@ -303,32 +298,27 @@ impl Stores {
     }
 
     /// Deadlines met, missed and failed, as far as the watch of jobs has shown them.
-    #[must_use]
     pub fn totals(&self) -> Arc<DeadlineTotals> {
         Arc::clone(&self.table().totals)
     }
 
     /// How long the last completed jobs of each class took, as far as the watch of jobs and the stored state have
     /// shown them.
-    #[must_use]
     pub fn completions(&self) -> Arc<CompletionHistory> {
         Arc::clone(&self.table().completions)
     }
 
     /// Raised whenever a live job is added, removed or changed.
-    #[must_use]
     pub fn live_version(&self) -> u64 {
         self.table().live_version
     }
 
     /// Raised whenever a job is added or removed, or its deletion begins.
-    #[must_use]
     pub fn staying_version(&self) -> u64 {
         self.table().staying_version
     }
 
     /// The stored form of the job with that uid, if it could be decoded.
-    #[must_use]
     pub fn job(&self, uid: &str) -> Option<WatchedJob> {
         self.count_visits(1);
         match self.table().by_uid.get(uid)? {
@@ -339,7 +329,6 @@ impl Stores {
 
     /// Whether the owner of attempts is a job that exists and is not being deleted, decodable or
     /// not.
-    #[must_use]
     pub fn stays(&self, owner: &Owner) -> bool {
         self.count_visits(1);
         let table = self.table();
@@ -349,13 +338,11 @@ impl Stores {
     }
 
     /// Whether the watch shows the job with the ledger of an owner's attempts, decodable or not.
-    #[must_use]
     pub fn knows(&self, owner: &Owner) -> bool {
         self.table().by_owner.contains_key(owner)
     }
 
     /// Metadata of the job of that uid, if it is there to stay.
-    #[must_use]
     pub fn staying(&self, uid: &str) -> Option<ObjectMeta> {
         self.count_visits(1);
         let table = self.table();
@@ -365,7 +352,6 @@ impl Stores {
     }
 
     /// Whether a job of that namespace and name is there to stay.
-    #[must_use]
     pub fn stays_by_name(&self, departed: &Departed) -> bool {
         self.count_visits(1);
         let table = self.table();
@@ -384,13 +370,11 @@ impl Stores {
     }
 
     /// The jobs that were removed, or whose deletion began, since the last call.
-    #[must_use]
     pub fn take_departed(&self) -> Vec<Departed> {
         std::mem::take(&mut self.table_mut().departed)
     }
 
     /// The namespaces that have jobs, decodable or not.
-    #[must_use]
     pub fn namespaces_of_jobs(&self) -> BTreeSet<Arc<str>> {
         let table = self.table();
         let all: HashSet<&str> = table.by_name.keys().map(|(it, _)| it.as_str()).collect();
@@ -398,7 +382,6 @@ impl Stores {
     }
 
     /// The stored form of the jobs that have nothing to do for now.
-    #[must_use]
     pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
         let table = self.table();
         let watched = table.by_uid.values().filter_map(|known| match known {
@@ -409,7 +392,6 @@ impl Stores {
     }
 
     /// Bytes of the job's metadata that its copy here lacks.
-    #[must_use]
     pub fn skipped_bytes(&self, job: &DeadlineJob) -> usize {
         // The answer to a write has them.
         if job.metadata.managed_fields.is_some() {

@@ -52,7 +52,6 @@ pub struct Constraints<'a> {
 
 impl<'a> Constraints<'a> {
     /// The constraints of this specification.
-    #[must_use]
     pub fn of(spec: &'a PodSpec) -> Self {
         let affinity = spec.affinity.as_ref();
         let affinity = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
@@ -70,7 +69,6 @@ impl<'a> Constraints<'a> {
 
 impl NodeFacts {
     /// Boils a node down.
-    #[must_use]
     pub fn from_node(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let status = node.status.as_ref();
@@ -116,7 +114,6 @@ impl NodeFacts {
     }
 
     /// A node with pods that has no object (any more).
-    #[must_use]
     pub fn missing(name: Arc<str>) -> Self {
         Self {
             name,
@@ -135,7 +132,6 @@ impl NodeFacts {
     /// Whether the scheduler could place a pod with these constraints here, without regard to
     /// capacity. It checks selector, required affinity and taints, as the scheduler reads them. A
     /// template that names its node can use only that node.
-    #[must_use]
     pub fn admits(&self, wanted: &Constraints<'_>) -> bool {
         self.usable
             && wanted.node_name.is_none_or(|name| name == &*self.name)

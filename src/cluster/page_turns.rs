@@ -34,7 +34,6 @@ type Turn = Mutex<Option<Place<String>>>;
 impl Stores {
     /// A client for one reader of lists. The pages of all these clients take turns. A page has been taken in when its
     /// reader sends the next request or drops the client.
-    #[must_use]
     pub fn reader(&self, client: &Client) -> Client {
         let reader = Reader {
             client: client.clone(),

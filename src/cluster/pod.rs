@@ -152,7 +152,6 @@ pub enum Stage {
 
 impl PodFacts {
     /// Reduces a pod. `seen` replaces the instant of an end without one.
-    #[must_use]
     pub fn from_pod(pod: &Trimmed<Pod>, seen: Instant) -> Self {
         let pod: &Pod = pod;
         let metadata = &pod.metadata;
@@ -188,7 +187,6 @@ impl PodFacts {
     }
 
     /// Whether it is an attempt of the job that controls it.
-    #[must_use]
     pub fn is_attempt(&self) -> bool {
         self.identity.attempt.is_some()
     }

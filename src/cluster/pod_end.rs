@@ -38,7 +38,6 @@ impl EndFacts {
 
     /// Whether the end may be a consequence of a deletion by another client. The observed order
     /// takes precedence over the node's clock.
-    #[must_use]
     pub fn may_be_answer(&self) -> bool {
         self.seen_deleted || self.dated_after
     }
@@ -80,7 +79,6 @@ fn disruption_told(pod: &Pod) -> Option<Instant> {
 
 impl PodFacts {
     /// The pod as seen after `before`. The first observation of its end stays.
-    #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         if self.uid != before.uid {
             return self;

@@ -12,7 +12,6 @@ pub const PODS: &str = "pods";
 
 /// Amounts in the core's units: milli-cpu for cpu, whole units for everything else.
 /// A quantity that can't be read counts as nothing: the apiserver admits none such.
-#[must_use]
 pub fn amounts(list: &BTreeMap<String, Quantity>) -> Resources {
     Resources::from_pairs(
         list.iter()
@@ -35,7 +34,6 @@ fn amount(name: &str, quantity: &Quantity) -> i64 {
 /// Requests of a pod. The first candidate is the sum over its containers and sidecars. The others
 /// are each init container together with the sidecars started before it. The result is the largest
 /// of them, or the pod's own request of a resource that it names, plus the overhead, plus `pods: 1`.
-#[must_use]
 pub fn of_pod(spec: &PodSpec) -> Resources {
     let mut sidecars = Resources::default();
     let mut peak = Resources::default();

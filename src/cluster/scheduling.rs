@@ -43,7 +43,6 @@ pub struct Refusal {
 impl Scheduling {
     /// Facts of the pod's specification and conditions. The reason for a missing node is kept for
     /// attempts only.
-    #[must_use]
     pub fn of(pod: &Pod, is_attempt: bool) -> Self {
         let spec = pod.spec.as_ref();
         let scheduler = spec.and_then(|spec| spec.scheduler_name.as_deref());
@@ -65,7 +64,6 @@ impl Scheduling {
     }
 
     /// Name of the pod's scheduler.
-    #[must_use]
     pub fn scheduler(&self) -> &str {
         self.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER)
     }
@@ -82,13 +80,11 @@ impl Refusal {
     }
 
     /// Whether the scheduler does not even look at the pod.
-    #[must_use]
     pub fn is_gated(&self) -> bool {
         self.reason == GATED
     }
 
     /// Whether a node lacks only capacity, by the messages of kube-scheduler's fit plugin.
-    #[must_use]
     pub fn is_for_room(&self) -> bool {
         self.message.contains("Insufficient ") || self.message.contains("Too many pods")
     }

@@ -105,7 +105,6 @@ impl NewestVersions {
 }
 
 /// An object's resourceVersion, if it is a number. It is one wherever etcd is the store.
-#[must_use]
 pub fn version(metadata: &ObjectMeta) -> Option<u64> {
     metadata.resource_version.as_deref()?.parse().ok()
 }

@@ -116,7 +116,6 @@ pub struct Finished {
 
 impl WatchedJob {
     /// The job. `skipped` counts the bytes that were not kept.
-    #[must_use]
     pub fn new(job: DeadlineJob, skipped: usize) -> Self {
         match rest(&job) {
             Some(rest) => Self::resting(&job, rest),
@@ -125,7 +124,6 @@ impl WatchedJob {
     }
 
     /// A job that has not begun, as it is kept while the memory budget does not admit it.
-    #[must_use]
     pub fn crowded(job: &DeadlineJob) -> Self {
         let status = job.status.clone().unwrap_or_default();
         let is_told = conditions::crowded(&status, job.metadata.generation, Instant(0)) == status;
@@ -149,7 +147,6 @@ impl WatchedJob {
     }
 
     /// The job, if it may have something to do.
-    #[must_use]
     pub fn live(&self) -> Option<&Arc<DeadlineJob>> {
         match self {
             Self::Live(job, _) => Some(job),
@@ -158,7 +155,6 @@ impl WatchedJob {
     }
 
     /// Its stored form, if it has nothing to do.
-    #[must_use]
     pub fn skeleton(&self) -> Option<&Arc<Skeleton>> {
         match self {
             Self::Live(..) => None,
@@ -167,7 +163,6 @@ impl WatchedJob {
     }
 
     /// Whether it holds the ledger of a batch/v1 Job.
-    #[must_use]
     pub fn is_companion(&self) -> bool {
         match self {
             Self::Live(job, _) => job.spec.is_companion(),
@@ -176,7 +171,6 @@ impl WatchedJob {
     }
 
     /// What the totals of deadlines count of it, if it has a deadline.
-    #[must_use]
     pub fn with_deadline(&self) -> Option<JobWithDeadline<'_>> {
         let skeleton = match self {
             Self::Live(job, _) => return JobWithDeadline::of(job),
@@ -192,7 +186,6 @@ impl WatchedJob {
     }
 
     /// Its class and how long it took, if it has a class and is complete.
-    #[must_use]
     pub fn completion(&self) -> Option<(Arc<str>, Completion)> {
         match self {
             Self::Live(job, _) => {
@@ -207,20 +200,17 @@ impl WatchedJob {
     }
 
     /// Where the queue of reconciles finds it.
-    #[must_use]
     pub fn reference(job: &ObjectRef<DeadlineJob>) -> ObjectRef<Self> {
         job.clone().into_kind_unchecked(())
     }
 }
 
 /// Bytes of a job that is kept whole. Its validation keeps a copy of the template.
-#[must_use]
 pub fn whole_bytes(job: &DeadlineJob) -> usize {
     2 * size::bytes(&job.spec)
 }
 
 /// Whether a job has attempts, or is ending. What it does then can't wait.
-#[must_use]
 pub fn has_begun(job: &DeadlineJob) -> bool {
     let ledger = job
         .status
@@ -274,7 +264,6 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
 pub type JobVersion = (Option<u64>, i64, Option<i64>);
 
 /// The job's version.
-#[must_use]
 pub fn job_version(job: &DeadlineJob) -> JobVersion {
     let status = job.status.as_ref();
     let ledger = status.and_then(|status| status.ledger.as_ref());
@@ -318,7 +307,6 @@ fn is_at_rest(job: &DeadlineJob, ledger: &Ledger) -> bool {
 }
 
 /// Whether there is nothing to do for the suspended Job that this companion represents.
-#[must_use]
 pub fn is_idle(companion: &DeadlineJob) -> bool {
     let ledger = Ledger::from_status(companion.status.as_ref());
     let mut status = companion.status.iter();

@@ -58,7 +58,6 @@ const LIST_MAX: usize = 200;
 const DETAIL_MAX: usize = 600;
 
 /// The row of a state.
-#[must_use]
 pub fn row(condition: &str, reason: &str) -> Option<&'static Row> {
     let is_it = |row: &&Row| row.reason == reason && row.conditions.contains(&condition);
     TABLE.iter().find(is_it)
@@ -67,7 +66,6 @@ pub fn row(condition: &str, reason: &str) -> Option<&'static Row> {
 impl Row {
     /// The message about a job. `since` is the start of the state; a message `before` that has a
     /// start keeps it.
-    #[must_use]
     pub fn words(&self, detail: &str, since: Instant, before: Option<&str>) -> String {
         let detail = &shortened(detail);
         let mut words = self.message.replacen("{}", detail, 1);
@@ -84,7 +82,6 @@ impl Row {
 }
 
 /// Indexes in words: of a long list its beginning, and how many there are.
-#[must_use]
 pub fn some_of(indexes: &IndexSet) -> String {
     let all = indexes.to_string();
     let Some((begin, _)) = all.get(..LIST_MAX).and_then(|begin| begin.rsplit_once(',')) else {
@@ -108,7 +105,6 @@ fn shortened(detail: &str) -> Cow<'_, str> {
 }
 
 /// A message without the start of its state.
-#[must_use]
 pub fn without_since(message: &str) -> &str {
     message
         .rsplit_once(" (since ")
@@ -116,7 +112,6 @@ pub fn without_since(message: &str) -> &str {
 }
 
 /// The message of a condition without its remedy and the start of its state.
-#[must_use]
 pub fn without_help(condition: &Condition) -> &str {
     let words = without_since(&condition.message);
     let help = row(&condition.type_, &condition.reason).map_or("", |row| row.help);
@@ -126,7 +121,6 @@ pub fn without_help(condition: &Condition) -> &str {
 }
 
 /// Whether a condition has had its reason since its status changed.
-#[must_use]
 pub fn is_first_reason(condition: &Condition) -> bool {
     let turned = condition.last_transition_time.0.to_string();
     told_since(&condition.message) == Some(&*turned)

@@ -29,7 +29,6 @@ pub struct Backoff {
 
 impl Backoff {
     /// The next wait after `before`.
-    #[must_use]
     pub fn next(before: Option<&Self>, blocked: Blocked, ticks: Instant) -> Self {
         let count = before.map_or(0, |before| before.count);
         let wait = Span(BACKOFF_FIRST.0 << count.min(8)).min(BACKOFF_LAST);

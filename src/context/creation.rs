@@ -160,7 +160,6 @@ impl Creations {
     }
 
     /// The moves of a slice that run now. The planner plans the rest again at once.
-    #[must_use]
     pub fn first<'s>(&self, slice: &'s [Move]) -> Cow<'s, [Move]> {
         if self.has_accepted || slice.len() <= FIRST_MAX as usize {
             return Cow::Borrowed(slice);
@@ -174,7 +173,6 @@ impl Creations {
     }
 
     /// The limits on launches at `now`.
-    #[must_use]
     pub fn limits(&self, count: Count, now: Instant) -> Limits {
         let Count {
             existing, leaving, ..
@@ -222,7 +220,6 @@ impl Creations {
     }
 
     /// The obstacle to the creation of pods, if it is serious enough for the job's conditions.
-    #[must_use]
     pub fn blocked(&self) -> Option<Blocked> {
         let failing = self.failing.as_ref().filter(|failing| failing.is_told());
         let failing = failing.map(|failing| Blocked {
@@ -235,20 +232,17 @@ impl Creations {
     }
 
     /// Whether no pod can be created, for a reason that may pass at any time.
-    #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failing.as_ref().is_some_and(Failing::is_told)
     }
 
     /// When a failed creation is tried again without another event.
-    #[must_use]
     pub fn retry_at(&self) -> Option<Instant> {
         self.failing.as_ref().map(|failing| failing.until)
     }
 
     /// No pod is created before this, though attempts are recorded. A single failure holds nothing off:
     /// an answer may have been lost.
-    #[must_use]
     pub fn not_before(&self) -> Option<Instant> {
         self.retry_at().filter(|_| self.is_failing())
     }

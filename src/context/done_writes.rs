@@ -42,7 +42,6 @@ impl Done {
     }
 
     /// Whether the apiserver has acknowledged the write, and the watch still has time to show it.
-    #[must_use]
     pub fn has(&self, pod: &str, ticks: Instant) -> bool {
         let noted = self.0.get(pod);
         noted.is_some_and(|at| ticks.since(*at) < CREATION_SEEN_WITHIN)

@@ -44,7 +44,6 @@ pub struct Told {
 
 /// Whether the planner must evaluate the job's deadline: while no attempt was launched, and later
 /// until this specification has a verdict. No deadline helps a task that failed for good.
-#[must_use]
 pub fn is_asked(
     status: Option<&DeadlineJobStatus>,
     generation: i64,
@@ -69,7 +68,6 @@ pub fn is_asked(
 impl Told {
     /// The verdict to publish now. It is `before` unless that is about another specification, the
     /// verdict turned, or its figures moved far enough.
-    #[must_use]
     pub fn after(
         before: Option<&Self>,
         figures: &Feasibility,
@@ -108,7 +106,6 @@ impl Told {
     }
 
     /// The reason of the condition, and the details of this job.
-    #[must_use]
     pub fn words(&self) -> (&'static str, String) {
         let target = self.figures.target;
         let here = || {

@@ -12,7 +12,6 @@ use crate::job::{reach, termination_proof};
 
 impl Context {
     /// Adds to a job the observations of its attempts, and records them.
-    #[must_use]
     pub fn see(&self, read: JobView, mut sighting: Sighting) -> JobView {
         let seen = std::mem::take(&mut sighting.pods);
         let (pods, claims) = self.sorted(&read, seen);
@@ -32,7 +31,6 @@ impl Context {
     }
 
     /// Adds to a job the observations of its attempts, and records nothing.
-    #[must_use]
     pub fn glance(&self, read: JobView, pods: JobPods) -> JobView {
         let sorted = self.sorted(&read, pods);
         let noted = self.memos.peek(&read.job.uid, Noted::of);

@@ -42,7 +42,6 @@ pub struct Remembered {
 
 impl PendingTasks {
     /// The report to publish. Updates the memory for the next call.
-    #[must_use]
     pub fn of(
         ledger: &Ledger,
         facts: &JobSnapshot,
@@ -77,7 +76,6 @@ impl PendingTasks {
 }
 
 /// The reason of `TasksPending` for the tasks that wait now, however long they have waited.
-#[must_use]
 pub fn obstacle(
     ledger: &Ledger,
     facts: &JobSnapshot,

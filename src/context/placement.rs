@@ -163,27 +163,23 @@ impl Placement {
     }
 
     /// The obstacle to placing its attempts.
-    #[must_use]
     pub fn blocked(&self) -> Option<&Blocked> {
         self.told.as_ref().map(|(blocked, _)| blocked)
     }
 
     /// Whether nothing is known to keep its attempts from being placed. Before the first look nothing is
     /// known.
-    #[must_use]
     pub fn is_clear(&self) -> bool {
         self.has_looked && self.told.is_none()
     }
 
     /// Whether the job's reconciler has new work or a new message.
-    #[must_use]
     pub fn is_news_after(&self, before: &Self) -> bool {
         let ids = |one: &Self| one.unplaceable.keys().copied().collect::<BTreeSet<_>>();
         self.blocked() != before.blocked() || ids(self) != ids(before)
     }
 
     /// Whether an attempt of the job waits for capacity.
-    #[must_use]
     pub fn waits_for_room(&self) -> bool {
         let mut waiting = self.waiting.values();
         waiting.any(|waiting| waiting.refused.is_some() && !waiting.is_disproved)

@@ -8,7 +8,6 @@ use crate::quarantine::{self, Crash, Failure, Memo, Subject};
 
 impl Context {
     /// Whether a job is quarantined, until a reconcile of it has gone well.
-    #[must_use]
     pub fn is_quarantined(&self, job: &DeadlineJob) -> bool {
         let is_unwritten = || {
             let memos = &self.memos;

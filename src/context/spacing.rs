@@ -43,7 +43,6 @@ pub struct LastWrite {
 
 impl LastWrite {
     /// When the job may be written again.
-    #[must_use]
     pub fn next(self, is_urgent: bool) -> Instant {
         let longest = if is_urgent { URGENT_WAIT } else { SPACING_MAX };
         self.paid.min(self.at.plus(longest))
@@ -51,7 +50,6 @@ impl LastWrite {
 }
 
 /// Whether the result of a step is urgent: attempts that must stop, a job's fate, a commit grant.
-#[must_use]
 pub fn is_urgent(notices: &[Notice]) -> bool {
     notices.iter().any(|notice| match notice {
         Notice::Killed { .. }

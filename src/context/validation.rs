@@ -89,9 +89,6 @@ impl JobVersion {
 
 /// Validates a job, or the Job of a companion. The job's memo keeps the result until the job has
 /// finished, because the result holds the template.
-///
-/// # Errors
-/// [`Unfit`].
 pub fn read(
     memos: &Memos,
     job: &DeadlineJob,
@@ -187,7 +184,6 @@ fn has_finished(job: &DeadlineJob) -> bool {
 }
 
 /// Whether anything of the job was ever recorded.
-#[must_use]
 pub fn has_begun(job: &DeadlineJob) -> bool {
     ledger(job).is_some_and(Ledger::has_begun)
 }

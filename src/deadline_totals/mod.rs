@@ -47,13 +47,11 @@ impl DeadlineTotals {
     }
 
     /// What the next leader must know.
-    #[must_use]
     pub fn to_store(&self) -> StoredTotals {
         self.lock().to_store()
     }
 
     /// The totals by namespace and class; absent until both counts are complete, so that no scrape sees a lower value.
-    #[must_use]
     pub fn shown(&self) -> Option<Vec<(String, String, Counts)>> {
         self.lock().shown()
     }

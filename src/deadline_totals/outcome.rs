@@ -34,7 +34,6 @@ impl DeadlineOutcome {
     pub const ALL: [Self; 3] = [Self::Met, Self::Missed, Self::Failed];
 
     /// The outcome as the job's status holds it; absent while the job is unfinished, and for a job without a deadline.
-    #[must_use]
     pub fn of(job: &DeadlineJob) -> Option<Self> {
         let status = job.status.as_ref()?;
         let deadline = clock::instant(status.deadline.as_ref()?);
@@ -56,14 +55,12 @@ impl DeadlineOutcome {
 
 impl<'a> JobWithDeadline<'a> {
     /// The job, if its status has a deadline.
-    #[must_use]
     pub fn of(job: &'a DeadlineJob) -> Option<Self> {
         job.status.as_ref()?.deadline.as_ref()?;
         Some(Self::new(&job.metadata, DeadlineOutcome::of(job)))
     }
 
     /// A job that has ended.
-    #[must_use]
     pub fn ended(metadata: &'a ObjectMeta, outcome: DeadlineOutcome) -> Self {
         Self::new(metadata, Some(outcome))
     }

@@ -35,13 +35,11 @@ pub struct StoredTotals {
 
 impl StoredTotals {
     /// Whether nothing was counted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
     }
 
     /// Whether both count the same jobs. A series without jobs is no difference: it is stored with the next write.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.counted().eq(other.counted())
     }
@@ -55,7 +53,6 @@ impl StoredTotals {
     }
 
     /// Whether shed can have written this.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         let is_name = |name: &String| name.len() <= NAME_MAX;
         let mut classes = self.series.values();
@@ -69,7 +66,6 @@ impl StoredTotals {
 
 impl Counts {
     /// The number of jobs with this outcome.
-    #[must_use]
     pub fn of(&self, outcome: DeadlineOutcome) -> u64 {
         self.0[outcome as usize]
     }

@@ -63,9 +63,6 @@ pub enum Fault {
 }
 
 /// Reads a text.
-///
-/// # Errors
-/// If a newer version wrote it, or if it is not what shed writes.
 pub fn decode(text: &str) -> Result<(State, Sections), Fault> {
     let size = text.len();
     let broken = |error: serde_json::Error| Fault::Broken(error.to_string());
@@ -98,7 +95,6 @@ pub fn decode(text: &str) -> Result<(State, Sections), Fault> {
 
 impl State {
     /// Whether both hold the same, whenever that was.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (own, others) = (&self.planner.experience, &other.planner.experience);
         own == others
@@ -108,13 +104,11 @@ impl State {
     }
 
     /// The number of its entries, without the totals.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.planner.experience.len() + self.calibration.len() + self.completions.len()
     }
 
     /// Whether nothing was learned.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -128,9 +122,6 @@ impl State {
 }
 
 /// The text of at most [`TEXT_MAX`] bytes, and the number of entries that had to be dropped for that.
-///
-/// # Errors
-/// None that is known: every value has a form in JSON.
 pub fn encode(state: State, others: Sections) -> serde_json::Result<(String, usize)> {
     let before = state.len();
     let mut content = Content {

@@ -33,9 +33,6 @@ pub struct StateMetrics {
 
 impl StateMetrics {
     /// Registers everything; the series of known reasons start at 0.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let metrics = Self {
             restored: registrar.count(

@@ -22,13 +22,11 @@ pub struct LatestExperience(Mutex<Durable>);
 
 impl LatestExperience {
     /// The experience that a term begins with.
-    #[must_use]
     pub fn new(stored: Durable) -> Self {
         Self(Mutex::new(stored))
     }
 
     /// The latest experience.
-    #[must_use]
     pub fn get(&self) -> Durable {
         self.lock().clone()
     }

@@ -109,13 +109,11 @@ impl Store {
     }
 
     /// The state to begin with.
-    #[must_use]
     pub fn stored(&self) -> State {
         self.held.clone().unwrap_or_default()
     }
 
     /// The stored totals, if the ConfigMap was read and this version may write it. Empty if they are lost.
-    #[must_use]
     pub fn totals(&self) -> Option<StoredTotals> {
         match self.known {
             Known::Nothing | Known::Newer => None,
@@ -124,9 +122,6 @@ impl Store {
     }
 
     /// Reads the ConfigMap again if nothing is known of it, or if a newer version of shed wrote it.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it or does not answer.
     pub(super) async fn look(&mut self) -> Result<(), Error> {
         match self.known {
             Known::Nothing | Known::Newer => self.read().await,

@@ -24,7 +24,6 @@ pub struct HandOver(mpsc::Sender<oneshot::Sender<()>>);
 pub struct HandOverRequests(mpsc::Receiver<oneshot::Sender<()>>);
 
 /// Both ends for one term.
-#[must_use]
 pub fn hand_over() -> (HandOver, HandOverRequests) {
     let (sender, receiver) = mpsc::channel(1);
     (HandOver(sender), HandOverRequests(receiver))

@@ -18,9 +18,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// Reads the key from the Secret in the operator's own namespace. Makes a key if the Secret has no data, and the Secret
 /// too if it is missing. Waits for an unavailable apiserver.
-///
-/// # Errors
-/// If the operator may not, or the Secret holds something else.
 pub async fn load(client: &Client, name: &str) -> Result<SigningKey> {
     let namespace = client.default_namespace();
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());

@@ -101,7 +101,6 @@ struct Asked {
 
 impl FenceTable {
     /// The job's pods that request a commit grant, and since when by the process's own clock.
-    #[must_use]
     pub fn asking(&self, job: &str) -> HashMap<String, Instant> {
         let entries = self.lock();
         let own = entries.of(job);

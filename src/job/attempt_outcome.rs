@@ -61,7 +61,6 @@ pub(crate) fn is_proven(
 
 impl AttemptFacts {
     /// Whether its last report shows that all of its segment, or of its task, is done.
-    #[must_use]
     pub fn has_reached_end(&self, part: Option<&SegmentEntry>) -> bool {
         self.reached.is_some_and(|units| match part {
             Some(part) => (units.done, units.total) == (part.end, part.total),

@@ -19,7 +19,6 @@ pub struct Claims {
 
 /// Sorts the attempts of a Job (see `cluster::identity`) and the pods that it only controls.
 /// Returns its own attempts.
-#[must_use]
 pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (JobPods, Claims) {
     let mut claims = Claims::default();
     pods.retain(|_, pod| {

@@ -45,7 +45,6 @@ pub struct Trace {
 
 impl Trace {
     /// Whether a pod that no view has shown may still exist.
-    #[must_use]
     pub fn may_appear(&self, ticks: Instant) -> bool {
         let recent = |asked: Instant| ticks.since(asked) < CREATION_SEEN_WITHIN;
         !self.seen && self.asked.is_some_and(recent)
@@ -101,7 +100,6 @@ pub struct Reported {
 }
 
 /// The facts about one job.
-#[must_use]
 pub fn facts(view: &JobView) -> JobSnapshot {
     let (job, ledger) = (&*view.job, &view.ledger);
     let submitted = match job.deadline {
@@ -174,7 +172,6 @@ fn time_limit(job: &ValidatedJob, ledger: &Ledger, now: Instant) -> Option<Insta
 }
 
 /// The rule of the user that matches the attempt's failure.
-#[must_use]
 pub fn failure_match(rules: &[PodFailureRule], pod: &PodFacts) -> Option<Match> {
     let failure = pod.attempt.as_ref()?.failure.as_ref()?;
     failure.first_match(rules)

@@ -15,7 +15,6 @@ const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.ku
 const LISTED_MAX: usize = 4;
 
 /// The missing resource or feature, if no node could hold an attempt even when empty.
-#[must_use]
 pub fn misfit<'a>(
     spec: &PodSpec,
     demand: &Resources,

@@ -19,7 +19,6 @@ const UNSTARTED_GOES_WITHIN: Span = Span::from_seconds(30);
 const UNSTARTED_IS_GONE_AFTER: Span = Span::from_seconds(300);
 
 /// The job's attempts that are out of reach now.
-#[must_use]
 pub fn out_of_reach(pods: &JobPods, stores: &Stores, now: Instant) -> BTreeSet<AttemptId> {
     let overdue = pods.iter().filter(|(_, pod)| is_overdue(pod, now));
     let unreported = overdue.filter(|(_, pod)| {
@@ -31,7 +30,6 @@ pub fn out_of_reach(pods: &JobPods, stores: &Stores, now: Instant) -> BTreeSet<A
 }
 
 /// Whether a pod should have ended by now: it was deleted, and its grace period is over.
-#[must_use]
 pub fn is_overdue(pod: &PodFacts, now: Instant) -> bool {
     let attempt = pod.attempt.as_ref().filter(|_| !pod.terminal);
     let due = attempt.and_then(|attempt| attempt.due);
@@ -40,7 +38,6 @@ pub fn is_overdue(pod: &PodFacts, now: Instant) -> bool {
 
 /// Whether no kubelet will report the end of a deleted pod: nothing of it had started, and it
 /// should have disappeared.
-#[must_use]
 pub fn is_given_up(pod: &PodFacts, now: Instant) -> bool {
     is_unstarted_after(pod, UNSTARTED_IS_GONE_AFTER, now)
 }

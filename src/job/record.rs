@@ -64,7 +64,6 @@ fn count(number: usize) -> i32 {
 }
 
 /// The record with at most this number of attempts, which is not bounded in bytes yet.
-#[must_use]
 pub fn continued(input: Input<'_>, attempts_max: usize) -> JobRecord {
     let attempts = attempts::listed(&input, attempts_max);
     let counts = &input.ledger.counts;

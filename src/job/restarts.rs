@@ -19,7 +19,6 @@ pub(super) fn failures(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> u
 
 /// The restarts in the pods that live, if they have reached `backoffLimit`. Of a task's attempts
 /// the one with the fewest counts, because the crash of a copy does not hold up its task.
-#[must_use]
 pub fn at_limit(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> Option<u32> {
     let limit = job.rules.ending.failures_max?;
     let template = job.template.spec.as_ref()?;

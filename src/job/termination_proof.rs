@@ -15,7 +15,6 @@ use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
 /// Whether another attempt waits for this one to be gone. No attempt waits once the job ends.
-#[must_use]
 pub fn needs_proof(job: &ValidatedJob, ledger: &Ledger, task: &TaskEntry, number: u32) -> bool {
     ledger.ending.is_none()
         && match job.rules.idempotency {
@@ -29,7 +28,6 @@ pub fn needs_proof(job: &ValidatedJob, ledger: &Ledger, task: &TaskEntry, number
 }
 
 /// Attempts whose node proves that they are gone, if their pods are being deleted.
-#[must_use]
 pub fn proven(ledger: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
     let attempts = ledger.open_attempts();
     let placed = attempts.filter_map(|(id, attempt)| Some((id, attempt.node.as_ref()?)));
@@ -45,7 +43,6 @@ pub fn proven(ledger: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
 }
 
 /// Whether its pod looks as if it had ended, and nothing proves that.
-#[must_use]
 pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> bool {
     if view.proven_gone.contains(&id) {
         return false;
@@ -61,7 +58,6 @@ pub fn is_unproven(id: AttemptId, entry: &AttemptEntry, view: &JobView) -> bool 
 }
 
 /// The node of an attempt: its pod's, or, if the pod is missing, the ledger's.
-#[must_use]
 pub fn last_seen_on<'a>(
     entry: &'a AttemptEntry,
     pod: Option<&'a Arc<PodFacts>>,
@@ -71,7 +67,6 @@ pub fn last_seen_on<'a>(
 }
 
 /// Nodes of attempts that the ledger does not contain yet.
-#[must_use]
 pub fn placements<'a>(
     ledger: &Ledger,
     pods: impl Iterator<Item = (&'a AttemptId, &'a Arc<PodFacts>)>,

@@ -47,7 +47,6 @@ impl TroubledNodes {
     }
 
     /// Nodes on which an attempt of the job could not start, the last ones.
-    #[must_use]
     pub fn stuck(&self, now: Instant) -> Vec<Arc<str>> {
         let recent = self.stuck.iter();
         let recent = recent.filter(|(_, seen)| now.since(**seen) < STUCK_FOR);
@@ -61,7 +60,6 @@ impl TroubledNodes {
     }
 
     /// Nodes that attempts of the task last had to leave.
-    #[must_use]
     pub fn of_task(&self, task: u32) -> &[Arc<str>] {
         self.left.get(&task).map_or(&[], Vec::as_slice)
     }

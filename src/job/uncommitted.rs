@@ -7,7 +7,6 @@ use crate::cluster::pod::Stage;
 use crate::job::view::JobView;
 
 /// Whether an attempt of a task without a winner did so.
-#[must_use]
 pub fn any(view: &JobView) -> bool {
     let is_uncommitted = |id: &(u32, u32)| {
         let entry = view.ledger.tasks.get(&id.0);

@@ -28,7 +28,6 @@ pub struct UnconfirmedTermination {
 
 /// The first attempt that keeps others, or the job's end, waiting: it should be gone, and nothing
 /// proves that it is.
-#[must_use]
 pub fn unconfirmed(view: &JobView, stores: &Stores) -> Option<UnconfirmedTermination> {
     if view.ledger.finished {
         return None;

@@ -35,7 +35,6 @@ impl Unstarted {
 
     /// The attempt of these tasks that waits longest, if none of their attempts has started its task. Of all tasks if
     /// none is named; then a task that has ended is one that has started.
-    #[must_use]
     pub fn longest(view: &JobView, task: Option<u32>) -> Option<Self> {
         let counts = &view.ledger.counts;
         let has_run = counts.won + counts.failed + counts.clone_failed + counts.late > 0;
@@ -55,7 +54,6 @@ impl Unstarted {
     }
 
     /// The attempt that has waited on its node for long enough to be an obstacle.
-    #[must_use]
     pub fn obstacle(view: &JobView) -> Option<Self> {
         let waits = |(pod, attempt): &(&PodFacts, &AttemptFacts)| {
             pod.node.is_some() && !pod.terminal && !attempt.deleting && !attempt.begun
@@ -67,7 +65,6 @@ impl Unstarted {
     }
 
     /// The pod, its node, and since when.
-    #[must_use]
     pub fn words(&self) -> String {
         let since = clock::rfc3339(self.since);
         match &self.node {

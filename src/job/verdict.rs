@@ -19,7 +19,6 @@ pub enum DeadlineVerdict {
 impl DeadlineVerdict {
     /// The verdict by the ledger, once there is one. A complete job is judged by its latest winner's
     /// own clock. Container times have whole seconds, so the deadline's second still counts.
-    #[must_use]
     pub fn of(
         job: &ValidatedJob,
         ledger: &Ledger,

@@ -56,7 +56,6 @@ pub struct JobView {
 
 impl JobView {
     /// A job without any observation of its attempts.
-    #[must_use]
     pub fn new(job: Arc<ValidatedJob>, ledger: Ledger, now: Instant, ticks: Instant) -> Self {
         Self {
             deadline: job.deadline_by(&ledger),
@@ -80,7 +79,6 @@ impl JobView {
 
 /// The deadline of a job as its view has it, without the rest of the view. A companion's clock
 /// starts with its Job.
-#[must_use]
 pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
     let Ok(rule) = validate::deadline_rule(&job.spec) else {
         return validate::recorded_deadline(job);
@@ -113,7 +111,6 @@ pub struct Sighting {
 
 impl Sighting {
     /// As the watch shows them.
-    #[must_use]
     pub fn watched(pods: JobPods) -> Self {
         Self {
             pods,
@@ -124,7 +121,6 @@ impl Sighting {
     }
 
     /// As the apiserver has them.
-    #[must_use]
     pub fn live(pods: JobPods, facts_as_of: Instant) -> Self {
         Self {
             is_live: true,
@@ -134,7 +130,6 @@ impl Sighting {
     }
 
     /// Seen together with the newest ledger.
-    #[must_use]
     pub fn with_newest_ledger(self) -> Self {
         Self {
             is_newest: true,

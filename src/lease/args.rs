@@ -43,9 +43,6 @@ pub struct LeaseArgs {
 
 impl LeaseArgs {
     /// The times, if they fit together.
-    ///
-    /// # Errors
-    /// The wrong flag and valid values.
     pub fn timing(&self) -> anyhow::Result<Timing> {
         let (duration, deadline, retry) = (
             self.lease_duration,
@@ -74,9 +71,6 @@ impl LeaseArgs {
     }
 
     /// The Lease's name, and its namespace or `current`.
-    ///
-    /// # Errors
-    /// The wrong flag and the form of a valid name.
     pub fn place(&self, current: &str) -> anyhow::Result<super::Place> {
         let namespace = self.lease_namespace.as_deref().unwrap_or(current);
         let name = self.lease_name.as_str();
@@ -107,9 +101,6 @@ fn is_label(name: &str) -> bool {
 }
 
 /// Reads a duration such as `12s`.
-///
-/// # Errors
-/// A duration that is zero, negative or without a unit.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed: Result<jiff::SignedDuration, _> = text.parse();
     parsed

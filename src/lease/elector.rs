@@ -70,7 +70,6 @@ struct Renewal {
 
 impl Elector {
     /// A replica that has seen nothing yet.
-    #[must_use]
     pub fn new(identity: String, timing: Timing) -> Self {
         Self {
             identity,
@@ -80,13 +79,11 @@ impl Elector {
     }
 
     /// Under which name it holds the Lease.
-    #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
     /// Its times.
-    #[must_use]
     pub fn timing(&self) -> Timing {
         self.timing
     }
@@ -142,7 +139,6 @@ impl Elector {
 
     /// The Lease as this replica takes or renews it. The renewal time rises with every write,
     /// whatever the wall clock shows. Other replicas see by its change that the holder lives.
-    #[must_use]
     pub fn claim(&self, found: Lease, wall: Timestamp) -> Lease {
         let mut lease = found;
         let old = lease.spec.take().unwrap_or_default();
@@ -172,7 +168,6 @@ impl Elector {
     }
 
     /// The Lease as this replica gives it back: free at once, for whoever looks next.
-    #[must_use]
     pub fn released(&self, mut lease: Lease, wall: Timestamp) -> Lease {
         lease = self.claim(lease, wall);
         if let Some(spec) = &mut lease.spec {
@@ -182,7 +177,6 @@ impl Elector {
     }
 
     /// Until when a renewal that was *sent* at this instant, and succeeded, lets this replica write.
-    #[must_use]
     pub fn writes_until(&self, sent: Instant) -> Instant {
         sent + self.timing.renew_deadline
     }

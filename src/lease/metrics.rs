@@ -21,9 +21,6 @@ pub struct LeaseMetrics {
 
 impl LeaseMetrics {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         Ok(Self {
             leader: registrar.count("shed_leader", "1 on the leader, 0 on other replicas")?,

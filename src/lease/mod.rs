@@ -86,7 +86,6 @@ enum Lost {
 
 impl Election {
     /// A replica that waits. `client` must not be behind a fence.
-    #[must_use]
     pub fn new(
         client: Client,
         place: Place,

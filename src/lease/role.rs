@@ -38,13 +38,11 @@ impl Standing {
     }
 
     /// Whether this replica leads.
-    #[must_use]
     pub fn leads(&self) -> bool {
         matches!(*self.lock(), State::Leading(_))
     }
 
     /// The identity of the replica that leads, if that is another one.
-    #[must_use]
     pub fn leader_elsewhere(&self) -> Option<String> {
         match &*self.lock() {
             State::Waiting(holder) => Some(holder.clone()),
@@ -53,9 +51,6 @@ impl Standing {
     }
 
     /// Whether it is ready, and a line with the reason.
-    ///
-    /// # Errors
-    /// The line, if it is not ready.
     pub fn ready(&self) -> Result<String, String> {
         match &*self.lock() {
             State::Unknown => {

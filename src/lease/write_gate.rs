@@ -59,7 +59,6 @@ impl State {
 
 impl Fence {
     /// The fence of a new term; `refused` counts the writes that it keeps back.
-    #[must_use]
     pub fn new(until: Option<Instant>, refused: IntCounter) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {

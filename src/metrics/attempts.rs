@@ -83,9 +83,6 @@ pub struct AttemptMetrics {
 impl AttemptMetrics {
     /// Registers everything. A counter that first appears with 1 never shows an increase, so the known series start
     /// at 0.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let metrics = Self {
             launched: registrar.counters(

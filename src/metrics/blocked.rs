@@ -19,9 +19,6 @@ pub struct BlockedSeries {
 
 impl BlockedSeries {
     /// Registers them.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         Ok(Self {
             jobs: Mutex::default(),

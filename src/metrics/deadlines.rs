@@ -26,9 +26,6 @@ pub struct DeadlineMetrics {
 
 impl DeadlineMetrics {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let mut ended = |name, help| registrar.counters(name, help, ["job_namespace", "job_class"]);
         Ok(Self {

@@ -21,7 +21,6 @@ pub struct JobWork {
 
 impl JobWork {
     /// As a pass found it.
-    #[must_use]
     pub fn of(facts: &JobSnapshot) -> Self {
         let mut work = Self {
             tasks: facts.rules.completions,

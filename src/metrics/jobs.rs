@@ -39,7 +39,6 @@ pub struct JobFigures {
 
 impl JobFigures {
     /// The time from the expected completion to the deadline.
-    #[must_use]
     pub fn slack(&self) -> Option<Span> {
         Some(self.deadline?.since(self.expected?))
     }
@@ -112,9 +111,6 @@ pub struct JobSeries {
 
 impl JobSeries {
     /// Registers everything; at most about `own_max` jobs have series of their own.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar, own_max: u32) -> Result<Self> {
         let unfinished = registrar.count(
             "shed_jobs_unfinished",

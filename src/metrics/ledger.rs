@@ -18,9 +18,6 @@ pub struct LedgerMetrics {
 
 impl LedgerMetrics {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         Ok(Self {
             bytes: registrar.counter(

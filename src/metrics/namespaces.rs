@@ -34,9 +34,6 @@ pub struct NamespaceSeries {
 
 impl NamespaceSeries {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let mut histograms = |name, help, buckets: &[f64]| {
             registrar.histograms(name, help, ["job_namespace"], buckets)

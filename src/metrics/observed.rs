@@ -16,9 +16,6 @@ pub struct ObservedMetrics {
 
 impl ObservedMetrics {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         Ok(Self {
             clones: registrar.counter(

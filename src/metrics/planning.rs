@@ -46,9 +46,6 @@ pub struct PlanningMetrics {
 
 impl PlanningMetrics {
     /// Registers everything; the series of known rules start at 0.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         // 10 µs to about 5 s.
         let buckets = exponential_buckets(1e-5, 3.0, 13)?;

@@ -34,9 +34,6 @@ pub struct ProgressMetrics {
 
 impl ProgressMetrics {
     /// Registers everything; the series of known reasons start at 0.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let metrics = Self {
             refused: registrar.counters(

@@ -12,7 +12,6 @@ pub struct InProgress(IntGauge);
 
 impl InProgress {
     /// Counts one more, until the returned value is dropped.
-    #[must_use]
     pub fn enter(&self) -> Entered {
         self.0.inc();
         Entered(self.0.clone())
@@ -48,9 +47,6 @@ pub struct ReconcileMetrics {
 
 impl ReconcileMetrics {
     /// Registers everything; the series of known reasons start at 0.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let metrics = Self {
             errors: registrar.counters(

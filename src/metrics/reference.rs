@@ -51,7 +51,6 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 ";
 
 /// The page.
-#[must_use]
 pub fn reference(listed: &[Listed]) -> String {
     let mut page = HEAD.to_owned();
     for (title, prefix) in [

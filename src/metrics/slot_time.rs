@@ -31,9 +31,6 @@ pub struct SlotTimeMetrics {
 
 impl SlotTimeMetrics {
     /// Registers everything; the series of known reasons start at 0.
-    ///
-    /// # Errors
-    /// See [`Registrar::counter`].
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         let metrics = Self {
             held: registrar.sums(

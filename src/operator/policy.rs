@@ -45,9 +45,6 @@ pub(super) fn of(args: &OperatorArgs, policies: &Registry) -> anyhow::Result<Pol
 }
 
 /// The policy's text with the price of a clone.
-///
-/// # Errors
-/// If the text has a price already.
 fn priced(args: &OperatorArgs) -> anyhow::Result<String> {
     let flags = [
         (
@@ -78,7 +75,6 @@ fn priced(args: &OperatorArgs) -> anyhow::Result<String> {
 }
 
 /// The policies of the shipped operator.
-#[must_use]
 pub fn policies() -> Registry {
     #[cfg(feature = "papers")]
     return shed_papers::registry();

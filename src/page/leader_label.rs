@@ -26,7 +26,6 @@ pub struct LeaderLabel {
 
 impl LeaderLabel {
     /// The label of this pod, in the namespace of the client. The client's writes must end with the term.
-    #[must_use]
     pub fn new(client: Client, pod: String) -> Self {
         Self {
             api: Api::default_namespaced(client),

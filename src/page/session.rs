@@ -71,9 +71,6 @@ pub(super) enum Unsealed {
 
 impl Seal {
     /// A seal with a new key.
-    ///
-    /// # Errors
-    /// If the system has no random numbers.
     pub(super) fn new() -> Result<Self, Unspecified> {
         let random = SystemRandom::new();
         let mut key = [0; 32];

@@ -116,7 +116,6 @@ struct KnownNodes {
 
 impl KnownJobs {
     /// Follows the watches from now on.
-    #[must_use]
     pub fn following(stores: &Stores) -> Self {
         Self {
             inbox: Some(stores.subscribe()),

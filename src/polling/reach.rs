@@ -18,19 +18,16 @@ pub struct Reach {
 
 impl Reach {
     /// For these pods; at loopback addresses only if `loopback` is set.
-    #[must_use]
     pub fn new(stores: Arc<Stores>, loopback: bool) -> Self {
         Self { stores, loopback }
     }
 
     /// The watched world.
-    #[must_use]
     pub fn stores(&self) -> &Arc<Stores> {
         &self.stores
     }
 
     /// The address of an attempt's pod, if it may be polled there.
-    #[must_use]
     pub fn address(&self, pod: &PodFacts) -> Option<IpAddr> {
         let text = pod.attempt.as_ref()?.ip.as_deref()?;
         let address = text.parse::<IpAddr>().ok()?.to_canonical();

@@ -12,7 +12,6 @@ pub struct Budget {
 
 impl Budget {
     /// A full second's worth at `now`.
-    #[must_use]
     pub fn new(per_second: u32, now: Instant) -> Self {
         let per_second = f64::from(per_second);
         Self {

@@ -65,7 +65,6 @@ pub enum Answer {
 
 impl ProgressTable {
     /// For attempts that are polled from `begun` on.
-    #[must_use]
     pub fn new(begun: Instant) -> Self {
         Self {
             entries: Mutex::default(),
@@ -76,7 +75,6 @@ impl ProgressTable {
     }
 
     /// The reports of a job's attempts by pod uid.
-    #[must_use]
     pub fn reports_of(&self, job: &str) -> BTreeMap<String, Reported> {
         let entries = self.lock();
         let own = entries.of(job);
@@ -85,7 +83,6 @@ impl ProgressTable {
     }
 
     /// The jobs whose attempts have answered since the last call.
-    #[must_use]
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
         std::mem::take(&mut *self.touched())
     }
@@ -96,7 +93,6 @@ impl ProgressTable {
 
     /// The number of polled attempts of a job that do not answer, and the number of polled
     /// attempts.
-    #[must_use]
     pub fn unreachable(&self, job: &str) -> (usize, usize) {
         let entries = self.lock();
         entries.of(job).fold((0, 0), |(silent, asked), (_, entry)| {
@@ -107,13 +103,11 @@ impl ProgressTable {
 
     /// The time from launch to first report to expect in a namespace without a launch so far.
     /// Absent while too few other namespaces have samples.
-    #[must_use]
     pub fn launch_overhead(&self) -> Option<Span> {
         self.launches().usual()
     }
 
     /// Mean time from launch to first report of each namespace that has shown it.
-    #[must_use]
     pub fn launch_overheads(&self) -> BTreeMap<Arc<str>, Span> {
         self.launches().means()
     }

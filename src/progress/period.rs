@@ -23,7 +23,6 @@ pub struct Outlook {
 
 impl Outlook {
     /// Time until the next poll.
-    #[must_use]
     pub fn next(&self, rule: &ProgressRule) -> Span {
         let (shortest, longest) = (rule.period, rule.period_max);
         if self.unanswered >= UNANSWERED_MIN {
@@ -49,7 +48,6 @@ impl Outlook {
 
 /// The time with up to a tenth more or less, by pod and count. Otherwise attempts that started
 /// together would always be polled together.
-#[must_use]
 pub fn jittered(span: Span, uid: &str, asked: u32) -> Span {
     // FNV-1a: the same on every machine, and spread well enough for this.
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

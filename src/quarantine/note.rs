@@ -15,9 +15,6 @@ const TRIES_MAX: u32 = 5;
 
 /// Records that a job is quarantined from now on. Returns the job after that, or None if it is gone
 /// or a newer operator has its ledger.
-///
-/// # Errors
-/// If the job can't be read or written.
 pub async fn put(
     client: &Client,
     job: &Subject,
@@ -48,9 +45,6 @@ pub async fn put(
 }
 
 /// Notes that a reconcile of the job went well.
-///
-/// # Errors
-/// If the job can't be read or written.
 pub async fn lift(
     client: &Client,
     job: &Subject,

@@ -13,9 +13,6 @@ use crate::reconcile::pod_writer;
 use crate::validate::Adopted;
 
 /// Takes pods in and lets them go.
-///
-/// # Errors
-/// The first failure that is worth another try.
 pub async fn carry_out(
     context: &ReconcileContext,
     job: &Adopted,

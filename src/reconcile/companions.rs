@@ -313,9 +313,6 @@ fn jobs(context: &ReconcileContext, job: &Job) -> Api<Job> {
 }
 
 /// Reports on the Job, once, why shed does not follow its settings.
-///
-/// # Errors
-/// If the Job can't be written.
 pub async fn refuse(
     context: &ReconcileContext,
     job: &Job,
@@ -364,9 +361,6 @@ pub async fn refuse(
 }
 
 /// Writes a Job's status on the version that it was made from.
-///
-/// # Errors
-/// The apiserver's.
 pub async fn write(
     context: &ReconcileContext,
     job: &Job,

@@ -62,7 +62,6 @@ struct Namespace {
 }
 
 /// A queue and its other end.
-#[must_use]
 pub fn queue(dropped: Counters<1>) -> (EventQueue, EventSender) {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let shared = Arc::new(Shared {

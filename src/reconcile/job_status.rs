@@ -48,7 +48,6 @@ pub struct Input<'a> {
 }
 
 /// Counts attempts that the ledger holds, and pods that are ending without one.
-#[must_use]
 pub fn count(ledger: &Ledger, pods: &JobPods) -> PodCounts {
     let mut counts = PodCounts::default();
     let attempts = ledger.tasks.values().flat_map(|task| {
@@ -76,7 +75,6 @@ pub fn count(ledger: &Ledger, pods: &JobPods) -> PodCounts {
 
 /// Pods that count as failed already and have not ended. A Job is complete, or has failed, only
 /// after all of them.
-#[must_use]
 pub fn terminating(ledger: &Ledger, pods: &JobPods) -> i32 {
     let deleting = leftover(ledger, pods).filter(|(_, pod)| {
         let attempt = pod.attempt.as_ref();
@@ -86,7 +84,6 @@ pub fn terminating(ledger: &Ledger, pods: &JobPods) -> i32 {
 }
 
 /// Whether a pod that its owner counts as live is Ready.
-#[must_use]
 pub fn is_ready(pod: &PodFacts) -> bool {
     pod.attempt.as_ref().is_some_and(|attempt| {
         let running = attempt.stage == Stage::Running;
@@ -95,7 +92,6 @@ pub fn is_ready(pod: &PodFacts) -> bool {
 }
 
 /// The reason why shed does not run a Job, if it has told one.
-#[must_use]
 pub fn refusal(job: &Job) -> Option<&str> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let mut conditions = conditions.iter();
@@ -105,7 +101,6 @@ pub fn refusal(job: &Job) -> Option<&str> {
 }
 
 /// The status that the Job should have.
-#[must_use]
 pub fn render(input: Input<'_>) -> JobStatus {
     let old = input.job.status.clone().unwrap_or_default();
     if is_finished(input.job) {
@@ -238,7 +233,6 @@ fn put(list: &mut Vec<JobCondition>, condition: &Condition) {
 }
 
 /// The status with a condition of the companion's; absent if the Job has ended.
-#[must_use]
 pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
     if is_finished(job) {
         return None;
@@ -250,7 +244,6 @@ pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
 
 /// The status with the reason why shed does not run a Job; absent if the status contains it
 /// already.
-#[must_use]
 pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {
     let mut status = job.status.clone().unwrap_or_default();
     let mut list = status.conditions.take().unwrap_or_default();

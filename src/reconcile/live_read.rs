@@ -21,9 +21,6 @@ const READS_AT_ONCE: usize = 16;
 
 /// Reads a job's pods, and selects its attempts as the watch does. The list is by label. A pod that
 /// `known` has and the list lacks is read by its name, because a client may have removed its label.
-///
-/// # Errors
-/// If a read fails.
 pub(super) async fn pods(
     context: &ReconcileContext,
     job: &ValidatedJob,

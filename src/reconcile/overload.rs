@@ -10,9 +10,6 @@ use tokio::time::sleep;
 const WAITS: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 
 /// Makes a call, and repeats it twice at most while the apiserver refuses it as overloaded.
-///
-/// # Errors
-/// The last one.
 pub async fn retried<T, F>(mut call: impl FnMut() -> F) -> Result<T, kube::Error>
 where
     F: Future<Output = Result<T, kube::Error>>,

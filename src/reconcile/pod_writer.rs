@@ -85,7 +85,6 @@ pub struct PodWriter<'a> {
 
 impl<'a> PodWriter<'a> {
     /// Uses the state that the process shares.
-    #[must_use]
     pub fn new(context: &'a ReconcileContext, namespace: &'a Arc<str>) -> Self {
         Self {
             namespace,

@@ -31,7 +31,6 @@ pub struct Wake {
 
 impl Wake {
     /// After this time.
-    #[must_use]
     pub const fn requeue(after: Duration) -> Self {
         Self {
             after: Some(after),
@@ -40,7 +39,6 @@ impl Wake {
     }
 
     /// Never.
-    #[must_use]
     pub const fn await_change() -> Self {
         Self {
             after: None,
@@ -49,7 +47,6 @@ impl Wake {
     }
 
     /// The same, and also when the turn of its job to launch comes, if it awaits that.
-    #[must_use]
     pub const fn with_turn(self, awaits_turn: bool) -> Self {
         Self {
             awaits_turn,
@@ -58,7 +55,6 @@ impl Wake {
     }
 
     /// Whether the job awaits its turn to launch.
-    #[must_use]
     pub const fn awaits_turn(self) -> bool {
         self.awaits_turn
     }

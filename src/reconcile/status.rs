@@ -93,14 +93,12 @@ pub struct Input<'a> {
 
 impl Input<'_> {
     /// The verdict on the deadline, once there is one.
-    #[must_use]
     pub fn verdict(&self) -> Option<DeadlineVerdict> {
         DeadlineVerdict::of(self.job, self.ledger, self.deadline, self.facts_as_of)
     }
 }
 
 /// The status that should be there, without the ledger's revision raised.
-#[must_use]
 pub fn render(input: Input<'_>) -> DeadlineJobStatus {
     let Input {
         job, ledger, old, ..

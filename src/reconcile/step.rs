@@ -65,7 +65,6 @@ pub struct Step {
 }
 
 /// Settles the facts, carries out the slice, and derives the writes from the resulting ledger.
-#[must_use]
 pub fn step(input: Input<'_>) -> Step {
     let mut step = Step {
         ledger: input.view.ledger.clone(),

@@ -32,7 +32,6 @@ const TOO_LARGE_WAIT: Duration = Duration::from_secs(60);
 const PARTS_PERIOD: Span = Span::from_seconds(1);
 
 /// After a reconcile that went well.
-#[must_use]
 pub(super) fn after(
     context: &ReconcileContext,
     pass: &Pass,

@@ -30,7 +30,6 @@ pub struct Gate {
 
 impl Gate {
     /// A gate that has reviewed nothing yet.
-    #[must_use]
     pub fn new(reviewer: Reviewer, clock: Arc<Clock>) -> Self {
         Self {
             reviewer,

@@ -25,7 +25,6 @@ pub struct Quota<K> {
 
 impl<K: Eq + Hash> Quota<K> {
     /// A quota that no client has used.
-    #[must_use]
     pub fn new(burst: u32, period: Span) -> Self {
         Self {
             burst,
@@ -50,7 +49,6 @@ impl<K: Eq + Hash> Quota<K> {
 }
 
 /// Reviews of tokens, by address. Everyone who can connect may send tokens, and each one costs the apiserver a review.
-#[must_use]
 pub fn tokens() -> Quota<IpAddr> {
     Quota::new(TOKENS_BURST, TOKENS_PERIOD)
 }

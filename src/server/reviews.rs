@@ -69,7 +69,6 @@ pub struct Reviewer {
 impl Reviewer {
     /// Reviews with the rights of this client. Its writes must not depend on leadership, because a replica that does
     /// not lead reviews too.
-    #[must_use]
     pub fn new(client: Client, rights: Keeping) -> Self {
         let users = Keeping {
             life: TOKEN_LIFE,
@@ -84,9 +83,6 @@ impl Reviewer {
     }
 
     /// The user of a token; absent if the apiserver does not know it.
-    ///
-    /// # Errors
-    /// If the apiserver gives no answer.
     pub async fn user(&self, token: &str) -> Result<Option<Arc<UserInfo>>, Unreviewed> {
         if token.is_empty() || token.len() > TOKEN_MAX {
             return Ok(None);
@@ -98,16 +94,12 @@ impl Reviewer {
     }
 
     /// Whether the answer to a token needs no review.
-    #[must_use]
     pub fn knows(&self, token: &str) -> bool {
         let is_refused = token.is_empty() || token.len() > TOKEN_MAX;
         is_refused || self.users.get(&hash(&[token.as_bytes()])).is_some()
     }
 
     /// Whether the user has the right.
-    ///
-    /// # Errors
-    /// If the apiserver gives no answer.
     pub async fn may(&self, user: &UserInfo, right: Right<'_>) -> Result<bool, Unreviewed> {
         let hash = hash_of_right(user, right);
         let review = self.review_right(user, right);
@@ -116,7 +108,6 @@ impl Reviewer {
     }
 
     /// The answer about a right that is known without a review.
-    #[must_use]
     pub fn known_right(&self, user: &UserInfo, right: Right<'_>) -> Option<bool> {
         self.rights.get(&hash_of_right(user, right))
     }

@@ -37,9 +37,6 @@ const NOT_BEFORE: &str = "200101000000Z";
 const NOT_AFTER: &str = "99991231235959Z";
 
 /// A new certificate for this name, and its key.
-///
-/// # Errors
-/// If the system has no random numbers.
 pub fn certificate(
     name: &str,
 ) -> anyhow::Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {

@@ -58,9 +58,6 @@ struct Files {
 
 impl Certificates {
     /// The certificate of this folder, or a self-signed one.
-    ///
-    /// # Errors
-    /// If the files cannot be read or do not fit together.
     pub fn open(folder: Option<&Path>, purpose: Purpose) -> anyhow::Result<Self> {
         let config = match folder {
             Some(folder) => Files::read(folder, purpose)?.config()?,
@@ -162,7 +159,6 @@ pub struct TlsListener {
 
 impl TlsListener {
     /// Speaks TLS on the connections of `listener`.
-    #[must_use]
     pub fn new(listener: BoundedListener, certificates: Arc<Certificates>) -> Self {
         Self {
             listener,

@@ -9,9 +9,6 @@ use crate::api::{
 };
 
 /// Rules that end the job before all its tasks have ended.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field and the fix.
 pub(super) fn end_rules(spec: &DeadlineJobSpec, completions: u32) -> Result<EndRules, InvalidSpec> {
     let limit = |field, value: Option<i32>, high| {
         value.map(|value| within(field, value, 0, high)).transpose()
@@ -53,9 +50,6 @@ fn success_rule(
 }
 
 /// Tasks that are not to be run.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field and the fix.
 pub(super) fn skipped(
     spec: &DeadlineJobSpec,
     completions: u32,
@@ -89,9 +83,6 @@ fn index_set(field: &str, text: &str, completions: u32) -> Result<IndexSet, Inva
 
 /// Two rules contradict each other if the later one can never hold, because an earlier one with
 /// another action always matches first.
-///
-/// # Errors
-/// [`InvalidSpec::Contradiction`].
 pub(super) fn failure_rules(spec: &DeadlineJobSpec) -> Result<&[PodFailureRule], InvalidSpec> {
     let rules = spec.pod_failure_policy.as_ref();
     let rules = rules.map_or(&[][..], |policy| &policy.rules);

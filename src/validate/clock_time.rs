@@ -33,9 +33,6 @@ pub enum ClockFault {
 
 impl ClockTime {
     /// Reads a time such as `06:00`, and the name of a time zone such as `Europe/Zurich`.
-    ///
-    /// # Errors
-    /// [`ClockFault`].
     pub fn new(time: &str, time_zone: &str) -> Result<Self, ClockFault> {
         let number = |text: &str| {
             let is_pair = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -56,7 +53,6 @@ impl ClockTime {
     }
 
     /// The first instant after this one at which the time comes. Absent at the end of the calendar.
-    #[must_use]
     pub fn next_after(&self, instant: Instant) -> Option<Instant> {
         let after = Timestamp::from_millisecond(instant.0).ok()?;
         let today = self.zone.to_datetime(after).date();

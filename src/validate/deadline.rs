@@ -42,7 +42,6 @@ pub struct HistoryRule {
 
 impl HistoryRule {
     /// The rule of `spec.deadline.history`; absent if the factor is not a decimal number above 0 and at most 100.
-    #[must_use]
     pub fn new(quantile: Quantile, factor: &str) -> Option<Self> {
         let (whole, parts) = factor.split_once('.').unwrap_or((factor, "0"));
         let is_number = |text: &str| {
@@ -62,7 +61,6 @@ impl HistoryRule {
     }
 
     /// How long a job may take if the quantile of earlier ones is this.
-    #[must_use]
     pub fn limit(self, quantile: Span) -> Span {
         let product = i128::from(quantile.0) * i128::from(self.thousandths);
         Span(i64::try_from(product / i128::from(WHOLE)).unwrap_or(i64::MAX))
@@ -76,7 +74,6 @@ impl HistoryRule {
 
 impl DeadlineRule {
     /// Whether the job has no deadline, or none yet that is known to come.
-    #[must_use]
     pub fn gives_none(&self, deadline: Option<Instant>) -> bool {
         match self {
             Self::Never => true,
@@ -87,7 +84,6 @@ impl DeadlineRule {
 
     /// The deadline as an instant; absent while its clock has not started. `from` is the job's creation, or the
     /// time for which a CronJob scheduled it.
-    #[must_use]
     pub fn instant(&self, from: Instant, ledger: &Ledger) -> Option<Instant> {
         match self {
             Self::Never => None,
@@ -116,14 +112,12 @@ impl DeadlineRule {
 
 impl ValidatedJob {
     /// The deadline of the job by its ledger; absent while its clock has not started.
-    #[must_use]
     pub fn deadline_by(&self, ledger: &Ledger) -> Option<Instant> {
         self.deadline.instant(self.counts_from, ledger)
     }
 
     /// The deadline that the history gives: counted from the first unsuspended pass, as completion times are.
     /// `quantile` is that of the completion times, if enough are known.
-    #[must_use]
     pub fn deadline_by_history(&self, ledger: &Ledger, quantile: Option<Span>) -> Option<Instant> {
         let DeadlineRule::History(rule) = &self.deadline else {
             return None;
@@ -134,7 +128,6 @@ impl ValidatedJob {
 
     /// What the ledger records of a deadline that is computed once. An instant that has passed is not recorded: the
     /// job could not be complete by then.
-    #[must_use]
     pub fn fixed_deadline(
         &self,
         ledger: &Ledger,
@@ -159,9 +152,6 @@ impl ValidatedJob {
 }
 
 /// When a specification wants the job complete.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field.
 pub fn deadline_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
     let Some(deadline) = &spec.deadline else {
         let needed = !spec.is_companion();

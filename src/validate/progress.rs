@@ -72,9 +72,6 @@ pub(super) fn fenced(spec: &DeadlineJobSpec) -> Result<Idempotency, InvalidSpec>
 }
 
 /// How attempts of this specification are polled for progress; absent: not at all.
-///
-/// # Errors
-/// [`InvalidSpec`], naming the field and the fix.
 pub fn progress_rule(spec: &DeadlineJobSpec) -> Result<Option<ProgressRule>, InvalidSpec> {
     let pod = spec.template.spec.as_ref();
     let is_on_host = pod.is_some_and(|pod| pod.host_network == Some(true));

@@ -20,7 +20,6 @@ pub struct SpecFault {
 
 impl ValidatedJob {
     /// Whether no valid specification of the job is known, so that no pod can be made of it.
-    #[must_use]
     pub fn launches_nothing(&self) -> bool {
         let fault = self.fault.as_ref();
         fault.is_some_and(|fault| fault.reason == reason::VALID_SPEC_UNKNOWN)
@@ -28,7 +27,6 @@ impl ValidatedJob {
 }
 
 /// The deadline that the job's last pass recorded.
-#[must_use]
 pub fn recorded_deadline(job: &DeadlineJob) -> Option<Instant> {
     let status = job.status.as_ref()?;
     let ledger = status.ledger.as_ref();
@@ -38,9 +36,6 @@ pub fn recorded_deadline(job: &DeadlineJob) -> Option<Instant> {
 }
 
 /// What a ledger needs of a job whose specification can't be carried out, with the recorded deadline.
-///
-/// # Errors
-/// [`InvalidSpec`], if what can't be changed is at fault.
 pub fn by_ledger(
     job: &DeadlineJob,
     recorded: Option<Instant>,

@@ -49,9 +49,6 @@ enum Step {
 }
 
 /// Decodes a Job from its parts, with the unknown fields of its template.
-///
-/// # Errors
-/// The field and its error.
 pub fn read(
     metadata: ObjectMeta,
     spec: &Value,
@@ -111,15 +108,11 @@ fn name_of(entry: &Value) -> Option<String> {
 
 impl TemplateExtras {
     /// Whether all of the template is known.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && !self.is_gang
     }
 
     /// The pod with all of these fields; a clone has no scheduling group.
-    ///
-    /// # Errors
-    /// The first field that does not fit into the pod.
     pub fn on(&self, pod: &Pod) -> Result<DynamicObject, String> {
         let mut whole = serde_json::to_value(pod).map_err(|error| error.to_string())?;
         let is_clone = is_clone(pod);
@@ -167,7 +160,6 @@ pub struct TemplateExtrasTable(RwLock<BTreeMap<String, Arc<TemplateExtras>>>);
 
 impl TemplateExtrasTable {
     /// Fields that the Job hands on to its pods.
-    #[must_use]
     pub fn of(&self, uid: &str) -> Arc<TemplateExtras> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         all.get(uid).cloned().unwrap_or_default()

@@ -20,9 +20,6 @@ pub const PASS_MAX: Duration = Duration::from_secs(600);
 
 /// Runs a reconcile to its end, or cuts it off. It ends with this future, so that nothing of a term
 /// outlives it.
-///
-/// # Errors
-/// If it panicked or overran its time.
 pub async fn run<T: Send + 'static>(
     watch: &Watch,
     job: Option<Arc<DeadlineJob>>,

@@ -32,7 +32,6 @@ impl Access<'_> {
     }
 
     /// The right and the way to it.
-    #[must_use]
     pub fn forbidden(&self) -> String {
         let (verb, resource, scope) = (self.verb, self.resource, self.scope());
         let grant = match (resource, self.namespace) {
@@ -51,7 +50,6 @@ impl Access<'_> {
     }
 
     /// The error of a request as one that names its fix.
-    #[must_use]
     pub fn explain(&self, error: kube::Error) -> anyhow::Error {
         let (verb, resource, scope) = (self.verb, self.resource, self.scope());
         match &error {

@@ -55,9 +55,6 @@ pub struct Session {
 
 impl Connection {
     /// Reads the kubeconfig and builds a client. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// The file or context that is missing or invalid.
     pub async fn open(&self) -> anyhow::Result<Session> {
         let mut config = self.config().await?;
         config.connect_timeout = Some(CONNECT_PATIENCE);

@@ -15,7 +15,6 @@ pub struct Document {
 
 impl Document {
     /// `DeadlineJob nightly`, or the number if it has no kind or no name.
-    #[must_use]
     pub fn title(&self) -> String {
         let kind = text(&self.object, "/kind");
         let name = text(&self.object, "/metadata/name");
@@ -28,7 +27,6 @@ impl Document {
     }
 
     /// API version and kind, empty where absent.
-    #[must_use]
     pub fn kind(&self) -> (&str, &str) {
         let field = |place| text(&self.object, place).unwrap_or_default();
         (field("/apiVersion"), field("/kind"))
@@ -36,15 +34,11 @@ impl Document {
 }
 
 /// The text at a JSON pointer.
-#[must_use]
 pub fn text<'a>(object: &'a Value, place: &str) -> Option<&'a str> {
     object.pointer(place).and_then(Value::as_str)
 }
 
 /// The objects of a manifest. Empty documents count, and yield no object.
-///
-/// # Errors
-/// The document that is not YAML or not an object, with the parser's line.
 pub fn parse(text: &str) -> anyhow::Result<Vec<Document>> {
     let mut found = Vec::new();
     for (position, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {

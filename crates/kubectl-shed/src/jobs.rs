@@ -43,9 +43,6 @@ fn access<'a>(verb: &'static str, resource: &'static str, namespace: &'a str) ->
 }
 
 /// The job with this name: a `DeadlineJob`, or a batch/v1 Job through its companion.
-///
-/// # Errors
-/// The right that is missing, or that there is no such job, with similar names.
 pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
     let (client, namespace) = (&session.client, session.namespace.as_str());
     let get = access("get", "deadlinejobs.shed.dev", namespace);
@@ -165,9 +162,6 @@ where
 }
 
 /// All `DeadlineJob`s of the namespace, or of all namespaces.
-///
-/// # Errors
-/// The right that is missing.
 pub async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<JobView>> {
     let api: Api<LenientJob> = match namespace {
         Some(namespace) => deadline_jobs(client, namespace),

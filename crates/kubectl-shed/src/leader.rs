@@ -50,9 +50,6 @@ pub enum LeaderError {
 }
 
 /// Gets a path such as `/v1/jobs` from the leader.
-///
-/// # Errors
-/// [`LeaderError`]; its text names the fix.
 pub async fn get<T: DeserializeOwned>(
     client: &Client,
     connection: &Connection,
@@ -81,9 +78,6 @@ pub async fn get<T: DeserializeOwned>(
 }
 
 /// The pod that holds the Lease.
-///
-/// # Errors
-/// [`LeaderError`]; its text names the fix.
 pub async fn leading_pod(client: &Client, connection: &Connection) -> Result<String, LeaderError> {
     let (namespace, name) = (&connection.shed_namespace, &connection.lease_name);
     let access = lease::access(connection);

@@ -39,7 +39,6 @@ pub struct LeaseReading {
 }
 
 /// The right that [`read`] takes.
-#[must_use]
 pub fn access(connection: &Connection) -> Access<'_> {
     Access {
         verb: "get",
@@ -49,9 +48,6 @@ pub fn access(connection: &Connection) -> Access<'_> {
 }
 
 /// Reads the Lease.
-///
-/// # Errors
-/// The request fails. A Lease that does not exist is no failure.
 pub async fn read(client: &Client, connection: &Connection) -> Result<LeaseReading, kube::Error> {
     let path = Lease::url_path(&(), Some(&connection.shed_namespace));
     let request = Request::new(path).get(&connection.lease_name, &Default::default());
@@ -80,9 +76,6 @@ fn date(headers: &http::HeaderMap) -> Option<Timestamp> {
 
 impl LeaseReading {
     /// Identity of the holder.
-    ///
-    /// # Errors
-    /// What is wrong with the Lease, as a predicate.
     pub fn holder(&self) -> Result<&str, String> {
         let lease = self.lease.as_ref().ok_or("does not exist")?;
         match (holder(lease), self.expired_for(lease)) {
@@ -93,13 +86,11 @@ impl LeaseReading {
     }
 
     /// Whether the Lease exists.
-    #[must_use]
     pub fn exists(&self) -> bool {
         self.lease.is_some()
     }
 
     /// An annotation of the Lease.
-    #[must_use]
     pub fn annotation(&self, name: &str) -> Option<&str> {
         let annotations = self.lease.as_ref()?.metadata.annotations.as_ref()?;
         annotations.get(name).map(String::as_str)
@@ -129,9 +120,6 @@ pub enum Leadership {
 }
 
 /// Whether an operator renews a Lease within its duration.
-///
-/// # Errors
-/// The Leases cannot be read.
 pub async fn watch(client: &Client, connection: &Connection) -> anyhow::Result<Leadership> {
     let first = held(client, connection).await?;
     let longest = first.iter().map(duration).max();

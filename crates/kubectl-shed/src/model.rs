@@ -112,7 +112,6 @@ pub enum RecordState {
 
 impl JobView {
     /// The job that a `DeadlineJob` is about: itself, or the Job that owns it.
-    #[must_use]
     pub fn new(metadata: &ObjectMeta, spec: JobSpec, status: JobStatus) -> Self {
         let own = metadata.name.clone().unwrap_or_default();
         let owners = metadata.owner_references.iter().flatten();
@@ -133,25 +132,21 @@ impl JobView {
     }
 
     /// The job in a path of the leader's listener.
-    #[must_use]
     pub fn leader_path(&self) -> String {
         format!("{}/{}?kind={}", self.namespace, self.name, self.kind)
     }
 
     /// Whether nothing of it will change any more.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         matches!(self.phase(), "Complete" | "Failed")
     }
 
     /// Its phase in one word.
-    #[must_use]
     pub fn phase(&self) -> &str {
         self.status.phase.as_deref().unwrap_or("New")
     }
 
     /// PoCD as a number.
-    #[must_use]
     pub fn pocd(&self) -> Option<f64> {
         let text = self.status.pocd.as_deref();
         let pocd: Option<f64> = text.and_then(|text| text.parse().ok());
@@ -159,13 +154,11 @@ impl JobView {
     }
 
     /// When it must be complete.
-    #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.status.deadline.as_ref().map(|time| time.0)
     }
 
     /// When its last task ended or should end.
-    #[must_use]
     pub fn end(&self) -> Option<Timestamp> {
         let status = &self.status;
         let end = status.completion_time.as_ref();
@@ -174,21 +167,18 @@ impl JobView {
     }
 
     /// Seconds between the job's end and its deadline; negative if it is late.
-    #[must_use]
     pub fn slack(&self) -> Option<i64> {
         let (deadline, end) = (self.deadline()?, self.end()?);
         Some(deadline.as_second() - end.as_second())
     }
 
     /// A condition that is true.
-    #[must_use]
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         let mut conditions = self.status.conditions.iter();
         conditions.find(|condition| condition.type_ == type_ && condition.status == "True")
     }
 
     /// The decoded record.
-    #[must_use]
     pub fn record(&self) -> RecordState {
         match &self.status.record {
             None => RecordState::Absent,

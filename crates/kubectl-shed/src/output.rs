@@ -32,7 +32,6 @@ pub struct Canvas {
 
 impl Canvas {
     /// The canvas that a terminal offers for a form of output.
-    #[must_use]
     pub fn new(terminal: &Terminal, format: Option<Format>) -> Self {
         Self {
             width: terminal.width,
@@ -42,16 +41,12 @@ impl Canvas {
     }
 
     /// Columns for tables.
-    #[must_use]
     pub fn table_width(&self) -> usize {
         if self.wide { usize::MAX } else { self.width }
     }
 }
 
 /// The data in the form that the user chose; otherwise the text.
-///
-/// # Errors
-/// The data cannot be written as JSON or YAML.
 pub fn in_format<T: Serialize>(
     data: &T,
     format: Option<Format>,

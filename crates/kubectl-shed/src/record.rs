@@ -121,13 +121,11 @@ fn sentence(text: &str) -> String {
 }
 
 /// An attempt's label within its job: `3.1`.
-#[must_use]
 pub fn label(attempt: &AttemptRecord) -> String {
     format!("{}.{}", attempt.task, attempt.attempt)
 }
 
 /// Its last report, from 0 to 1.
-#[must_use]
 pub fn progress(attempt: &AttemptRecord) -> Option<f64> {
     match attempt.state {
         AttemptState::Won => Some(1.0),
@@ -136,7 +134,6 @@ pub fn progress(attempt: &AttemptRecord) -> Option<f64> {
 }
 
 /// Its progress per time since its start, as text.
-#[must_use]
 pub fn pace(attempt: &AttemptRecord, time: Timestamp) -> Option<String> {
     let start = attempt.start_time.as_ref()?.0;
     let end = attempt.end_time.as_ref().map_or(time, |end| end.0);

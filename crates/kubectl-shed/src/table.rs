@@ -21,7 +21,6 @@ pub struct Column {
 }
 
 /// A column that stays.
-#[must_use]
 pub const fn fixed(head: &'static str) -> Column {
     Column {
         head,
@@ -31,7 +30,6 @@ pub const fn fixed(head: &'static str) -> Column {
 }
 
 /// A column that is left out if the table is too wide; those of lower rank first.
-#[must_use]
 pub const fn ranked(head: &'static str, rank: u8) -> Column {
     Column {
         head,
@@ -42,7 +40,6 @@ pub const fn ranked(head: &'static str, rank: u8) -> Column {
 
 impl Column {
     /// The same with numbers.
-    #[must_use]
     pub const fn number(mut self) -> Self {
         self.is_number = true;
         self
@@ -57,7 +54,6 @@ pub struct Cell {
 }
 
 /// A cell in a color.
-#[must_use]
 pub fn tinted(tint: Tint, text: impl Into<String>) -> Cell {
     Cell {
         text: words::printable(&text.into()),
@@ -72,7 +68,6 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 /// The table as lines of at most this width.
-#[must_use]
 pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, color: bool) -> String {
     let widths = columns.iter().enumerate().map(|(index, column)| {
         let cells = rows.iter().filter_map(|row| row.get(index));

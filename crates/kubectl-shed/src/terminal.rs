@@ -24,7 +24,6 @@ pub struct Terminal {
 
 impl Terminal {
     /// Those of this process.
-    #[must_use]
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
         let is_live = stdout.is_terminal();
@@ -47,9 +46,6 @@ impl Terminal {
     }
 
     /// Writes text to standard output.
-    ///
-    /// # Errors
-    /// The output is closed; see [`is_reader_gone`].
     pub fn print(&self, text: &str) -> anyhow::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
@@ -58,9 +54,6 @@ impl Terminal {
     }
 
     /// Replaces what the terminal shows. A text that is taller than the terminal is cut at its end.
-    ///
-    /// # Errors
-    /// As [`Terminal::print`].
     pub fn redraw(&self, text: &str) -> anyhow::Result<()> {
         // Home, the text with each line's rest cleared, then what is below.
         let text = self.fitted(text).replace('\n', "\x1b[K\n");
@@ -87,7 +80,6 @@ pub fn warn(line: &str) {
 }
 
 /// Whether an error means that the reader of standard output went away: a closed pipe, a closed terminal.
-#[must_use]
 pub fn is_reader_gone(error: &anyhow::Error) -> bool {
     // EIO is what a terminal that hung up returns; it has no stable kind.
     const EIO: i32 = 5;

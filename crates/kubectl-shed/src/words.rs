@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 /// A span such as `45s`, `12m30s`, `3h05m` or `2d04h`; its sign is dropped.
-#[must_use]
 pub fn span(seconds: i64) -> String {
     let seconds = seconds.unsigned_abs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -16,14 +15,12 @@ pub fn span(seconds: i64) -> String {
 }
 
 /// A span with a minus before it if it is negative.
-#[must_use]
 pub fn signed_span(seconds: i64) -> String {
     let sign = if seconds < 0 { "-" } else { "" };
     format!("{sign}{}", span(seconds))
 }
 
 /// `in 5m00s` or `5m00s ago`.
-#[must_use]
 pub fn relative(now: Timestamp, time: Timestamp) -> String {
     let seconds = time.as_second() - now.as_second();
     match seconds {
@@ -33,13 +30,11 @@ pub fn relative(now: Timestamp, time: Timestamp) -> String {
 }
 
 /// Date and time in UTC.
-#[must_use]
 pub fn instant(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
 /// The time in UTC, with its date if that is another day than now.
-#[must_use]
 pub fn clock(now: Timestamp, time: Timestamp) -> String {
     let is_today = now.as_second().div_euclid(86_400) == time.as_second().div_euclid(86_400);
     let format = if is_today {
@@ -51,7 +46,6 @@ pub fn clock(now: Timestamp, time: Timestamp) -> String {
 }
 
 /// A share as whole percent. Only a share of 1 is 100 %.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = (share * 100.0).round().clamp(0.0, 100.0);
     let percent = if share < 1.0 {
@@ -63,7 +57,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// Progress per time, in a unit that gives a number of at least about 1.
-#[must_use]
 pub fn pace(progress: f64, seconds: i64) -> Option<String> {
     if seconds <= 0 || progress <= 0.0 {
         return None;
@@ -77,7 +70,6 @@ pub fn pace(progress: f64, seconds: i64) -> Option<String> {
 }
 
 /// A count with its noun.
-#[must_use]
 pub fn count(number: usize, one: &str, many: &str) -> String {
     match number {
         1 => format!("1 {one}"),
@@ -98,7 +90,6 @@ pub enum Tint {
 
 impl Tint {
     /// Text in this color, if colors are on.
-    #[must_use]
     pub fn paint(self, color: bool, text: &str) -> String {
         let code = match self {
             Self::Plain => return text.to_owned(),
@@ -113,7 +104,6 @@ impl Tint {
     }
 
     /// The color of a probability of completion in time.
-    #[must_use]
     pub fn of_pocd(pocd: Option<f64>) -> Self {
         match pocd {
             Some(pocd) if pocd < 0.5 => Self::Red,
@@ -125,7 +115,6 @@ impl Tint {
 }
 
 /// Text without control characters, which could change what the terminal shows.
-#[must_use]
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|character| {
@@ -139,7 +128,6 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Text cut to columns; an ellipsis stands for the rest.
-#[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
@@ -153,7 +141,6 @@ pub fn cut(text: &str, columns: usize) -> String {
 }
 
 /// Paragraph with lines of at most this width. The first begins with `first`, the others are indented as deep.
-#[must_use]
 pub fn wrap(first: &str, text: &str, width: usize) -> String {
     let indent = first.chars().count();
     let room = width.saturating_sub(indent).max(10);

@@ -38,7 +38,6 @@ pub struct BoundedListener {
 
 impl BoundedListener {
     /// Bounds the connections that `listener` accepts from now on.
-    #[must_use]
     pub fn new(listener: TcpListener, limits: Limits) -> Self {
         Self {
             listener,

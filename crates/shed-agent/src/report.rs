@@ -56,7 +56,6 @@ const UNITS_MAX: u64 = 1 << 53;
 
 impl Units {
     /// Reads `N/M`; absent if it is anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (done, total) = text.split_once('/')?;
         let (done, total) = (done.trim().parse().ok()?, total.trim().parse().ok()?);

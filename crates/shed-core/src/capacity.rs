@@ -19,7 +19,6 @@ pub(crate) use unusable::UnusableNodes;
 
 /// The capacity that attempts may use altogether: per resource min(λ·A, A − requests of other pods). A is the
 /// capacity of the usable nodes that some active job may use.
-#[must_use]
 pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
     usable_beside(snapshot, capacity_share, &UnusableNodes::of(snapshot))
 }
@@ -472,7 +471,6 @@ impl Capacity {
     }
 
     /// The node that an attempt without one was assigned to in this pass.
-    #[must_use]
     pub fn tentative_node(&self, id: AttemptId) -> Option<NodeIndex> {
         let position = self.placed.binary_search_by_key(&id, |placed| placed.0);
         let placed = position.ok().and_then(|at| self.placed.get(at));
@@ -481,14 +479,12 @@ impl Capacity {
     }
 
     /// How often the demand fits into the free usable capacity.
-    #[must_use]
     pub fn times_left(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
         demand.map_or(0, |demand| times_in(&self.room.total, demand))
     }
 
     /// How often the demand fits into all usable capacity.
-    #[must_use]
     pub fn times_usable(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
         demand.map_or(0, |demand| times_in(&self.usable_amounts, demand))
@@ -496,7 +492,6 @@ impl Capacity {
 
     /// The largest share of the usable capacity that one attempt of the job takes (its dominant share); infinite if
     /// it requests a resource that no node has.
-    #[must_use]
     pub fn dominant_share(&self, position: usize) -> f64 {
         let shares = self.shares(position, &self.usable_amounts);
         shares.map(|(share, _)| share).fold(0.0, f64::max)
@@ -504,7 +499,6 @@ impl Capacity {
 
     /// How well the job's demand fits the free capacity: the inner product of both, as shares of the usable capacity
     /// (Tetris, DollyMP).
-    #[must_use]
     pub fn alignment(&self, position: usize) -> f64 {
         let shares = self.shares(position, self.room.total());
         let products = shares.map(|(demand, free)| demand * free);
@@ -527,7 +521,6 @@ impl Capacity {
     }
 
     /// How often the demand fits now without the capacity that is reserved for waiting attempts.
-    #[must_use]
     pub fn times_free(&self, position: usize) -> u32 {
         let rooms = [&self.room, &self.room_after_kills];
         let times = |demand: &Amounts| rooms.map(|room| times_in(&room.total, demand));

@@ -22,7 +22,6 @@ pub struct Explanation<'a> {
 }
 
 /// Explains the slice of a plan, made at `now`, that concerns the job; `None` if the plan has no such job.
-#[must_use]
 pub fn explain<'a>(now: Instant, plan: &'a Plan, job: &JobKey) -> Option<Explanation<'a>> {
     let report = plan.report.jobs.iter().find(|report| report.key == *job)?;
     let actions = plan.actions.iter().filter(|planned| planned.job == *job);

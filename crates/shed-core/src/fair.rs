@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 /// The order in which entries keep their places: the first one of each tenant, then the second one of each, and so on.
 /// Within a tenant and within such a round they are ordered by `compare`.
-#[must_use]
 pub fn fair_order<E, T: Ord>(
     entries: impl Iterator<Item = E>,
     tenant_of: impl Fn(&E) -> T,
@@ -26,7 +25,6 @@ pub fn fair_order<E, T: Ord>(
 
 /// The keys that have to go so that `max` of these (key, tenant, age) are left: the oldest ones of the tenants with the
 /// most. Of equals the first one goes.
-#[must_use]
 pub fn surplus<K: Copy, T: Ord + Copy, A: Ord>(
     entries: impl DoubleEndedIterator<Item = (K, T, A)> + ExactSizeIterator,
     max: usize,

@@ -20,7 +20,6 @@ mod plans;
 pub use plans::{brief, findings, four_nodes, plan_of, report, slow, uneven};
 
 /// Shed+ with its defaults.
-#[must_use]
 pub fn shed_plus() -> Policy {
     Policy {
         speculation: Speculation::new(ShedPlus::default()),
@@ -29,7 +28,6 @@ pub fn shed_plus() -> Policy {
 }
 
 /// A planned launch of the task's next attempt on any node.
-#[must_use]
 pub fn launch(task: u32, kind: AttemptKind) -> Launch {
     Launch {
         task: TaskIndex(task),
@@ -44,7 +42,6 @@ pub fn launch(task: u32, kind: AttemptKind) -> Launch {
 }
 
 /// An instant from seconds.
-#[must_use]
 pub fn at(seconds: f64) -> Instant {
     Instant(Span::from_seconds_f64(seconds).0)
 }
@@ -54,7 +51,6 @@ pub fn at(seconds: f64) -> Instant {
 pub struct AttemptBuilder(AttemptSnapshot);
 
 /// A running original that was launched at 0 and started at 1 s.
-#[must_use]
 pub fn attempt(number: u32) -> AttemptBuilder {
     let kind = match number {
         0 => AttemptKind::Original,
@@ -69,7 +65,6 @@ pub fn attempt(number: u32) -> AttemptBuilder {
 
 impl AttemptBuilder {
     /// Launched at, and started one second later.
-    #[must_use]
     pub fn launched(mut self, seconds: f64) -> Self {
         self.0.launched = at(seconds);
         self.0.started = self.0.started.map(|_| at(seconds + 1.0));
@@ -77,14 +72,12 @@ impl AttemptBuilder {
     }
 
     /// As this kind; by default number 0 is the original and others are clones.
-    #[must_use]
     pub fn kind(mut self, kind: AttemptKind) -> Self {
         self.0.kind = kind;
         self
     }
 
     /// Reported `value` at `seconds`, the first report having come one second after the start.
-    #[must_use]
     pub fn progress(mut self, value: f64, seconds: f64) -> Self {
         let started = self.0.started.unwrap_or(self.0.launched);
         let first_at = started.plus(Span::from_seconds(1)).min(at(seconds));
@@ -104,7 +97,6 @@ impl AttemptBuilder {
     }
 
     /// Its first report was `value` at `seconds`; call it after [`Self::progress`].
-    #[must_use]
     pub fn first_report(mut self, value: f64, seconds: f64) -> Self {
         if let Some(progress) = &mut self.0.progress {
             progress.first = value;
@@ -114,28 +106,24 @@ impl AttemptBuilder {
     }
 
     /// Began at this progress.
-    #[must_use]
     pub fn resumed_at(mut self, progress: f64) -> Self {
         self.0.start_progress = progress;
         self
     }
 
     /// Reported a checkpoint.
-    #[must_use]
     pub fn checkpoint(mut self, progress: f64) -> Self {
         self.0.checkpoint = Some(resume_point(progress));
         self
     }
 
     /// Runs on this node.
-    #[must_use]
     pub fn on(mut self, node: usize) -> Self {
         self.0.node = Some(NodeIndex(node));
         self
     }
 
     /// Carries a kill record of that instant.
-    #[must_use]
     pub fn killed(mut self, kind: KillKind, seconds: f64) -> Self {
         self.0.kill = Some(kind);
         self.0.killed_at = Some(at(seconds));
@@ -143,7 +131,6 @@ impl AttemptBuilder {
     }
 
     /// In this state; one that has not started has no start.
-    #[must_use]
     pub fn state(mut self, state: AttemptState) -> Self {
         self.0.state = state;
         if matches!(
@@ -156,32 +143,27 @@ impl AttemptBuilder {
     }
 
     /// Recorded, pod not seen.
-    #[must_use]
     pub fn launching(self) -> Self {
         self.state(AttemptState::Launching)
     }
 
     /// Pod seen, not started.
-    #[must_use]
     pub fn pending(self) -> Self {
         self.state(AttemptState::Pending)
     }
 
     /// Pod seen, and no scheduler places it.
-    #[must_use]
     pub fn unplaceable(mut self) -> Self {
         self.0.unplaceable = true;
         self.pending()
     }
 
     /// Can't start since.
-    #[must_use]
     pub fn stuck(self, since: f64) -> Self {
         self.state(AttemptState::Stuck { since: at(since) })
     }
 
     /// Ended with 0 at.
-    #[must_use]
     pub fn succeeded(self, finished: f64) -> Self {
         self.state(AttemptState::Succeeded {
             finished: at(finished),
@@ -189,14 +171,12 @@ impl AttemptBuilder {
     }
 
     /// Whose end was first seen on a pod that was being deleted.
-    #[must_use]
     pub fn in_deletion(mut self) -> Self {
         self.0.ended_in_deletion = true;
         self
     }
 
     /// Failed by itself at.
-    #[must_use]
     pub fn failed(self, finished: f64) -> Self {
         self.state(AttemptState::Failed {
             finished: at(finished),
@@ -205,14 +185,12 @@ impl AttemptBuilder {
     }
 
     /// Whose failure comes under this rule of the user's.
-    #[must_use]
     pub fn rule(mut self, rule: FailureRule) -> Self {
         self.0.failure_rule = Some(rule);
         self
     }
 
     /// Was disrupted at.
-    #[must_use]
     pub fn disrupted(self, finished: f64) -> Self {
         self.state(AttemptState::Failed {
             finished: at(finished),
@@ -221,21 +199,18 @@ impl AttemptBuilder {
     }
 
     /// Runs on a node that is out of reach, and should be gone.
-    #[must_use]
     pub fn out_of_reach(mut self) -> Self {
         self.0.out_of_reach = true;
         self
     }
 
     /// Vanished.
-    #[must_use]
     pub fn lost(self) -> Self {
         self.state(AttemptState::Lost)
     }
 }
 
 /// A resume point with a checkpoint text made from its progress.
-#[must_use]
 pub fn resume_point(progress: f64) -> ResumePoint {
     ResumePoint {
         progress,
@@ -249,7 +224,6 @@ pub struct JobBuilder(JobSnapshot);
 
 /// An active job of 4 tasks of 1 cpu each, submitted at 0 and due at 60 s, whose attempts
 /// report progress; two live copies are harmless, clones start over, the deadline is soft.
-#[must_use]
 pub fn job(key: &str) -> JobBuilder {
     let rules = JobRules {
         completions: 4,
@@ -301,14 +275,12 @@ fn demand(milli_cpu: i64) -> Resources {
 
 impl JobBuilder {
     /// Any change without a method of its own here.
-    #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut JobSnapshot)) -> Self {
         change(&mut self.0);
         self
     }
 
     /// Submitted at; the deadline moves along.
-    #[must_use]
     pub fn submitted(self, seconds: f64) -> Self {
         self.with(|job| {
             let moved = at(seconds).since(job.submitted);
@@ -318,127 +290,106 @@ impl JobBuilder {
     }
 
     /// Due this long after its submission.
-    #[must_use]
     pub fn deadline_in(self, seconds: f64) -> Self {
         self.with(|job| job.deadline = Some(job.submitted.plus(Span::from_seconds_f64(seconds))))
     }
 
     /// Without a deadline.
-    #[must_use]
     pub fn without_deadline(self) -> Self {
         self.with(|job| job.deadline = None)
     }
 
     /// With this PoCD target.
-    #[must_use]
     pub fn target(self, pocd: f64) -> Self {
         self.with(|job| job.rules.target_pocd = Some(pocd))
     }
 
     /// With this budget of clones.
-    #[must_use]
     pub fn clone_budget(self, share: f64) -> Self {
         self.with(|job| job.rules.clone_budget = Some(share))
     }
 
     /// With this many tasks.
-    #[must_use]
     pub fn tasks(self, completions: u32) -> Self {
         self.with(|job| job.rules.completions = completions)
     }
 
     /// With at most this many tasks at a time.
-    #[must_use]
     pub fn parallelism(self, tasks: u32) -> Self {
         self.with(|job| job.rules.parallelism = tasks)
     }
 
     /// Of this tenant.
-    #[must_use]
     pub fn tenant(self, tenant: &str) -> Self {
         self.with(|job| job.tenant = Tenant::from(tenant))
     }
 
     /// Whose attempts each request this much cpu.
-    #[must_use]
     pub fn cpu(self, milli_cpu: i64) -> Self {
         self.with(|job| job.demand = demand(milli_cpu))
     }
 
     /// Whose tasks must never have two attempts at once.
-    #[must_use]
     pub fn not_idempotent(self) -> Self {
         self.with(|job| job.rules.idempotency = Idempotency::None)
     }
 
     /// Whose tasks each let only one attempt publish.
-    #[must_use]
     pub fn fenced(self) -> Self {
         self.with(|job| job.rules.idempotency = Idempotency::Fenced)
     }
 
     /// Whose clones begin at checkpoints.
-    #[must_use]
     pub fn resumes(self) -> Self {
         self.with(|job| job.rules.resume = Resume::Checkpoint)
     }
 
     /// With this speculation mode.
-    #[must_use]
     pub fn speculation(self, mode: SpeculationMode) -> Self {
         self.with(|job| job.rules.speculation = mode)
     }
 
     /// With at most this many clones per task.
-    #[must_use]
     pub fn max_clones(self, clones: u32) -> Self {
         self.with(|job| job.rules.max_clones_per_task = clones)
     }
 
     /// Whose attempts stop at its deadline.
-    #[must_use]
     pub fn stops_at_deadline(self) -> Self {
         self.with(|job| job.rules.on_miss = OnMiss::Fail)
     }
 
     /// With that back-off limit.
-    #[must_use]
     pub fn backoff_limit(self, failures: u32) -> Self {
         self.with(|job| job.rules.backoff_limit = failures)
     }
 
     /// Suspended by its user.
-    #[must_use]
     pub fn suspended(self) -> Self {
         self.with(|job| job.rules.suspend = true)
     }
 
     /// Whose attempts report nothing.
-    #[must_use]
     pub fn silent(self) -> Self {
         self.with(|job| job.reports_progress = false)
     }
 
     /// Whose result is recorded.
-    #[must_use]
     pub fn ending(self, conclusion: Conclusion) -> Self {
         self.with(|job| job.phase = JobPhase::Ending(conclusion))
     }
 
     /// Facts are complete up to.
-    #[must_use]
     pub fn facts_as_of(self, seconds: f64) -> Self {
         self.with(|job| job.facts_as_of = at(seconds))
     }
 
     /// Without any launch so far.
-    #[must_use]
     pub fn never_launched(self) -> Self {
         self.with(|job| job.launched_before = false)
     }
 
     /// These tasks have winners and no attempts any more.
-    #[must_use]
     pub fn done(self, tasks: impl IntoIterator<Item = u32>) -> Self {
         self.with(|job| {
             for index in tasks {
@@ -448,7 +399,6 @@ impl JobBuilder {
     }
 
     /// These tasks have failed for good.
-    #[must_use]
     pub fn failed(self, tasks: impl IntoIterator<Item = u32>) -> Self {
         self.with(|job| {
             for index in tasks {
@@ -458,7 +408,6 @@ impl JobBuilder {
     }
 
     /// With winners that took these numbers of seconds.
-    #[must_use]
     pub fn ended_runs(self, seconds: impl IntoIterator<Item = f64>) -> Self {
         self.with(|job| {
             let spans = seconds.into_iter().map(Span::from_seconds_f64);
@@ -467,13 +416,11 @@ impl JobBuilder {
     }
 
     /// Task `index` has these attempts.
-    #[must_use]
     pub fn task(self, index: u32, attempts: impl IntoIterator<Item = AttemptBuilder>) -> Self {
         self.task_with(index, attempts, |_| ())
     }
 
     /// Task `index` has these attempts and this history.
-    #[must_use]
     pub fn task_with(
         mut self,
         index: u32,
@@ -505,7 +452,6 @@ impl JobBuilder {
     }
 
     /// The job, eligible for no node: enough for `settle`.
-    #[must_use]
     pub fn build(self) -> JobSnapshot {
         self.0
     }
@@ -518,7 +464,6 @@ pub struct World {
 }
 
 /// A cluster at `now` seconds of `nodes` equal nodes with `milli_cpu` and 110 pods each.
-#[must_use]
 pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
     let allocatable = Resources::from_pairs([("cpu", milli_cpu), ("pods", 110)]);
     let nodes = (0..nodes).map(|number| Node {
@@ -541,7 +486,6 @@ pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
 
 impl World {
     /// Adds a job; one without eligible nodes may use all that are usable.
-    #[must_use]
     pub fn job(mut self, builder: JobBuilder) -> Self {
         let mut job = builder.0;
         if job.eligible_nodes.is_empty() {
@@ -555,7 +499,6 @@ impl World {
     }
 
     /// Pods of others request this much on a node.
-    #[must_use]
     pub fn others(mut self, node: usize, milli_cpu: i64) -> Self {
         self.snapshot.nodes[node]
             .used_by_others
@@ -564,21 +507,18 @@ impl World {
     }
 
     /// A node takes no attempts, as if it were cordoned.
-    #[must_use]
     pub fn unusable(mut self, node: usize) -> Self {
         self.snapshot.nodes[node].usable = false;
         self
     }
 
     /// The measured launch overhead.
-    #[must_use]
     pub fn launch_overhead(mut self, seconds: f64) -> Self {
         self.snapshot.launch_overhead = Some(Span::from_seconds_f64(seconds));
         self
     }
 
     /// The snapshot, with the free amounts of each node computed.
-    #[must_use]
     pub fn build(mut self) -> Snapshot {
         for node in &mut self.snapshot.nodes {
             node.free = node.allocatable.clone();

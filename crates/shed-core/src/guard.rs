@@ -29,7 +29,6 @@ pub struct Guarded<'a> {
 }
 
 /// Validates, decides by this function, and falls back: for executors that look at every job, and for tests of panics.
-#[must_use]
 pub fn decide_guarded_by<'a>(
     snapshot: &'a Snapshot,
     memory: Memory,
@@ -141,7 +140,6 @@ impl GuardedPlanner {
     }
 
     /// The planner.
-    #[must_use]
     pub fn planner(&self) -> &Planner {
         &self.planner
     }
@@ -162,7 +160,6 @@ pub struct Passed<'a> {
 
 /// The policies that are tried in turn while each panics: the policy, the same without clones, and that with first
 /// attempts by submission.
-#[must_use]
 pub fn policies(policy: &Policy) -> [Policy; 3] {
     let plain = Policy {
         speculation: Speculation::none(),

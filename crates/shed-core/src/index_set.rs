@@ -40,13 +40,11 @@ impl std::error::Error for ParseIndexSetError {}
 
 impl IndexSet {
     /// The empty set.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Whether `index` is in the set; O(log ranges).
-    #[must_use]
     pub fn contains(&self, index: TaskIndex) -> bool {
         let after = self.ranges.partition_point(|range| range.0 <= index.0);
         after > 0 && self.ranges[after - 1].1 >= index.0
@@ -91,7 +89,6 @@ impl IndexSet {
     }
 
     /// How many indexes are in the set.
-    #[must_use]
     pub fn len(&self) -> u32 {
         self.count
     }
@@ -102,7 +99,6 @@ impl IndexSet {
     }
 
     /// Whether nothing is in the set.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -115,7 +111,6 @@ impl IndexSet {
     }
 
     /// The indexes of the set that are below `end`.
-    #[must_use]
     pub fn below(&self, end: u32) -> Self {
         let kept = self.ranges.iter().take_while(|range| range.0 < end);
         let ranges: Vec<_> = kept
@@ -126,19 +121,16 @@ impl IndexSet {
     }
 
     /// The indexes that are in either set; O(ranges of both).
-    #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         joined(ascending(self.ranges(), other.ranges()))
     }
 
     /// The indexes of `0..total` that are not in the set; O(ranges).
-    #[must_use]
     pub fn complement(&self, total: u32) -> Self {
         joined(gaps(self.ranges(), total))
     }
 
     /// How many indexes are in both sets; O(ranges of both).
-    #[must_use]
     pub fn count_common(&self, other: &Self) -> u32 {
         common(self.ranges(), other.ranges())
     }

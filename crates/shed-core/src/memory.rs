@@ -83,7 +83,6 @@ pub struct PolicyState {
 
 impl PolicyState {
     /// Whether the memory is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.durable.is_empty() && self.transient.is_empty()
     }
@@ -107,7 +106,6 @@ pub struct PastJob {
 impl Memory {
     /// The memory of a planner that has just started: the experience of the planner before, the lessons of finished
     /// jobs that it does not have yet, in the order of their ends, and the durable state of unfinished jobs.
-    #[must_use]
     pub fn restored(
         stored: Durable,
         mut past: Vec<PastJob>,
@@ -147,7 +145,6 @@ impl Memory {
     }
 
     /// The experience at `now`, the time of the last pass, for the planner of the next leader.
-    #[must_use]
     pub fn durable(&self, now: Instant) -> Durable {
         Durable {
             as_of: now,
@@ -163,7 +160,6 @@ impl Memory {
     }
 
     /// The policy's memory of a job.
-    #[must_use]
     pub fn state(&self, key: &JobKey) -> Option<&PolicyState> {
         self.states.get(key)
     }
@@ -178,7 +174,6 @@ impl Memory {
     }
 
     /// The memory of a job.
-    #[must_use]
     pub fn job(&self, key: &JobKey) -> JobMemory {
         self.jobs.get(key).cloned().unwrap_or_default()
     }
@@ -221,7 +216,6 @@ impl Memory {
     }
 
     /// The node's slowness and the tenants whose attempts show it, if it is remembered as slow.
-    #[must_use]
     pub fn slow_node(&self, name: &NodeName) -> Option<&BTreeMap<Tenant, NodeSlowness>> {
         self.slow_by_tenant.get(name)
     }
@@ -238,7 +232,6 @@ impl Memory {
     }
 
     /// The times of earlier jobs.
-    #[must_use]
     pub fn history(&self) -> &History {
         &self.experience.history
     }
@@ -249,7 +242,6 @@ impl Memory {
     }
 
     /// The results of attempts on nodes where slow ones were given up.
-    #[must_use]
     pub fn redraws(&self) -> &Redraws {
         &self.experience.redraws
     }
@@ -260,7 +252,6 @@ impl Memory {
     }
 
     /// The demands of the jobs that arrived lately.
-    #[must_use]
     pub fn arrivals(&self) -> &Arrivals {
         &self.experience.arrivals
     }
@@ -271,7 +262,6 @@ impl Memory {
     }
 
     /// What clones have gained.
-    #[must_use]
     pub fn clone_gains(&self) -> &CloneGains {
         &self.experience.clone_gains
     }
@@ -282,7 +272,6 @@ impl Memory {
     }
 
     /// The task times that recent jobs have shown.
-    #[must_use]
     pub fn shown_times(&self) -> &ShownTimes {
         &self.experience.shown_times
     }
@@ -293,13 +282,11 @@ impl Memory {
     }
 
     /// The number of remembered jobs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
     /// Whether no job is remembered.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }

@@ -72,7 +72,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// The value of the metric label `outcome`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Superseded => "superseded",
@@ -315,7 +314,6 @@ pub struct ExpectedEnd {
 
 impl JobReport {
     /// The same report with other keys of jobs, for readers who know jobs by names.
-    #[must_use]
     pub fn with_names(mut self, name: impl Fn(&JobKey) -> JobKey) -> Self {
         let trades = self.clones.iter_mut().filter_map(|it| it.trade.as_mut());
         for alternative in trades.filter_map(|it| it.alternative.as_mut()) {
@@ -512,7 +510,6 @@ pub enum RefusalReason {
 
 impl RefusalReason {
     /// The value of the metric label `reason`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Capacity => "capacity",

@@ -61,7 +61,6 @@ pub enum Rule {
 
 impl Rule {
     /// The value of the metric label `rule`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::UnknownTarget => "unknown_target",

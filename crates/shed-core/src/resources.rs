@@ -27,7 +27,6 @@ impl From<Resources> for BTreeMap<Arc<str>, i64> {
 
 impl Resources {
     /// Amounts from pairs of name and amount. If a name occurs twice, the later amount counts.
-    #[must_use]
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, i64)>) -> Self {
         let pairs = pairs.into_iter();
         let amounts: BTreeMap<_, _> = pairs
@@ -37,7 +36,6 @@ impl Resources {
     }
 
     /// The amount of `name`, zero if absent.
-    #[must_use]
     pub fn get(&self, name: &str) -> i64 {
         let found = self.0.iter().find(|(mine, _)| **mine == *name);
         found.map_or(0, |(_, amount)| *amount)
@@ -94,7 +92,6 @@ impl Resources {
     }
 
     /// The smaller of both amounts, per resource that either names.
-    #[must_use]
     pub fn min(&self, other: &Resources) -> Resources {
         let mut smaller = self.clone();
         smaller.combine(other, i64::min);
@@ -106,7 +103,6 @@ impl Resources {
 
     /// Every amount times `share`, floored with the snap of the spec's section 3
     /// (0.29 · 100 is 28.999… in double and means 29).
-    #[must_use]
     pub fn scaled(&self, share: f64) -> Resources {
         let scale = |amount: i64| (amount as f64 * share + 1e-9).floor() as i64;
         Self(
@@ -118,7 +114,6 @@ impl Resources {
     }
 
     /// Whether `demand` fits these amounts: every resource that it requests.
-    #[must_use]
     pub fn fits(&self, demand: &Resources) -> bool {
         demand
             .0
@@ -127,7 +122,6 @@ impl Resources {
     }
 
     /// How many times `demand` fits; `u32::MAX` if it requests nothing.
-    #[must_use]
     pub fn times(&self, demand: &Resources) -> u32 {
         demand
             .0

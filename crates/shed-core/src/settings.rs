@@ -11,7 +11,6 @@ pub struct ParsePolicyError(String);
 
 impl ParsePolicyError {
     /// The error with this message.
-    #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -294,7 +293,6 @@ pub fn write(
 }
 
 /// The parameters of `name`, for the message of an error.
-#[must_use]
 pub fn help(name: &str, settings: &[Setting<'_>]) -> String {
     if settings.is_empty() {
         return format!("`{name}` has no parameters");

@@ -28,7 +28,6 @@ pub const COMMIT_GRACE: Span = Span::from_seconds(60);
 /// The actions that the job's facts require now: wins, counts and failed tasks first, then the end of the job, then
 /// kills. A job that ends without attempts left is finished at once. The executor makes every record durable in one
 /// write before any delete.
-#[must_use]
 pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
     let mut actions = Vec::new();
     let found = settle_found(now, job, job.tasks.iter(), &mut actions);
@@ -72,7 +71,6 @@ fn settle_found<'a>(
 
 /// When `settle` must be called again although nothing happens: at the deadline (executors record a miss there too),
 /// when facts must extend beyond it, when a stuck attempt's grace ends. The planner handles the waits for retries.
-#[must_use]
 pub fn settle_wake(now: Instant, job: &JobSnapshot) -> Option<Instant> {
     if job.phase != JobPhase::Active {
         return None;

@@ -46,7 +46,6 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The expected overhead of a launch of that tenant: that of its own attempts, or else the overall measurement.
-    #[must_use]
     pub fn launch_overhead_of(&self, tenant: &Tenant) -> Option<Span> {
         let own = self.launch_overheads.get(tenant).copied();
         own.or(self.launch_overhead)
@@ -124,7 +123,6 @@ pub enum Resume {
 
 impl Resume {
     /// Whether an attempt's work outlives it.
-    #[must_use]
     pub fn keeps_checkpoints(self) -> bool {
         matches!(self, Self::Checkpoint | Self::Latest)
     }
@@ -197,7 +195,6 @@ pub struct JobRules {
 
 impl JobRules {
     /// Whether a relaunch of a task has to wait until all other attempts are gone.
-    #[must_use]
     pub fn waits_until_gone(&self) -> bool {
         self.idempotency == Idempotency::None || self.replaces_when_gone
     }
@@ -348,7 +345,6 @@ pub enum AttemptKind {
 
 impl AttemptKind {
     /// The value of the metric label and pod label `kind`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Original => "original",
@@ -411,13 +407,11 @@ pub enum FailureRule {
 
 impl AttemptSnapshot {
     /// Whether the attempt may still win: not ended, not killed.
-    #[must_use]
     pub fn lives(&self) -> bool {
         self.kill.is_none() && self.holds_capacity()
     }
 
     /// Whether the attempt still uses its requests: also while it is being stopped.
-    #[must_use]
     pub fn holds_capacity(&self) -> bool {
         matches!(
             self.state,
@@ -476,7 +470,6 @@ pub enum AttemptState {
 
 impl JobSnapshot {
     /// The task's entry, if it has attempts or a history.
-    #[must_use]
     pub fn task(&self, index: TaskIndex) -> Option<&TaskSnapshot> {
         // A task that is launched for the first time mostly comes after all others.
         if self.tasks.last().is_none_or(|last| last.index < index) {
@@ -487,7 +480,6 @@ impl JobSnapshot {
     }
 
     /// Whether the task has a winner, has failed for good, or does not belong to the job (any more).
-    #[must_use]
     pub fn has_ended(&self, index: TaskIndex) -> bool {
         index.0 >= self.rules.completions
             || self.done.contains(index)
@@ -497,14 +489,12 @@ impl JobSnapshot {
 
 impl TaskSnapshot {
     /// When the attempt received its commit grant.
-    #[must_use]
     pub fn granted_at(&self, number: AttemptNumber) -> Option<Instant> {
         let grant = self.grant.filter(|grant| grant.attempt == number);
         grant.map(|grant| grant.at)
     }
 
     /// The grant, if its holder may still finish.
-    #[must_use]
     pub fn live_grant(&self) -> Option<Grant> {
         let grant = self.grant?;
         let mut live = self.live();
@@ -519,7 +509,6 @@ impl TaskSnapshot {
 
     /// The furthest point at which a new attempt may begin: the durable resume point or one that the attempts
     /// reported.
-    #[must_use]
     pub fn best_resume_point(&self) -> Option<&ResumePoint> {
         let reported = self
             .attempts

@@ -19,13 +19,11 @@ pub struct Span(pub i64);
 
 impl Instant {
     /// The time from `earlier` to `self`; negative when `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Instant) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
     /// This instant moved by `span`, saturating at the ends of the clock.
-    #[must_use]
     pub fn plus(self, span: Span) -> Instant {
         Instant(self.0.saturating_add(span.0))
     }
@@ -33,20 +31,17 @@ impl Instant {
 
 impl Span {
     /// A span of whole seconds.
-    #[must_use]
     pub const fn from_seconds(seconds: i64) -> Span {
         Span(seconds.saturating_mul(1000))
     }
 
     /// A span from fractional seconds, rounded to the nearest millisecond; NaN is zero.
-    #[must_use]
     pub fn from_seconds_f64(seconds: f64) -> Span {
         // `as` saturates and maps NaN to 0, which is the intended result.
         Span((seconds * 1000.0).round() as i64)
     }
 
     /// This span in seconds.
-    #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1000.0
     }

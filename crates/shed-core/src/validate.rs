@@ -43,7 +43,6 @@ impl fmt::Display for Fault {
 /// The snapshot for decisions, and the faults of the original. A job with faults stays in it, so that its attempts
 /// are launched and their usage is counted. It stays without the invalid values and without speculation: one attempt
 /// per task. Of two jobs with one key the first stays.
-#[must_use]
 pub fn sound(snapshot: &Snapshot) -> (Cow<'_, Snapshot>, Vec<Fault>) {
     sound_where(snapshot, |_, _| true)
 }
@@ -61,7 +60,6 @@ pub(crate) fn sound_where(
 }
 
 /// All faults of the snapshot; empty if decisions may use it. Costs about as much as reading it once.
-#[must_use]
 pub fn validate(snapshot: &Snapshot) -> Vec<Fault> {
     faults_where(snapshot, |_, _| true)
 }

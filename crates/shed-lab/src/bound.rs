@@ -50,7 +50,6 @@ struct Fluid {
 }
 
 /// The bound of a shaped workload.
-#[must_use]
 pub fn bound(trace: &Trace, conditions: &Conditions) -> Bound {
     let with_deadline = trace.jobs.iter().filter(|job| job.deadline.is_some());
     let jobs = (0..).zip(&trace.jobs);

@@ -58,7 +58,6 @@ pub struct Calibration {
 
 impl Calibration {
     /// Of these predictions; none of nothing.
-    #[must_use]
     pub fn of(predictions: &[Prediction]) -> Option<Self> {
         let count = predictions.len();
         if count == 0 {
@@ -116,7 +115,6 @@ pub struct Predictions {
 
 impl Predictions {
     /// Predictions of the only stage of the job at that place of the trace, with their times.
-    #[must_use]
     pub fn of_job(&self, position: usize) -> [Option<(f64, Instant)>; MOMENTS.len()] {
         let key = JobKey::from(format!("{position:07}.0000").as_str());
         self.of.get(&key).copied().unwrap_or_default()

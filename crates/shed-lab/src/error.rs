@@ -51,7 +51,6 @@ impl LabError {
     }
 
     /// 2 for errors that the user can correct in flags and files, 1 for the rest.
-    #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Cli(error) => error.exit_code(),

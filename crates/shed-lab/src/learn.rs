@@ -31,9 +31,6 @@ impl Watch for Watched {
 
 /// One seed, run twice: without clones for the tasks' times, and with a random number of clones for
 /// the jobs' times. `imputing` generates the numbers that replace zeros.
-///
-/// # Errors
-/// If a file is faulty, the cluster can't run the trace, or a run goes wrong.
 pub(crate) fn of_seed(
     options: &RunOptions,
     trace: Option<&Trace>,

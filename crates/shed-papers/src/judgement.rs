@@ -66,13 +66,11 @@ impl Instants {
 
     /// τ_est and τ_kill of the job, from its submission on; the latter is never before the former.
     /// None without a deadline.
-    #[must_use]
     pub fn of(&self, job: &JobSnapshot) -> Option<[Span; 2]> {
         Some(self.within(job.deadline?.since(job.submitted)))
     }
 
     /// The same for a job whose time until the deadline is `limit`.
-    #[must_use]
     pub fn within(&self, limit: Span) -> [Span; 2] {
         let limit = limit.seconds();
         let pick = |share: f64, seconds: Span| {

@@ -43,7 +43,6 @@ pub trait Predictor {
 }
 
 /// LASER's rule: the r, at most `extra_max`, of the largest utility 1{T̂(r) ≤ D} − θC·M̂(r).
-#[must_use]
 pub fn extra_attempts(
     job: &LaserJob,
     predictor: &dyn Predictor,
@@ -125,7 +124,6 @@ fn extra_max(max_clones: u32) -> u32 {
 
 impl Laser {
     /// The r that [`Source::Drawn`] gives the job.
-    #[must_use]
     pub fn drawn_extra(&self, seed: u64, job: &LaserJob) -> u32 {
         let most = extra_max(self.terms.max_clones);
         let unit = view::drawn(seed, &job.key, [u32::MAX; 2]);

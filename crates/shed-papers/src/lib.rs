@@ -68,7 +68,6 @@ pub use shed::Shed;
 pub use srquant::SrQuant;
 
 /// The policies of the product and of the papers.
-#[must_use]
 pub fn registry() -> Registry {
     Registry::default()
         .with(HadoopS::default())

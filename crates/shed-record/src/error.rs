@@ -33,7 +33,6 @@ impl std::error::Error for InputError {}
 
 impl InputError {
     /// A fault of the file as a whole.
-    #[must_use]
     pub fn of_file(file: &Path, message: impl Into<String>) -> Self {
         Self {
             file: file.to_path_buf(),
@@ -44,7 +43,6 @@ impl InputError {
     }
 
     /// A fault in a line.
-    #[must_use]
     pub fn of_line(file: &Path, line: u64, message: impl Into<String>) -> Self {
         Self {
             line: Some(line),
@@ -53,7 +51,6 @@ impl InputError {
     }
 
     /// A fault in a field.
-    #[must_use]
     pub fn of_field(file: &Path, line: u64, field: &str, message: impl Into<String>) -> Self {
         Self {
             field: Some(field.to_owned()),

@@ -57,9 +57,6 @@ pub struct Reader {
 
 impl Reader {
     /// Opens a recording: its folder, or one of its files.
-    ///
-    /// # Errors
-    /// If the folder holds no recording.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let of_path = |message: String| InputError::of_file(path, message);
         let metadata = path.metadata();
@@ -87,28 +84,22 @@ impl Reader {
     }
 
     /// Reads recordings of these policies, not only of the product's.
-    #[must_use]
     pub fn knowing(mut self, known: Registry) -> Self {
         self.known = known;
         self
     }
 
     /// What the last pass saw.
-    #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
     /// The file and line that were read last.
-    #[must_use]
     pub fn position(&self) -> (&Path, u64) {
         (&self.path, self.line)
     }
 
     /// The next entry; nothing at the end of the last file.
-    ///
-    /// # Errors
-    /// If it can't be read or is no recording.
     pub fn next_item(&mut self) -> Result<Option<Item>, InputError> {
         loop {
             let Some(file) = &mut self.open else {

@@ -54,9 +54,6 @@ pub struct Recorder {
 impl Recorder {
     /// Starts the thread. It writes to `folder` at most about `bytes_max` bytes, and tells every
     /// fault to `on_fault`.
-    ///
-    /// # Errors
-    /// If the system starts no thread.
     pub fn start(
         folder: &Path,
         bytes_max: u64,
@@ -95,7 +92,6 @@ impl Recorder {
 
     /// Whether the next pass must look at every job, because it begins a file or follows a gap. The planner asks this
     /// once before each pass. A pass that follows a lost one is lost too.
-    #[must_use]
     pub fn needs_full_pass(&self) -> bool {
         let is_needed = self.full_pass_needed.swap(false, Ordering::AcqRel);
         is_needed || *lock(&self.lost) > 0

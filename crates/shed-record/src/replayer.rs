@@ -18,7 +18,6 @@ pub struct Replayer {
 
 impl Replayer {
     /// A planner with the memory of a file's header. The first pass looks at every job.
-    #[must_use]
     pub fn new(memory: Memory) -> Self {
         Self {
             planner: GuardedPlanner::default(),
@@ -35,7 +34,6 @@ impl Replayer {
     }
 
     /// The memory after the last pass.
-    #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.memory
     }

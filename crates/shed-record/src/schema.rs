@@ -65,7 +65,6 @@ pub struct PolicyText {
 
 impl PolicyText {
     /// The text of a policy.
-    #[must_use]
     pub fn of(policy: &Policy) -> Self {
         // All fields are named: a new one must find its place here.
         let Policy {
@@ -86,9 +85,6 @@ impl PolicyText {
     }
 
     /// The policy of the text, one of those that are known.
-    ///
-    /// # Errors
-    /// If it is unknown, or its parameters or files are not valid.
     pub fn policy(&self, known: &Registry) -> Result<Policy, ParsePolicyError> {
         let policy = known.parse(&self.policy, Order::default())?;
         let policy = policy.with_files(&self.files)?;
@@ -134,7 +130,6 @@ pub struct PassLine {
 }
 
 /// The plan as a recording has it: without the expected ends of attempts, which a replay of the pass computes again.
-#[must_use]
 pub fn recorded_plan(mut plan: Plan) -> Plan {
     for report in &mut plan.report.jobs {
         report.ends.clear();
@@ -174,7 +169,6 @@ pub enum Decided {
 
 impl Decided {
     /// The way of a pass in which this many of the guard's policies panicked.
-    #[must_use]
     pub fn after(panics: u32) -> Self {
         match panics {
             0 => Self::Policy,
@@ -185,7 +179,6 @@ impl Decided {
     }
 
     /// The number of the guard's policies that panicked.
-    #[must_use]
     pub fn panics(self) -> u32 {
         match self {
             Self::Policy => 0,
@@ -232,7 +225,6 @@ pub struct Ended {
 
 impl Ended {
     /// The end that an action counts; none if it counts none.
-    #[must_use]
     pub fn by(job: &JobSnapshot, action: &Settled) -> Option<Self> {
         match action {
             Settled::Win { task, attempt, .. } => Self::of(job, *task, *attempt, None),
@@ -248,7 +240,6 @@ impl Ended {
     }
 
     /// The facts of an attempt on which its end was settled.
-    #[must_use]
     pub fn of(
         job: &JobSnapshot,
         task: TaskIndex,

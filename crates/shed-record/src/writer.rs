@@ -101,7 +101,6 @@ impl Write for Counted {
 impl Writer {
     /// A recording of at most about `bytes_max` bytes on disk in `folder`, of decisions under
     /// `policy` in a run that began at `run`. Nothing is written yet.
-    #[must_use]
     pub fn new(folder: &Path, bytes_max: u64, policy: &Policy, run: Instant) -> Self {
         Self {
             folder: folder.to_path_buf(),
@@ -122,16 +121,12 @@ impl Writer {
     }
 
     /// Whether the next pass must be decided from the memory alone, because it begins a file or follows a gap.
-    #[must_use]
     pub fn needs_full_pass(&self) -> bool {
         self.lost > 0 || self.file.as_ref().is_none_or(|file| self.is_full(file))
     }
 
     /// Writes a pass. A file that is full ends before the next pass that was decided from the memory alone. Returns
     /// false if the pass is lost, because the pass before it is.
-    ///
-    /// # Errors
-    /// If it can't be written; then it is lost.
     pub fn pass(&mut self, pass: Pass) -> Result<bool, WriteError> {
         let written = self.try_pass(pass);
         if written.is_err() {
@@ -145,9 +140,6 @@ impl Writer {
 
     /// Writes the end of an attempt. Before the first pass there is nothing that it could belong
     /// to, and it is left out.
-    ///
-    /// # Errors
-    /// If it can't be written.
     pub fn ended(&mut self, ended: Ended) -> Result<(), WriteError> {
         let Some(file) = &mut self.file else {
             return Ok(());
@@ -160,9 +152,6 @@ impl Writer {
     }
 
     /// Ends the last file.
-    ///
-    /// # Errors
-    /// If it can't be written.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         match self.file.take() {
             Some(file) => file.finish(),

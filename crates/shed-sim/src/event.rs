@@ -112,7 +112,6 @@ impl EventQueue {
     }
 
     /// When the next event happens.
-    #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         if self.due.is_empty() {
             self.lowest().map(|lowest| self.buckets[lowest].earliest)
@@ -156,7 +155,6 @@ impl EventQueue {
     }
 
     /// The number of events taken.
-    #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
     }

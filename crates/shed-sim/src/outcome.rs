@@ -36,14 +36,12 @@ impl JobOutcome {
     }
 
     /// From arrival to completion; absent for a job that was not completed.
-    #[must_use]
     pub fn flowtime(&self) -> Option<Span> {
         let ended = self.ended.filter(|_| self.complete)?;
         Some(ended.since(self.arrival))
     }
 
     /// Whether the job was completed at or before its deadline; false without one.
-    #[must_use]
     pub fn met(&self) -> bool {
         match (self.ended, self.deadline) {
             (Some(ended), Some(deadline)) => self.complete && ended <= deadline,
@@ -194,7 +192,6 @@ pub struct Figures {
 
 impl Outcome {
     /// From the first arrival to the last end.
-    #[must_use]
     pub fn span(&self) -> Span {
         let first = self.jobs.iter().map(|job| job.arrival).min();
         let last = self.jobs.iter().filter_map(|job| job.ended).max();
@@ -205,7 +202,6 @@ impl Outcome {
     }
 
     /// The figures, with the utilization of `slots` slots.
-    #[must_use]
     pub fn figures(&self, slots: Option<u32>) -> Figures {
         let mut flowtimes: Vec<i64> = self
             .jobs

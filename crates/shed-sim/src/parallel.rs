@@ -4,7 +4,6 @@ use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 /// As many threads as there are cores.
-#[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -13,7 +13,6 @@ pub fn install(policies: Registry) {
 }
 
 /// The policies that can be named.
-#[must_use]
 pub fn known() -> Registry {
     KNOWN.get().cloned().unwrap_or_default()
 }

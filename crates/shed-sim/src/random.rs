@@ -25,7 +25,6 @@ pub struct Stream(Pcg64Mcg);
 
 impl Stream {
     /// The stream of a thing, named by up to three numbers, for a purpose.
-    #[must_use]
     pub fn new(seed: u64, purpose: Purpose, thing: [u64; 3]) -> Self {
         let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
         for part in [purpose as u64].iter().chain(&thing) {

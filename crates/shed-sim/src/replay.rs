@@ -77,9 +77,6 @@ pub struct JobTally {
 }
 
 /// Replays a recording, under the policy that `choose` returns for each file's own.
-///
-/// # Errors
-/// If it can't be read.
 pub fn replay(path: &Path, choose: impl Fn(&Policy) -> Policy) -> Result<Replayed, InputError> {
     let mut reader = Reader::open(path)?.knowing(policies::known());
     let mut run = Run::default();

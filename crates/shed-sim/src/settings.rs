@@ -54,7 +54,6 @@ pub enum Delay {
 
 impl Delay {
     /// The time for a job with this median task time.
-    #[must_use]
     pub fn of(self, median: Span) -> Span {
         match self {
             Self::Fixed(span) => span,
@@ -134,7 +133,6 @@ pub struct Settings {
 
 impl Settings {
     /// The simplest run: no overhead, exact reports every 3 s, deadlines that stop nothing.
-    #[must_use]
     pub fn new(policy: Policy, cluster: Cluster) -> Self {
         Self {
             seed: 0,

@@ -19,13 +19,11 @@ fn t_95(degrees: usize) -> f64 {
 }
 
 /// The mean; NaN without values.
-#[must_use]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Half the width of the 95 % confidence interval of the mean; absent for fewer than two values.
-#[must_use]
 pub fn half_width_95(values: &[f64]) -> Option<f64> {
     let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
     let mean = mean(values);

@@ -72,7 +72,6 @@ pub enum WorkloadError {
 
 /// The number of attempts that the cluster runs at a time: slots, or how often the smallest demand of the trace fits
 /// its nodes.
-#[must_use]
 pub fn slots(cluster: &Cluster, demand: &Resources) -> u32 {
     match cluster {
         Cluster::Slots(slots) => *slots,
@@ -84,9 +83,6 @@ pub fn slots(cluster: &Cluster, demand: &Resources) -> u32 {
 }
 
 /// Shapes a trace for a cluster.
-///
-/// # Errors
-/// If the cluster can't run it, or the load can't be reached.
 pub fn shape(
     mut trace: Trace,
     shaping: &Shaping,
@@ -111,9 +107,6 @@ pub fn shape(
 }
 
 /// Checks that the cluster can run the trace; returns the number of attempts that it runs at a time.
-///
-/// # Errors
-/// If the cluster cannot run it.
 pub fn check(trace: &Trace, cluster: &Cluster) -> Result<u32, WorkloadError> {
     if trace.jobs.iter().all(|job| job.tasks() == 0) {
         return Err(WorkloadError::Empty);

@@ -54,9 +54,6 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// Opens the log next to a local cluster's kubeconfig, at its present end.
-    ///
-    /// # Errors
-    /// If it is missing.
     pub fn at_end(kubeconfig: &Path) -> Result<Self> {
         let path = kubeconfig.with_file_name("audit.log");
         let mut reader = open(&path)?;
@@ -66,9 +63,6 @@ impl AuditLog {
     }
 
     /// Counts what was written since the last call.
-    ///
-    /// # Errors
-    /// If the log can't be read, or has a line that is not an audit event.
     pub fn count(&mut self, namespace: &str, tally: &mut Tally) -> Result<()> {
         self.read(|event| {
             tally.add(event, namespace);
@@ -223,7 +217,6 @@ impl Tally {
 }
 
 /// Whether a verb changes objects.
-#[must_use]
 pub fn is_write(verb: &str) -> bool {
     !matches!(verb, "get" | "list" | "watch")
 }

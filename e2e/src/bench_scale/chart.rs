@@ -33,9 +33,6 @@ const MARGIN: f64 = 1.15;
 type Rows = Vec<(String, usize, Option<Spread>)>;
 
 /// The figure as SVG; absent if no ratio was measured.
-///
-/// # Errors
-/// If it can't be drawn.
 pub fn svg(runs: &BTreeMap<Key, Derived>) -> Result<Option<String>> {
     let panels: Vec<(Metric, Rows)> = METRICS
         .into_iter()

@@ -24,9 +24,6 @@ pub const OPERATOR_USER: &str = "system:serviceaccount:shed-bench:shed";
 const TOKEN_SECONDS: i64 = 24 * 3600;
 
 /// Makes the account, and writes a kubeconfig for it next to nothing else of the cluster's.
-///
-/// # Errors
-/// If the apiserver refuses, or the administrator's kubeconfig names no cluster.
 pub async fn write_kubeconfig(client: &Client, admin: &Path, file: &Path) -> Result<()> {
     let force = PatchParams::apply(FIELD_MANAGER).force();
     let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});

@@ -77,13 +77,11 @@ pub enum Kind {
 
 impl Size {
     /// Its name on the command line and in results.
-    #[must_use]
     pub fn name(self) -> String {
         name(self)
     }
 
     /// Number of jobs.
-    #[must_use]
     pub fn jobs(self) -> u32 {
         match self {
             Self::Trial => 20,
@@ -96,7 +94,6 @@ impl Size {
     }
 
     /// Tasks of one job.
-    #[must_use]
     pub fn tasks_per_job(self) -> u32 {
         match self {
             Self::Trial => 5,
@@ -109,25 +106,21 @@ impl Size {
     }
 
     /// Tasks of all jobs.
-    #[must_use]
     pub fn tasks(self) -> u32 {
         self.jobs() * self.tasks_per_job()
     }
 
     /// Time between two jobs.
-    #[must_use]
     pub fn spacing(self) -> Duration {
         Duration::from_secs(if self == Self::Arrivals { 3 } else { 0 })
     }
 
     /// Whether it can be run with a kind. Jobs that have finished are made without an operator.
-    #[must_use]
     pub fn has(self, kind: Kind) -> bool {
         self != Self::Finished || matches!(kind, Kind::Job | Kind::Disabled)
     }
 
     /// Pods that live at once, at least, unless the cluster is the limit.
-    #[must_use]
     pub fn live(self) -> u32 {
         match self {
             // Four jobs live at once; eight leave time to start.
@@ -139,13 +132,11 @@ impl Size {
 
 impl Kind {
     /// Its name on the command line and in results.
-    #[must_use]
     pub fn name(self) -> String {
         name(self)
     }
 
     /// Its name in tables.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Job => "batch/v1 Job",
@@ -157,7 +148,6 @@ impl Kind {
     }
 
     /// The kind that its figures are divided by; absent for those of the built-in controller.
-    #[must_use]
     pub fn baseline(self) -> Option<Self> {
         match self {
             Self::Job | Self::JobPareto => None,
@@ -167,7 +157,6 @@ impl Kind {
     }
 
     /// For the built-in controller: the kind next to which the controller-manager has the same other work.
-    #[must_use]
     pub fn without_controller(self) -> Option<Self> {
         match self {
             Self::Job => Some(Self::Disabled),
@@ -177,13 +166,11 @@ impl Kind {
     }
 
     /// Whether the built-in controller runs its jobs.
-    #[must_use]
     pub fn is_builtin(self) -> bool {
         self.baseline().is_none()
     }
 
     /// Whether its jobs are batch/v1 Jobs.
-    #[must_use]
     pub fn is_batch(self) -> bool {
         self.is_builtin() || self == Self::Adopted
     }
@@ -194,7 +181,6 @@ impl Kind {
     }
 
     /// One job.
-    #[must_use]
     pub fn manifest(self, name: &str, tasks: u32) -> Value {
         let mut template = shell_or_fake("exit 0", TASK_MS, 0);
         template["spec"]["restartPolicy"] = json!("Never");
@@ -242,7 +228,6 @@ fn pareto() -> String {
 }
 
 /// A DeadlineJob that has finished, and its status.
-#[must_use]
 pub fn finished_deadline_job(name: &str) -> (Value, Value) {
     finished(&shell_or_fake("exit 0", TASK_MS, 0), name)
 }

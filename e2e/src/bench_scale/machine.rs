@@ -19,9 +19,6 @@ const WATCH: Duration = Duration::from_secs(2);
 const STARTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Number and model of processors, and memory.
-///
-/// # Errors
-/// If the kernel does not say.
 pub fn description() -> Result<String> {
     let read = |file: &str| std::fs::read_to_string(file).with_context(|| file.to_owned());
     let (processors, memory) = (read("/proc/cpuinfo")?, read("/proc/meminfo")?);
@@ -47,9 +44,6 @@ pub fn description() -> Result<String> {
 
 /// Starts the controller-manager afresh, so that its memory does not hold what earlier runs left, and waits until
 /// its start is over.
-///
-/// # Errors
-/// If it does not stop or start.
 pub async fn restart_controller_manager(kubeconfig: &Path) -> Result<()> {
     let pid = || -> Result<u32> {
         let pids = components(kubeconfig)?;
@@ -79,9 +73,6 @@ pub async fn restart_controller_manager(kubeconfig: &Path) -> Result<()> {
 }
 
 /// Waits until a process has started: its caches are filled, and it uses next to no CPU.
-///
-/// # Errors
-/// If it ends, or does not become idle.
 pub async fn idle(name: &str, pid: u32) -> Result<()> {
     wait::until(&format!("{name} to be idle"), STARTED_WITHIN, async || {
         let before = taken(pid)?.cpu;

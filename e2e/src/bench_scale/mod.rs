@@ -87,9 +87,6 @@ impl Options {
 }
 
 /// Goes through the runs that are not in the results yet; true if none failed.
-///
-/// # Errors
-/// If there is no cluster to run on, or the results can't be read or written.
 pub async fn bench_scale(options: &Options) -> Result<bool> {
     let known = results::read(&options.results)?;
     let program = match &options.operator {
@@ -265,9 +262,6 @@ impl Session {
 }
 
 /// Identifies a program by its content.
-///
-/// # Errors
-/// If it can't be read.
 pub(crate) fn fingerprint(program: &Path) -> Result<String> {
     let bytes = std::fs::read(program).with_context(|| program.display().to_string())?;
     let mut hasher = DefaultHasher::new();
@@ -276,9 +270,6 @@ pub(crate) fn fingerprint(program: &Path) -> Result<String> {
 }
 
 /// The checked out revision.
-///
-/// # Errors
-/// If git does not say.
 pub(crate) async fn revision() -> Result<String> {
     let words = [
         "describe",

@@ -18,7 +18,6 @@ pub const FIGURE: &str = "bench-scale.svg";
 pub const DATA: &str = "bench-scale.json";
 
 /// The whole page.
-#[must_use]
 pub fn page(lines: &BTreeMap<Key, Line>, note: &str) -> String {
     let (idle, loads): (BTreeMap<Key, Line>, BTreeMap<Key, Line>) = lines
         .clone()

@@ -79,7 +79,6 @@ pub struct Spread {
 
 impl Spread {
     /// Of values; absent without any.
-    #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
@@ -99,7 +98,6 @@ impl Spread {
 }
 
 /// The process that runs the jobs of a kind.
-#[must_use]
 pub fn controller(kind: Kind) -> &'static str {
     if kind.is_builtin() {
         CONTROLLER_MANAGER
@@ -109,7 +107,6 @@ pub fn controller(kind: Kind) -> &'static str {
 }
 
 /// The runs that did not fail, with the figures that are compared.
-#[must_use]
 pub fn derived(lines: &BTreeMap<Key, Line>) -> BTreeMap<Key, Derived> {
     let measured = lines
         .values()
@@ -158,7 +155,6 @@ fn growth(used: &Use) -> f64 {
 }
 
 /// Ratios of a kind to its baseline, one per repetition that has both.
-#[must_use]
 pub fn ratios(
     runs: &BTreeMap<Key, Derived>,
     size: Size,
@@ -181,7 +177,6 @@ pub fn ratios(
 }
 
 /// The spread of a value of the runs of a size and kind.
-#[must_use]
 pub fn spread<T>(
     runs: &BTreeMap<Key, T>,
     size: Size,

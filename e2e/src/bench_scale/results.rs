@@ -103,7 +103,6 @@ pub struct Bytes {
 }
 
 /// CPU of the machine that is not of these processes, in seconds.
-#[must_use]
 pub fn rest(machine: f64, processes: &BTreeMap<String, Use>) -> f64 {
     machine - processes.values().map(|used| used.cpu_seconds).sum::<f64>()
 }
@@ -118,18 +117,12 @@ impl Bytes {
 }
 
 /// The runs of a file. A run that was repeated because it failed is there with its last result.
-///
-/// # Errors
-/// If a line can't be read.
 pub fn read(file: &Path) -> Result<BTreeMap<Key, Line>> {
     let lines = json_lines::read(file, "run")?.into_iter();
     Ok(lines.map(|line: Line| (line.key, line)).collect())
 }
 
 /// Refuses results of another operator: a ratio of two versions says nothing.
-///
-/// # Errors
-/// If there are some.
 pub fn ensure_operator(lines: &BTreeMap<Key, Line>, operator: &str, file: &Path) -> Result<()> {
     let others = lines
         .values()

@@ -64,9 +64,6 @@ pub struct Load<'b> {
 
 impl<'b> Load<'b> {
     /// Makes the namespace.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn prepare(bench: &'b Bench, size: Size, kind: Kind) -> Result<Self> {
         let namespace = format!("bench-{}-{}", size.name(), kind.name());
         make_namespace(&bench.client, &namespace).await?;
@@ -92,9 +89,6 @@ impl<'b> Load<'b> {
     }
 
     /// Runs the jobs, and measures the processes meanwhile.
-    ///
-    /// # Errors
-    /// If a job fails, or the run takes too long.
     pub async fn measure(&self, pids: &Pids) -> Result<Figures> {
         // The namespace's own objects are written first.
         let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
@@ -123,9 +117,6 @@ impl<'b> Load<'b> {
     }
 
     /// Makes jobs that have finished.
-    ///
-    /// # Errors
-    /// If that takes too long.
     pub async fn finish(&self, pids: &Pids) -> Result<()> {
         let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
         let went = timeout(self.bench.limit, self.complete(&mut window)).await;
@@ -134,9 +125,6 @@ impl<'b> Load<'b> {
     }
 
     /// Measures the processes while nothing happens.
-    ///
-    /// # Errors
-    /// If a process is gone.
     pub async fn idle(&self, pids: &Pids) -> Result<Figures> {
         let mut window = Window::open(&self.bench.kubeconfig, &self.namespace, pids)?;
         while window.elapsed() < IDLE {
@@ -267,18 +255,12 @@ impl<'b> Load<'b> {
     }
 
     /// Removes all of it, also after a run that broke off.
-    ///
-    /// # Errors
-    /// If something stays.
     pub async fn remove(&self) -> Result<()> {
         remove(&self.bench.client, &self.namespace).await
     }
 }
 
 /// Makes a namespace in which pods can be created.
-///
-/// # Errors
-/// If the apiserver refuses it, or its service account does not appear.
 pub async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let wanted: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
     let all: Api<Namespace> = Api::all(client.clone());
@@ -290,9 +272,6 @@ pub async fn make_namespace(client: &Client, name: &str) -> Result<()> {
 }
 
 /// Creates an object. Of ten thousand requests one may have no answer, and may have been carried out.
-///
-/// # Errors
-/// If the apiserver refuses it.
 pub async fn submit<K>(api: &Api<K>, object: &K) -> Result<()>
 where
     K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
@@ -331,9 +310,6 @@ async fn unanswered(error: kube::Error, tries: u32) -> Result<()> {
 }
 
 /// Removes a namespace with its jobs and pods, whether their controllers run or not.
-///
-/// # Errors
-/// If something stays.
 pub async fn remove(client: &Client, namespace: &str) -> Result<()> {
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
     let deadline_jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
@@ -403,9 +379,6 @@ fn requests(tally: &Tally) -> BTreeMap<String, BTreeMap<String, u64>> {
 }
 
 /// Refuses sizes with more pods at once than the nodes take.
-///
-/// # Errors
-/// If there is one.
 pub async fn ensure_capacity(client: &Client, sizes: &[Size]) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     let mut capacity = 0;

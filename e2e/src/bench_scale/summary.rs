@@ -29,7 +29,6 @@ pub struct Writes {
 
 impl Writes {
     /// Those of the controller that runs a kind of jobs.
-    #[must_use]
     pub fn of(figures: &Figures, kind: Kind) -> Self {
         let mut writes = Self::default();
         for (request, count) in figures.requests.get(agent(kind)).into_iter().flatten() {
@@ -57,14 +56,12 @@ impl Writes {
     }
 
     /// All of them without events.
-    #[must_use]
     pub fn sum(self) -> u64 {
         self.creates + self.releases + self.deletes + self.statuses + self.others
     }
 }
 
 /// The client that runs the jobs of a kind.
-#[must_use]
 pub fn agent(kind: Kind) -> &'static str {
     if kind.is_builtin() {
         JOB_CONTROLLER
@@ -74,7 +71,6 @@ pub fn agent(kind: Kind) -> &'static str {
 }
 
 /// A row per run.
-#[must_use]
 pub fn table(lines: &BTreeMap<Key, Line>) -> String {
     let mut table = String::from(
         "| size | kind | # | wall s | writes per task | creates | releases | deletes | status | other | events | controller CPU s | apiserver CPU s | etcd CPU s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",

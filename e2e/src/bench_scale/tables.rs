@@ -16,7 +16,6 @@ const ROW_FROM: f64 = 0.01;
 const KIB: f64 = 1024.0;
 
 /// Writes by object.
-#[must_use]
 pub fn write_table(measured: &BTreeMap<Key, Figures>) -> String {
     let mut text = String::from(
         "## Writes of the controller\n\n\
@@ -63,7 +62,6 @@ pub fn write_table(measured: &BTreeMap<Key, Figures>) -> String {
 }
 
 /// Requests of a clone.
-#[must_use]
 pub fn clone_table(measured: &BTreeMap<Key, Figures>) -> String {
     let with_clones: BTreeMap<Key, Figures> = measured
         .iter()
@@ -103,7 +101,6 @@ pub fn clone_table(measured: &BTreeMap<Key, Figures>) -> String {
 }
 
 /// Peaks of the processes' memory.
-#[must_use]
 pub fn memory_table(measured: &BTreeMap<Key, Figures>) -> String {
     let mut text = String::from(
         "## Peak memory\n\n\
@@ -137,7 +134,6 @@ pub fn memory_table(measured: &BTreeMap<Key, Figures>) -> String {
 }
 
 /// Sizes of finished objects.
-#[must_use]
 pub fn object_table(measured: &BTreeMap<Key, Figures>) -> String {
     let mut text = String::from(
         "## Sizes of objects\n\n\
@@ -168,7 +164,6 @@ pub fn object_table(measured: &BTreeMap<Key, Figures>) -> String {
 }
 
 /// Requests of every agent, with a column for each kind.
-#[must_use]
 pub fn request_tables(measured: &BTreeMap<Key, Figures>) -> String {
     let mut text = String::from(
         "## Requests by agent, verb and resource\n\n\
@@ -224,7 +219,6 @@ fn request_table(measured: &BTreeMap<Key, Figures>, size: Size, kinds: &[Kind]) 
 }
 
 /// Resource use of controllers with nothing to do.
-#[must_use]
 pub fn idle_table(lines: &BTreeMap<Key, Line>) -> String {
     let runs = derived(lines);
     let figures = |(key, line): (&Key, &Line)| Some((*key, line.figures.clone()?));

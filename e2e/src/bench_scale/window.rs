@@ -25,9 +25,6 @@ pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 pub type Pids = BTreeMap<String, u32>;
 
 /// The processes of the local cluster whose administrator's kubeconfig this is.
-///
-/// # Errors
-/// If one was not recorded.
 pub fn components(kubeconfig: &Path) -> Result<Pids> {
     let pid = |name: &str| {
         let file = kubeconfig.with_file_name("pids").join(name);
@@ -56,9 +53,6 @@ pub struct Window {
 
 impl Window {
     /// Opens it.
-    ///
-    /// # Errors
-    /// If the audit log or a process is missing.
     pub fn open(kubeconfig: &Path, namespace: &str, pids: &Pids) -> Result<Self> {
         let audit = AuditLog::at_end(kubeconfig)?;
         let mut before = BTreeMap::new();
@@ -80,9 +74,6 @@ impl Window {
 
     /// Takes in the requests since the last look, and returns for how long no object of the namespace has been
     /// written.
-    ///
-    /// # Errors
-    /// If the audit log can't be read.
     pub fn look(&mut self) -> Result<Duration> {
         let earlier = self.tally.writes;
         self.audit.count(&self.namespace, &mut self.tally)?;
@@ -93,15 +84,11 @@ impl Window {
     }
 
     /// How long it has been open.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
     /// Resource use of each process since it was opened.
-    ///
-    /// # Errors
-    /// If a process is gone.
     pub fn used(&self) -> Result<BTreeMap<String, Use>> {
         let used = |(name, (pid, before)): (&String, &(u32, Taken))| {
             let now = taken(*pid).with_context(|| name.clone())?;
@@ -116,9 +103,6 @@ impl Window {
     }
 
     /// CPU that the machine used since then, measured processes included, in seconds.
-    ///
-    /// # Errors
-    /// If the kernel does not say.
     pub fn machine_used(&self) -> Result<f64> {
         Ok(machine_cpu()? - self.machine_before)
     }

@@ -46,7 +46,6 @@ pub struct Bloat {
 
 impl Bloat {
     /// A user of this namespace.
-    #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
         Self {
             jobs: Api::namespaced(client.clone(), namespace),
@@ -56,9 +55,6 @@ impl Bloat {
     }
 
     /// Edits the job's status, once the job has a running attempt.
-    ///
-    /// # Errors
-    /// If the apiserver takes no edit at all.
     pub async fn begin(&mut self, job: &'static str, states: &[Entry]) -> Result<()> {
         let mut pods = latest_pods(states).into_iter();
         let runs = pods.any(|pod| {
@@ -93,9 +89,6 @@ impl Bloat {
     }
 
     /// Makes the status smaller again once the operator has said that it is too large.
-    ///
-    /// # Errors
-    /// If it does not say so.
     pub async fn tend(&mut self) -> Result<()> {
         let Stage::Large { job, since, looked } = &mut self.stage else {
             return Ok(());

@@ -68,7 +68,6 @@ pub struct Replay {
 }
 
 /// Everything that is broken anywhere in the history, in words; empty if all is well.
-#[must_use]
 pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
     let mut replay = Replay::new(known.clone());
     for entry in entries {
@@ -135,7 +134,6 @@ fn code(fault: LedgerFault) -> &'static str {
 
 impl Replay {
     /// Before the first state.
-    #[must_use]
     pub fn new(known: Known) -> Self {
         Self {
             known,
@@ -466,7 +464,6 @@ impl Replay {
     }
 
     /// Ends the history: all violations, in words.
-    #[must_use]
     pub fn end(mut self) -> Vec<String> {
         let left: Vec<String> = self
             .jobs

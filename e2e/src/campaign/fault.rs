@@ -71,7 +71,6 @@ pub enum Webhook {
 
 impl Fault {
     /// The unit of its points: there is one run for each.
-    #[must_use]
     pub fn counts(self) -> Counts {
         match self {
             Self::Crash
@@ -106,20 +105,17 @@ impl Fault {
     }
 
     /// Whether it may last beyond a deadline, so that how the job ends is open.
-    #[must_use]
     pub fn outlasts_deadlines(self) -> bool {
         matches!(self, Self::CutOff | Self::SilentWatch | Self::EtcdRestore)
     }
 
     /// Whether it needs nodes that no other run uses.
-    #[must_use]
     pub fn needs_nodes(self) -> bool {
         matches!(self, Self::Cordon | Self::NodeLost | Self::ClockSkew)
     }
 
     /// Whether it leaves the operator and its line to the apiserver alone, so that no launch may
     /// wait because of it.
-    #[must_use]
     pub fn spares_operator(self) -> bool {
         match self {
             Self::None
@@ -146,13 +142,11 @@ impl Fault {
     }
 
     /// Whether another namespace has a job that must not notice it.
-    #[must_use]
     pub fn has_neighbor(self) -> bool {
         self == Self::SlowWebhook
     }
 
     /// The name on the command line.
-    #[must_use]
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
@@ -190,19 +184,16 @@ pub struct Point {
 
 impl Point {
     /// Whether a lost node stays lost until every job's fate is known.
-    #[must_use]
     pub fn stays_lost(self) -> bool {
         self.at.is_multiple_of(2)
     }
 
     /// Whether creates are refused for as long as the run lasts.
-    #[must_use]
     pub fn denies_for_good(self) -> bool {
         self.at.is_multiple_of(2)
     }
 
     /// The calls about pods that the webhook receives, and its effect on them.
-    #[must_use]
     pub fn webhook(self) -> (Method, Webhook) {
         let slow = Webhook::Slow(Duration::from_millis(10_000 + draw(3, self.at) % 20_001));
         let denies = Webhook::Denies(if (self.at / 6).is_multiple_of(2) {
@@ -221,7 +212,6 @@ impl Point {
     }
 
     /// How a create is refused: status code, reason, message.
-    #[must_use]
     pub fn denial(self) -> (u16, &'static str, &'static str) {
         match self.at % 3 {
             0 => (
@@ -244,7 +234,6 @@ impl Point {
 }
 
 /// A number that follows from the seed and what it is drawn for, and from nothing else.
-#[must_use]
 pub fn draw(seed: u64, what: u64) -> u64 {
     // splitmix64: well mixed for neighbouring inputs.
     let mut z = seed
@@ -256,7 +245,6 @@ pub fn draw(seed: u64, what: u64) -> u64 {
 }
 
 /// How long a watch is held: 5 to 30 s.
-#[must_use]
 pub fn hold(seed: u64, at: u64) -> Duration {
     Duration::from_millis(5_000 + draw(seed, at) % 25_001)
 }

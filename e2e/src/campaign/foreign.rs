@@ -24,16 +24,12 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const MADE_UP: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Whether a pod is not one of the workload's attempts.
-#[must_use]
 pub fn is_foreign(pod: &Pod) -> bool {
     pod.annotations().contains_key(FOREIGN)
 }
 
 /// Puts pods into `other`, and some without an owner into `own`, that look like attempts of every
 /// DeadlineJob of `own`.
-///
-/// # Errors
-/// If the apiserver refuses one.
 pub async fn plant(client: &Client, own: &str, other: &str) -> Result<()> {
     let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), own);
     let node = any_node(client).await?;
@@ -179,9 +175,6 @@ impl Home {
 
 /// Creates a finished pod without an owner. Each edit of it makes every watch of pods
 /// speak, and nothing else.
-///
-/// # Errors
-/// If the apiserver refuses it.
 pub async fn make_ticker(client: &Client, namespace: &str) -> Result<()> {
     let home = Home::new(client, namespace);
     home.ended(TICKER, &json!({})).await

@@ -40,9 +40,6 @@ pub struct Ground {
 
 impl Ground {
     /// Makes what the run needs.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it, or it does not come up.
     pub async fn prepare(
         client: Client,
         workload: Workload,
@@ -92,7 +89,6 @@ impl Ground {
     }
 
     /// The namespace of a job.
-    #[must_use]
     pub fn home(&self, home: Home) -> &str {
         match (home, &self.other) {
             (Home::Other, Some(other)) => other,
@@ -101,7 +97,6 @@ impl Ground {
     }
 
     /// By which labels the nodes are found that the operator sees.
-    #[must_use]
     pub fn node_selector(&self, run: &str) -> String {
         match self.nodes {
             Some(_) => format!("{}={run}", nodes::RUN),
@@ -110,9 +105,6 @@ impl Ground {
     }
 
     /// The part of the fault that the proxy does not do.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn strike(&self) -> Result<()> {
         match (
             self.point.map(|point| point.fault),
@@ -134,9 +126,6 @@ impl Ground {
 
     /// Puts right what has been wrong for long enough; `decided` says that the fate of every job is
     /// known.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn tend(&self, decided: bool) -> Result<()> {
         let (Some(nodes), Some(point)) = (&self.nodes, self.point) else {
             return Ok(());
@@ -155,9 +144,6 @@ impl Ground {
     }
 
     /// Deletes pods that only look like attempts. Edits end with it.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn weed(&self) -> Result<()> {
         self.stop_ticks();
         for namespace in self.namespaces() {
@@ -180,9 +166,6 @@ impl Ground {
     }
 
     /// Takes away what the run made.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn remove(&self) -> Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         for name in self.namespaces() {

@@ -62,9 +62,6 @@ pub struct History {
 impl History {
     /// Records what happens in these namespaces from now on, what is there already included; Jobs
     /// only `with_batch`.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn record<'n>(
         client: Client,
         namespaces: impl Iterator<Item = &'n String>,
@@ -98,7 +95,6 @@ impl History {
     }
 
     /// The writes so far, in order.
-    #[must_use]
     pub fn so_far(&self) -> Vec<Entry> {
         let mut entries = self.lock().entries.clone();
         entries.sort_by_key(|entry| entry.version);
@@ -107,7 +103,6 @@ impl History {
 
     /// The writes that all watches have shown: later, one watch may lack a write whose effect another has
     /// shown.
-    #[must_use]
     pub fn complete(&self) -> Vec<Entry> {
         let reached = self.lock().reached.iter().min().copied();
         let mut entries = self.so_far();
@@ -116,7 +111,6 @@ impl History {
     }
 
     /// The same, once each: what was returned is forgotten.
-    #[must_use]
     pub fn take_complete(&self) -> Vec<Entry> {
         let mut written = self.lock();
         let reached = written.reached.iter().min().copied();
@@ -128,25 +122,21 @@ impl History {
     }
 
     /// Objects up to this version existed before the history began.
-    #[must_use]
     pub fn begins_at(&self) -> u64 {
         self.lock().begins_at
     }
 
     /// How many writes there were so far.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.lock().entries.len()
     }
 
     /// When each version came in.
-    #[must_use]
     pub fn received(&self) -> BTreeMap<u64, Instant> {
         self.lock().received.clone()
     }
 
     /// Why the record has a gap, if it has one.
-    #[must_use]
     pub fn broken(&self) -> Option<String> {
         self.lock().broken.clone()
     }

@@ -26,7 +26,6 @@ pub struct Life {
 
 impl Life {
     /// Of a pod whose container starts at `now`.
-    #[must_use]
     pub fn of(pod: &Pod, now: Timestamp) -> Self {
         let millis = annotation(pod, RUN_MS).and_then(|text| text.parse().ok());
         let runs = SignedDuration::from_millis(millis.unwrap_or(5000));
@@ -48,7 +47,6 @@ pub enum Deed {
 
 /// The act of a kubelet, whose clock is off by `skew`, on a pod at `now`; nothing if
 /// all is as it should be.
-#[must_use]
 pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Option<Deed> {
     let told = |time: Timestamp| {
         let time = time.saturating_add(skew).unwrap_or(time);

@@ -79,7 +79,6 @@ enum Harm {
 
 /// A pod template that is kept to the nodes of a run, and leaves them soon when they are lost;
 /// without a run it stays as it is.
-#[must_use]
 pub fn keep_to(mut template: Value, run: Option<&str>) -> Value {
     let Some(run) = run else {
         return template;
@@ -100,9 +99,6 @@ pub fn keep_to(mut template: Value, run: Option<&str>) -> Value {
 impl Nodes {
     /// Registers the nodes of a run and starts their kubelets, which look after pods of
     /// `namespace`; on a node that is lost `tasks` report nothing.
-    ///
-    /// # Errors
-    /// If they do not become schedulable.
     pub async fn register(
         client: Client,
         run: &str,
@@ -154,13 +150,11 @@ impl Nodes {
     }
 
     /// Their names.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.shared.names
     }
 
     /// The node that something happened to, and the resourceVersion of that.
-    #[must_use]
     pub fn victim(&self) -> Option<(String, u64)> {
         let state = self.shared.lock();
         let victim = state.victim.as_ref();
@@ -168,9 +162,6 @@ impl Nodes {
     }
 
     /// Cordons the node with most attempts.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn cordon(&self) -> Result<()> {
         let name = self.shared.busiest().await?;
         let node = self.shared.set_unschedulable(&name, true).await?;
@@ -181,9 +172,6 @@ impl Nodes {
 
     /// The node with most attempts does not answer any more: nothing on it changes, and the
     /// control plane is told at once what it would find out within a minute.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn lose(&self) -> Result<()> {
         let name = self.shared.busiest().await?;
         let addresses = self.shared.addresses_on(&name).await?;
@@ -208,7 +196,6 @@ impl Nodes {
     }
 
     /// How long ago a node was harmed that is still as it was made.
-    #[must_use]
     pub fn harmed_since(&self) -> Option<Instant> {
         let state = self.shared.lock();
         let victim = state.victim.as_ref().filter(|victim| !victim.is_over);
@@ -216,9 +203,6 @@ impl Nodes {
     }
 
     /// The node is as it was before.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn restore(&self) -> Result<()> {
         let victim = self.shared.lock().victim.clone();
         let Some(victim) = victim.filter(|victim| !victim.is_over) else {
@@ -236,9 +220,6 @@ impl Nodes {
     }
 
     /// Takes the nodes away; the control plane removes what is left on them.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn remove(&self) -> Result<()> {
         for name in self.names() {
             let nodes = self.shared.nodes();

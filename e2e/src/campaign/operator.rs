@@ -36,9 +36,6 @@ pub struct Started {
 
 impl Launcher {
     /// For operators whose capacity fits [`ROOM`] attempts.
-    ///
-    /// # Errors
-    /// If the operator is not built, or the apiserver doesn't answer.
     pub async fn new(cluster: &Cluster) -> Result<Self> {
         let nodes: Api<Node> = Api::all(cluster.client());
         let mut pods = 0;
@@ -58,9 +55,6 @@ impl Launcher {
 
     /// Starts an operator whose apiserver is at `apiserver`. On nodes of its run's own it may use
     /// all that they have.
-    ///
-    /// # Errors
-    /// If it doesn't start.
     pub fn start(&self, apiserver: SocketAddr, folder: &Path, own_nodes: bool) -> Result<Started> {
         let share = if own_nodes { "1" } else { &self.capacity_share };
         let kubeconfig = folder.join("kubeconfig");
@@ -93,9 +87,6 @@ impl Launcher {
 }
 
 /// Waits until an operator's first lists are in.
-///
-/// # Errors
-/// If it takes too long.
 pub async fn ready(http: SocketAddr) -> Result<()> {
     wait::until("the operator to be ready", READY_WITHIN, || is_ready(http)).await
 }

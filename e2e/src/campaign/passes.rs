@@ -32,7 +32,6 @@ pub struct Passes {
 
 impl Passes {
     /// Reads the metrics at this address from now on.
-    #[must_use]
     pub fn of(http: SocketAddr) -> Self {
         let samples: Arc<Mutex<Vec<Sample>>> = Arc::default();
         let reader = tokio::spawn(read(http, Arc::clone(&samples)));
@@ -40,7 +39,6 @@ impl Passes {
     }
 
     /// The samples so far.
-    #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let samples = self.samples.lock();
         samples.unwrap_or_else(PoisonError::into_inner).clone()

@@ -64,9 +64,6 @@ struct Planned {
 }
 
 /// Goes through the campaign; true if nothing was broken.
-///
-/// # Errors
-/// If there is no cluster to run on, or it stops answering.
 pub async fn campaign(options: &Options) -> Result<bool> {
     ensure!(options.parallel > 0, "--parallel must be at least 1");
     if options.check {

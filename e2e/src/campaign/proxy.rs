@@ -134,9 +134,6 @@ struct Shared {
 
 impl Proxy {
     /// Begins to serve.
-    ///
-    /// # Errors
-    /// If no port is free.
     pub async fn serve(client: Client, script: Script) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let shared = Arc::new(Shared {
@@ -161,7 +158,6 @@ impl Proxy {
     }
 
     /// Whether the operator runs.
-    #[must_use]
     pub fn operator_runs(&self) -> bool {
         let mut operator = lock(&self.shared.operator);
         operator
@@ -186,32 +182,27 @@ impl Proxy {
     }
 
     /// Observations so far.
-    #[must_use]
     pub fn seen(&self) -> Seen {
         lock(&self.shared.seen).clone()
     }
 
     /// Where attempts serve their progress.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.shared.script.tasks.port
     }
 
     /// How many calls there were, and how many writes the apiserver carried out.
-    #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         let seen = lock(&self.shared.seen);
         (seen.called.len() as u64, seen.writes)
     }
 
     /// Uids of pods that the operator deleted since the last call.
-    #[must_use]
     pub fn take_deleted(&self) -> BTreeSet<String> {
         std::mem::take(&mut lock(&self.shared.seen).deleted)
     }
 
     /// Notifications to the operator and its records so far.
-    #[must_use]
     pub fn sight(&self) -> Sight {
         lock(&self.shared.sight).clone()
     }

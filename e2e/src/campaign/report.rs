@@ -107,14 +107,12 @@ impl Report {
     }
 
     /// Whether every fault struck and nothing was broken.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.broken.is_empty() && self.missed.is_empty()
     }
 
     /// What makes a campaign fail, a line for each run; nothing if it held. The runs without a fault are
     /// in no row of the table.
-    #[must_use]
     pub fn failures(&self) -> String {
         let missed = self
             .missed
@@ -125,7 +123,6 @@ impl Report {
     }
 
     /// A row per fault and workload, as Markdown.
-    #[must_use]
     pub fn table(&self) -> String {
         let mut table = String::from(
             "\n| fault | workload | struck | states checked | runs with a violation | slowest run |\n|---|---|---|---|---|---|\n",
@@ -149,7 +146,6 @@ impl Report {
 }
 
 /// The violation, without its state.
-#[must_use]
 pub fn what(line: &str) -> &str {
     let numbered = line.strip_prefix("at ");
     let words = numbered.and_then(|line| line.split_once(": "));

@@ -96,9 +96,6 @@ struct Run<'s> {
 }
 
 /// Goes through one run.
-///
-/// # Errors
-/// If it can't be set up; what the operator does wrong is in the outcome.
 pub async fn run(
     stage: &Stage,
     workload: Workload,

@@ -43,9 +43,6 @@ impl Snapshot {
     }
 
     /// Restores the saved state and restarts the control plane.
-    ///
-    /// # Errors
-    /// If it does not come back.
     pub async fn put_back(self) -> Result<()> {
         for component in CONTROL_PLANE.iter().rev() {
             self.kill(component).await?;

@@ -26,14 +26,12 @@ pub struct UsersJob {
 
 impl UsersJob {
     /// Whether a condition of this type is true, for this reason unless that is empty.
-    #[must_use]
     pub fn says(&self, type_: &str, reason: &str) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|own| own.0 == type_ && (reason.is_empty() || own.1 == reason))
     }
 
     /// Whether the message of a condition of this type, which is true, has these words.
-    #[must_use]
     pub fn names(&self, type_: &str, words: &str) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|own| own.0 == type_ && own.2.contains(words))
@@ -41,7 +39,6 @@ impl UsersJob {
 }
 
 /// The jobs that are there.
-#[must_use]
 pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
     let mut jobs = BTreeMap::new();
     for state in states {
@@ -96,7 +93,6 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
 }
 
 /// Whether the job's specification was refused. Nothing was launched, so that its ledger is empty.
-#[must_use]
 pub fn is_refused(job: &DeadlineJob) -> bool {
     let conditions = job.status.iter().flat_map(|status| &status.conditions);
     let mut failed = conditions.filter(|own| own.type_ == api::FAILED && own.status == "True");
@@ -104,7 +100,6 @@ pub fn is_refused(job: &DeadlineJob) -> bool {
 }
 
 /// How many jobs there are of any kind.
-#[must_use]
 pub fn jobs(states: &[Entry]) -> usize {
     let mut uids = BTreeSet::new();
     for state in states {
@@ -120,7 +115,6 @@ pub fn jobs(states: &[Entry]) -> usize {
 }
 
 /// Whether the job of this name ever said that its attempts are blocked.
-#[must_use]
 pub fn was_blocked(states: &[Entry], name: &str) -> bool {
     states.iter().any(|state| match &state.change {
         Change::Job(job) if job.name_any() == name => {
@@ -133,7 +127,6 @@ pub fn was_blocked(states: &[Entry], name: &str) -> bool {
 }
 
 /// Names of jobs that are gone.
-#[must_use]
 pub fn gone_jobs(states: &[Entry]) -> BTreeSet<String> {
     let gone = states.iter().filter_map(|state| match &state.change {
         Change::JobGone(job) => Some(job.name_any()),
@@ -144,7 +137,6 @@ pub fn gone_jobs(states: &[Entry]) -> BTreeSet<String> {
 }
 
 /// The pods that are there.
-#[must_use]
 pub fn latest_pods(states: &[Entry]) -> Vec<Pod> {
     let mut pods = BTreeMap::new();
     for state in states {
@@ -158,9 +150,6 @@ pub fn latest_pods(states: &[Entry]) -> Vec<Pod> {
 }
 
 /// A history as lines of JSON.
-///
-/// # Errors
-/// If an object is no JSON.
 pub fn told(states: &[Entry]) -> Result<String> {
     let lines = states.iter().map(|state| {
         let (what, object) = match &state.change {

@@ -48,17 +48,11 @@ pub struct Tasks {
 
 impl Tasks {
     /// Begins to answer.
-    ///
-    /// # Errors
-    /// If no port is free.
     pub async fn serve() -> Result<Self> {
         Self::serve_padded(0).await
     }
 
     /// The same, with checkpoints of at least this many bytes.
-    ///
-    /// # Errors
-    /// If no port is free.
     pub async fn serve_padded(checkpoint_bytes: usize) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
         let port = listener.local_addr()?.port();
@@ -82,7 +76,6 @@ impl Tasks {
     }
 
     /// An attempt begins; returns its address.
-    #[must_use]
     pub fn begin(&self, task: TaskId, resumed_at: f64, whole: Duration) -> Ipv4Addr {
         let mut table = lock(&self.table);
         table.addresses += 1;
@@ -110,7 +103,6 @@ impl Tasks {
     }
 
     /// The most that any attempt of the task has reported so far.
-    #[must_use]
     pub fn reported(&self, task: &TaskId) -> f64 {
         lock(&self.table).reported.get(task).copied().unwrap_or(0.0)
     }

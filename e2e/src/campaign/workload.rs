@@ -139,20 +139,17 @@ fn fare(millis: u64, exit: i32) -> Fare {
 
 impl Workload {
     /// The name on the command line.
-    #[must_use]
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Whether its jobs are batch/v1 Jobs.
-    #[must_use]
     pub fn is_adopted(self) -> bool {
         self == Self::Adopted
     }
 
     /// Whether it is run with this fault.
-    #[must_use]
     pub fn goes_with(self, fault: Fault) -> bool {
         match self {
             Self::Plain | Self::Clones | Self::Failures | Self::Adopted => true,
@@ -174,14 +171,12 @@ impl Workload {
     }
 
     /// Whether there is another namespace, which its operator sees too.
-    #[must_use]
     pub fn has_other_namespace(self) -> bool {
         self == Self::Quota
     }
 
     /// The jobs and those that the fault brings; `port` is where attempts serve their progress,
     /// `run` names the nodes that they are kept to, if there are such.
-    #[must_use]
     pub fn jobs(self, port: u16, point: Option<Point>, run: Option<&str>) -> Vec<Submission> {
         let template = nodes::keep_to(shell_or_fake("exit 0", 1000, 0), run);
         let at_once = |manifest| Submission {
@@ -275,7 +270,6 @@ impl Workload {
 
     /// Jobs whose pods can't be placed or created. Their attempts hold no capacity for long, and their own
     /// waits are not checked.
-    #[must_use]
     pub fn troubled(self) -> &'static [&'static str] {
         match self {
             Self::Unplaceable => &UNPLACEABLE,
@@ -284,7 +278,6 @@ impl Workload {
     }
 
     /// How an attempt fares.
-    #[must_use]
     pub fn fare(self, job: &str, task: u32, attempt: u32) -> Fare {
         match (self, job, task, attempt) {
             (_, BYSTANDER | DENIED, ..) => fare(1500, 0),
@@ -312,7 +305,6 @@ impl Workload {
     }
 
     /// A user's act.
-    #[must_use]
     pub fn meddling(self) -> &'static [Meddling] {
         match self {
             Self::Plain

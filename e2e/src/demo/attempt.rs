@@ -24,7 +24,6 @@ pub struct Attempt {
 
 impl Attempt {
     /// Reads a pod; none if it is not an attempt.
-    #[must_use]
     pub fn read(pod: &Pod) -> Option<Self> {
         let labels = pod.labels();
         let number = |label: &str| labels.get(label).and_then(|text| text.parse().ok());
@@ -45,20 +44,17 @@ impl Attempt {
     }
 
     /// Whether it did its task.
-    #[must_use]
     pub fn succeeded(&self) -> bool {
         matches!(self.ended, Some((_, 0)))
     }
 
     /// Seconds from the pod's creation to its container's end.
-    #[must_use]
     pub fn seconds(&self) -> Option<f64> {
         let (end, _) = self.ended?;
         Some(end.duration_since(self.created).as_secs_f64())
     }
 
     /// Its node, or a word for none.
-    #[must_use]
     pub fn place(&self) -> &str {
         self.node.as_deref().unwrap_or("no node")
     }
@@ -93,7 +89,6 @@ fn resume_point(pod: &Pod) -> Option<f64> {
 }
 
 /// The middle of some numbers; none of none.
-#[must_use]
 pub fn median(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<_> = numbers.into_iter().collect();
     sorted.sort_by(f64::total_cmp);

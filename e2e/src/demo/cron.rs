@@ -32,9 +32,6 @@ const NAME: &str = "nightly";
 
 /// Creates the CronJob, follows its first Job, and tells the story. Whether the Job was done in time, with the
 /// right result.
-///
-/// # Errors
-/// If the Job isn't created, or doesn't end.
 pub async fn run(stage: &Stage<'_>) -> Result<bool> {
     let start = next_minute(&Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC))?;
     let due = start.checked_add(WITHIN_MINUTES.minutes())?;

@@ -10,9 +10,6 @@ use crate::command::{cache_folder, repository, run_quietly};
 
 /// Builds the image if anything in it changed, and returns its archive. On a cluster whose volumes
 /// can't be reached from here the text comes along.
-///
-/// # Errors
-/// If the build fails.
 pub async fn build(cluster: &Cluster, text: &Text) -> Result<PathBuf> {
     let name = cluster.image_name("wordcount");
     let folder = cache_folder()?.join("demo/image");

@@ -24,9 +24,6 @@ const TAIL: f64 = 1.2;
 const LONGEST_MS: f64 = 60_000.0;
 
 /// Draws a duration for every pod of the demo, without end.
-///
-/// # Errors
-/// Never by itself: what fails is tried again when the pod is next seen.
 pub async fn draw_durations(client: Client) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
     let mut seen = watcher(pods.clone(), watcher::Config::default())
@@ -62,9 +59,6 @@ pub async fn draw_durations(client: Client) -> Result<()> {
 
 /// Takes the finalizers off the demo's pods. The operator runs only for as long as the demo does,
 /// and pods that wait for it would keep the namespace without end.
-///
-/// # Errors
-/// If the apiserver doesn't answer.
 pub async fn release_pods(client: Client) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
     for pod in pods.list(&ListParams::default()).await? {

@@ -64,9 +64,6 @@ struct Story<'a> {
 }
 
 /// Follows a job until it has ended.
-///
-/// # Errors
-/// If the apiserver can't be reached, or the job doesn't end.
 pub async fn follow(
     client: &Client,
     names: &Names<'_>,

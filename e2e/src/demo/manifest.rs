@@ -113,9 +113,6 @@ impl Work {
     }
 
     /// The plain Job.
-    ///
-    /// # Errors
-    /// If the manifest doesn't have the Job's form: a mistake in this file.
     pub fn job(&self, name: &str) -> Result<Job> {
         typed(json!({
             "metadata": {"name": name, "namespace": NAMESPACE},
@@ -127,9 +124,6 @@ impl Work {
     }
 
     /// A CronJob of such Jobs, adopted by shed, each due at a time of day.
-    ///
-    /// # Errors
-    /// If the manifest doesn't have the CronJob's form: a mistake in this file.
     pub fn cron_job(&self, name: &str, times: &Times) -> Result<CronJob> {
         let mut template = self.job(name)?;
         template.metadata = ObjectMeta::default();
@@ -153,9 +147,6 @@ impl Work {
     }
 
     /// The DeadlineJob.
-    ///
-    /// # Errors
-    /// If the manifest doesn't have the DeadlineJob's form: a mistake in this file.
     pub fn deadline_job(&self, name: &str, wish: &Wish<'_>) -> Result<DeadlineJob> {
         let template: PodTemplateSpec = typed(self.template())?;
         let mut job = json!({
@@ -178,9 +169,6 @@ impl Work {
 
     /// A pod that runs one command of the word count next to the volume, for clusters whose volumes
     /// can't be reached from here.
-    ///
-    /// # Errors
-    /// If the manifest doesn't have the Pod's form: a mistake in this file.
     pub fn helper(&self, name: &str, arguments: &[String]) -> Result<Pod> {
         typed(json!({
             "metadata": {"name": name, "namespace": NAMESPACE},
@@ -190,9 +178,6 @@ impl Work {
 }
 
 /// A claim of many writers. With a class, the cluster makes the volume; without, it binds to [`volume`].
-///
-/// # Errors
-/// If the manifest doesn't have the claim's form: a mistake in this file.
 pub fn claim(storage_class: Option<&str>) -> Result<PersistentVolumeClaim> {
     let bound_to = if storage_class.is_none() {
         json!(NAMESPACE)
@@ -211,9 +196,6 @@ pub fn claim(storage_class: Option<&str>) -> Result<PersistentVolumeClaim> {
 }
 
 /// The local cluster's volume: a folder of this machine, which is all its nodes.
-///
-/// # Errors
-/// If the manifest doesn't have the volume's form: a mistake in this file.
 pub fn volume(folder: &std::path::Path) -> Result<PersistentVolume> {
     typed(json!({
         "metadata": {"name": NAMESPACE},

@@ -44,9 +44,6 @@ pub enum Show {
 
 /// Runs the demo on one cluster and cleans up, also if it is interrupted. Whether all went as it should:
 /// results equal, and the acting run in time in nine of ten repetitions.
-///
-/// # Errors
-/// If anything keeps it from coming to a result.
 pub async fn run(show: Show) -> Result<bool> {
     let screen = Screen::continue_script(Steps::from_script(STEPS));
     screen.step("start the cluster");

@@ -30,7 +30,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Judges a run; `deadline` in seconds from its creation.
-    #[must_use]
     pub fn judge(
         label: &'static str,
         run: &Followed,
@@ -88,7 +87,6 @@ fn last_win(attempts: &[Attempt]) -> Option<Timestamp> {
 }
 
 /// Median time from a pod's creation to its task's end on nodes that are not slow.
-#[must_use]
 pub fn healthy_seconds(attempts: &[Attempt], slow_node: Option<&str>) -> Option<f64> {
     let healthy = attempts
         .iter()
@@ -97,13 +95,11 @@ pub fn healthy_seconds(attempts: &[Attempt], slow_node: Option<&str>) -> Option<
 }
 
 /// The deadline in whole seconds.
-#[must_use]
 pub fn deadline_seconds(healthy: f64, waves: u32) -> i64 {
     (DEADLINE_FACTOR * healthy * f64::from(waves)).ceil() as i64
 }
 
 /// The closing table.
-#[must_use]
 pub fn results(outcomes: &[&Outcome], deadline: i64, healthy: f64) -> String {
     let yes = |value: bool, yes: &str, no: &str| if value { yes.to_owned() } else { no.to_owned() };
     let mut rows = vec![

@@ -23,13 +23,11 @@ struct State {
 
 impl Screen {
     /// A clock that starts now, or with the script that built this program.
-    #[must_use]
     pub fn start() -> Self {
         Self::with_steps(Steps::new(Vec::new(), 0))
     }
 
     /// Continues the clock and the steps of the script that built this program, and breaks each silence.
-    #[must_use]
     pub fn continue_script(steps: Steps) -> Self {
         let mut screen = Self::with_steps(steps);
         let earlier = super::steps::seconds_of_script();
@@ -60,7 +58,6 @@ impl Screen {
     }
 
     /// Seconds since the start.
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
@@ -96,7 +93,6 @@ impl Screen {
     }
 
     /// The time of each step that has ended.
-    #[must_use]
     pub fn step_times(&self) -> String {
         table(&self.with(|state| state.steps.rows()))
     }
@@ -117,7 +113,6 @@ impl Screen {
 }
 
 /// Prints a table whose columns are as wide as they need; the first is aligned left.
-#[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

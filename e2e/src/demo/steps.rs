@@ -18,7 +18,6 @@ pub struct Steps {
 
 impl Steps {
     /// Steps that have ended, and how many there are in all. The script's builds are step 1.
-    #[must_use]
     pub fn new(ended: Vec<(String, Duration)>, all: usize) -> Self {
         Self {
             ended,
@@ -29,7 +28,6 @@ impl Steps {
     }
 
     /// The steps of the script that started this program, if one did.
-    #[must_use]
     pub fn from_script(all: usize) -> Self {
         let text = std::env::var(FILE).ok();
         let text = text.and_then(|path| std::fs::read_to_string(Path::new(&path)).ok());
@@ -64,7 +62,6 @@ impl Steps {
     }
 
     /// A line for a step that prints nothing by itself.
-    #[must_use]
     pub fn still(&self) -> Option<String> {
         let (name, began) = self.current.as_ref()?;
         let seconds = began.elapsed().as_secs();
@@ -75,7 +72,6 @@ impl Steps {
     }
 
     /// A row for each step that has ended.
-    #[must_use]
     pub fn rows(&self) -> Vec<Vec<String>> {
         let row = |(name, took): &(String, Duration)| {
             vec![name.clone(), format!("{:.0} s", took.as_secs_f64())]
@@ -88,7 +84,6 @@ impl Steps {
 }
 
 /// The time since the script's start.
-#[must_use]
 pub fn seconds_of_script() -> Duration {
     let started = std::env::var(STARTED).ok();
     let started = started.and_then(|text| text.parse().ok());

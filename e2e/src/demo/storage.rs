@@ -26,9 +26,6 @@ pub enum Storage {
 
 impl Storage {
     /// Makes the claim, and puts the text where the tasks look for it.
-    ///
-    /// # Errors
-    /// If the cluster refuses the claim, or the text can't be brought there.
     pub async fn set_up(cluster: &Cluster, text: &Text, work: &Work) -> Result<Self> {
         let class = cluster.existing().map(|existing| {
             existing.storage_class.as_deref().context(
@@ -82,9 +79,6 @@ impl Storage {
     }
 
     /// The sum of the results that the tasks of a job published.
-    ///
-    /// # Errors
-    /// If a task's result is missing.
     pub async fn merged(&self, job: &str, work: &Work) -> Result<String> {
         let tasks = format!("-tasks={}", work.tasks);
         match self {
@@ -124,9 +118,6 @@ impl Storage {
     }
 
     /// Takes the local cluster's volume away, and what was written to it.
-    ///
-    /// # Errors
-    /// If the volume doesn't go.
     pub async fn remove_volume(cluster: &Cluster) -> Result<()> {
         let volumes: Api<PersistentVolume> = Api::all(cluster.client());
         if cluster.existing().is_some() || volumes.get_opt(NAMESPACE).await?.is_none() {

@@ -18,7 +18,6 @@ pub struct Told<'a> {
 }
 
 /// Three sentences; fewer if no clone won, or no task did.
-#[must_use]
 pub fn tell(run: &Told<'_>) -> String {
     let since = |time: Timestamp| time.duration_since(run.created).as_secs_f64();
     let mut sentences = Vec::new();

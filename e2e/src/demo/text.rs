@@ -25,9 +25,6 @@ pub struct Text {
 
 impl Text {
     /// Prepares everything that isn't there yet. `say` tells what takes long.
-    ///
-    /// # Errors
-    /// If the text can't be found or written, or the program can't be built.
     pub async fn prepare(say: impl Fn(&str)) -> Result<Self> {
         let folder = cache_folder()?.join("demo");
         let volume = folder.join("volume");
@@ -59,13 +56,11 @@ impl Text {
     }
 
     /// The text's file.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.volume.join("input").join(&self.name)
     }
 
     /// How many different words, and how many words, the expected result has.
-    #[must_use]
     pub fn words(&self) -> (usize, u64) {
         let counts = self
             .expected

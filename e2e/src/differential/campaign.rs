@@ -87,9 +87,6 @@ struct Stage {
 }
 
 /// Goes through the cases; true if no difference is unexplained.
-///
-/// # Errors
-/// If there is no cluster to run on, or it stops answering.
 pub async fn differential(options: &Options) -> Result<bool> {
     ensure!(options.parallel > 0, "--parallel must be at least 1");
     let cases = options.cases()?;

@@ -131,7 +131,6 @@ pub enum Propagation {
 
 impl Act {
     /// Whether it changes the Job.
-    #[must_use]
     pub fn is_edit(&self) -> bool {
         use Act::{ActiveDeadline, BackoffLimit, Completions, Parallelism, Template};
         matches!(
@@ -147,7 +146,6 @@ impl Act {
 
 impl Case {
     /// The Job under a controller.
-    #[must_use]
     pub fn manifest(&self, controller: Controller) -> Value {
         let labels = json!({LABEL: "yes"});
         let mut metadata = json!({"name": self.name, "labels": labels});
@@ -169,18 +167,15 @@ impl Case {
     }
 
     /// The case as a user reads it.
-    #[must_use]
     pub fn yaml(&self) -> String {
         serde_yaml_ng::to_string(self).unwrap_or_else(|error| error.to_string())
     }
 
     /// Whether the Job is deleted a while after its end.
-    #[must_use]
     pub fn has_ttl(&self) -> bool {
         !self.spec["ttlSecondsAfterFinished"].is_null() && !self.held
     }
 
-    #[must_use]
     pub fn restarts_in_place(&self) -> bool {
         self.spec["template"]["spec"]["restartPolicy"] == "OnFailure"
     }

@@ -19,7 +19,6 @@ pub struct Difference {
 }
 
 /// The fields in which two outcomes differ.
-#[must_use]
 pub fn differences(case: &Case, builtin: &Outcome, shed: &Outcome) -> Vec<Difference> {
     let names: BTreeSet<_> = builtin.fields.keys().chain(shed.fields.keys()).collect();
     let differing = names.into_iter().filter_map(|name| {
@@ -40,7 +39,6 @@ pub fn differences(case: &Case, builtin: &Outcome, shed: &Outcome) -> Vec<Differ
 }
 
 /// Fields that differ and that no row explains.
-#[must_use]
 pub fn unexplained(differences: &[Difference]) -> BTreeSet<String> {
     let without = differences.iter().filter(|own| own.row.is_none());
     without.map(|own| own.field.clone()).collect()

@@ -30,7 +30,6 @@ impl Dice {
 }
 
 /// The case with this number of a seed.
-#[must_use]
 pub fn case(seed: u64, number: u64) -> Case {
     let mut dice = Dice {
         seed: draw(seed, number),

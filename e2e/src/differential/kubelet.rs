@@ -19,7 +19,6 @@ enum State {
 }
 
 /// A pod that runs and is ready.
-#[must_use]
 pub fn running(pod: &Pod) -> Value {
     json!({
         "phase": "Running",
@@ -31,13 +30,11 @@ pub fn running(pod: &Pod) -> Value {
 }
 
 /// A pod that runs and is not ready.
-#[must_use]
 pub fn not_ready(pod: &Pod) -> Value {
     json!({"conditions": ready(pod, false, None)})
 }
 
 /// A pod whose container was started again; nothing if it never is. Position 0 is the main container.
-#[must_use]
 pub fn restarted(pod: &Pod, container: usize) -> Option<Value> {
     let spec = pod.spec.as_ref()?;
     let init = spec.init_containers.as_deref().unwrap_or_default();
@@ -62,7 +59,6 @@ pub fn restarted(pod: &Pod, container: usize) -> Option<Value> {
 }
 
 /// A pod that came to an end by itself.
-#[must_use]
 pub fn ended(pod: &Pod, end: End) -> Value {
     let mut status = match end {
         End::Success => finished(pod, 0),
@@ -98,7 +94,6 @@ pub fn ended(pod: &Pod, end: End) -> Value {
 }
 
 /// A pod whose containers react to its deletion.
-#[must_use]
 pub fn killed(pod: &Pod, on_delete: OnDelete) -> Value {
     let code = if on_delete == OnDelete::ExitZero {
         0

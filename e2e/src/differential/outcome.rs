@@ -36,7 +36,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Of a Job that the apiserver did not take.
-    #[must_use]
     pub fn refused(answer: String) -> Self {
         let fields = [("created".to_owned(), json!(answer))];
         Self {
@@ -45,7 +44,6 @@ impl Outcome {
         }
     }
 
-    #[must_use]
     pub fn of(
         view: &View,
         acted: &[String],
@@ -82,13 +80,11 @@ impl Outcome {
     }
 
     /// A count; 0 if it is absent.
-    #[must_use]
     pub fn number(&self, field: &str) -> i64 {
         self.fields.get(field).and_then(Value::as_i64).unwrap_or(0)
     }
 
     /// Whether a condition begins with this text.
-    #[must_use]
     pub fn has(&self, condition: &str) -> bool {
         let conditions = self.fields.get("conditions").and_then(Value::as_array);
         let mut texts = conditions.into_iter().flatten().filter_map(Value::as_str);
@@ -96,7 +92,6 @@ impl Outcome {
     }
 
     /// A state in one line.
-    #[must_use]
     pub fn glance(view: &View) -> String {
         let status = view
             .job

@@ -45,14 +45,12 @@ impl Report {
 
     /// Whether shed does what the built-in controller does. What differs only sometimes counts if it is more than one
     /// in a hundred cases.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         let all = self.equal + self.unsteady.len() + self.failed.len();
         self.failed.is_empty() && self.unsteady.len() * 100 <= all
     }
 
     /// All of it.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         for pair in &self.failed {
@@ -86,7 +84,6 @@ impl Report {
 }
 
 /// A case that differs, with both ways there.
-#[must_use]
 pub fn difference(pair: &Pair) -> String {
     let mut text = format!("{} differs:\n", pair.case.name);
     for own in &pair.differences {

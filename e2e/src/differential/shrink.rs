@@ -9,9 +9,6 @@ use super::case::{Case, OnDelete};
 const ROUNDS: usize = 16;
 
 /// Leaves out acts and fields of a case as long as one of the remaining ones `differs`.
-///
-/// # Errors
-/// Those of `differs`.
 pub async fn shrink<F>(mut case: Case, differs: F) -> Result<Case>
 where
     F: AsyncFn(&[Case]) -> Result<Vec<bool>>,

@@ -68,7 +68,6 @@ pub struct Side<'s> {
 }
 
 impl<'s> Side<'s> {
-    #[must_use]
     pub fn new(
         client: Client,
         views: &'s Views,
@@ -96,9 +95,6 @@ impl<'s> Side<'s> {
     }
 
     /// From the creation of the Job to its outcome.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn run(mut self) -> Result<Outcome> {
         let job: DynamicObject = serde_json::from_value(self.case.manifest(self.controller))?;
         if let Err(error) = self.jobs().create(&PostParams::default(), &job).await {
@@ -448,7 +444,6 @@ fn refusal(error: kube::Error) -> Result<String> {
 }
 
 /// The namespace of a run: one of a few.
-#[must_use]
 pub fn namespace(case: &Case, controller: Controller) -> String {
     let number = case
         .name

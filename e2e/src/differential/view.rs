@@ -48,7 +48,6 @@ pub struct Views {
 
 impl Views {
     /// Starts to watch.
-    #[must_use]
     pub fn watch(client: &Client) -> Self {
         let all = All::default();
         let jobs = tokio::spawn(follow(client.clone(), Arc::clone(&all), View::take_job));
@@ -60,7 +59,6 @@ impl Views {
     }
 
     /// What is seen of a Job.
-    #[must_use]
     pub fn of(&self, namespace: &str, job: &str) -> View {
         let key = (namespace.to_owned(), job.to_owned());
         let all = lock(&self.all);
@@ -142,7 +140,6 @@ impl View {
     }
 
     /// How long nothing has changed.
-    #[must_use]
     pub fn quiet(&self) -> Duration {
         self.changed.elapsed()
     }
@@ -156,7 +153,6 @@ impl View {
     }
 
     /// Pods that have not ended and are not deleted, by index and age.
-    #[must_use]
     pub fn live(&self) -> Vec<Arc<Pod>> {
         let is_live = |pod: &&Arc<Pod>| !has_ended(pod) && !is_deleted(pod);
         let mut live: Vec<_> = self.left().filter(is_live).cloned().collect();
@@ -170,7 +166,6 @@ impl View {
     }
 
     /// Whether the Job has a condition.
-    #[must_use]
     pub fn is(&self, type_: &str) -> bool {
         let status = self.job.as_ref().and_then(|job| job.status.as_ref());
         let mut conditions = status
@@ -180,14 +175,12 @@ impl View {
     }
 
     /// Whether a user has deleted the Job.
-    #[must_use]
     pub fn is_deleted(&self) -> bool {
         let job = self.job.as_ref();
         self.job_is_gone || job.is_some_and(|job| job.metadata.deletion_timestamp.is_some())
     }
 
     /// Whether the Job has come to its end.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.is("Complete") || self.is("Failed")
     }
@@ -195,7 +188,6 @@ impl View {
     /// Whether the controller, the garbage collector and kubelets have done all that is known to be due. `ttl`
     /// tells that a finished Job is deleted, `may_linger` that deleted pods run on. A wrong answer costs time, or
     /// makes a difference that is seen; it hides none.
-    #[must_use]
     pub fn is_settled(&self, ttl: bool, may_linger: bool) -> bool {
         let Some(job) = &self.job else {
             return false;
@@ -268,7 +260,6 @@ impl View {
     }
 
     /// Whether the controller has seen that the deleted pods are deleted.
-    #[must_use]
     pub fn knows_deleted(&self) -> bool {
         let status = self.job.as_ref().and_then(|job| job.status.as_ref());
         let known = status.and_then(|status| status.terminating).unwrap_or(0);
@@ -294,22 +285,18 @@ fn members(list: Option<&str>) -> usize {
 }
 
 /// The completion index of a pod.
-#[must_use]
 pub fn index(pod: &Pod) -> Option<u32> {
     pod.annotations().get(INDEX)?.parse().ok()
 }
 
-#[must_use]
 pub fn has_ended(pod: &Pod) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
 
-#[must_use]
 pub fn is_deleted(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
-#[must_use]
 pub fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status
@@ -321,7 +308,6 @@ pub fn is_ready(pod: &Pod) -> bool {
 }
 
 /// Whether a controller has yet to count the pod.
-#[must_use]
 pub fn is_tracked(pod: &Pod) -> bool {
     pod.finalizers().iter().any(|own| own == TRACKING)
 }

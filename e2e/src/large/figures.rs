@@ -26,27 +26,21 @@ pub struct Size {
 
 impl Size {
     /// For people.
-    #[must_use]
     pub fn name(self) -> String {
         format!("{} nodes, {} x {} tasks", self.nodes, self.jobs, self.tasks)
     }
 
     /// Tasks of all jobs.
-    #[must_use]
     pub fn all_tasks(self) -> u32 {
         self.jobs * self.tasks
     }
 
     /// Pods that its nodes take.
-    #[must_use]
     pub fn room(self) -> usize {
         (self.nodes * PODS_PER_NODE) as usize
     }
 
     /// Refuses a job with more tasks than its nodes take pods: it would measure waiting.
-    ///
-    /// # Errors
-    /// If it has.
     pub fn ensure_fits(self) -> Result<()> {
         ensure!(
             self.tasks as usize <= self.room(),
@@ -146,13 +140,11 @@ pub struct Moment {
 
 impl Figures {
     /// Whether every job finished and nothing was broken.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.broken.is_empty() && self.stopped.is_none()
     }
 
     /// Most memory that an operator had, in MiB.
-    #[must_use]
     pub fn peak(&self) -> u64 {
         let all = self.memory.iter().map(|moment| moment.operator);
         all.max().unwrap_or(0)
@@ -160,9 +152,6 @@ impl Figures {
 }
 
 /// The runs of a file. One that was repeated is there with its last result.
-///
-/// # Errors
-/// If a line can't be read.
 pub fn read(file: &Path) -> Result<Lines> {
     let lines = json_lines::read(file, "run")?.into_iter();
     Ok(lines

@@ -75,9 +75,6 @@ impl Options {
 }
 
 /// Runs the size once without trouble and once with it; true if every job finished and nothing was broken.
-///
-/// # Errors
-/// If there is no cluster to run on, or the results can't be read or written.
 pub async fn bench_large(options: &Options) -> Result<bool> {
     ensure!(
         options.rate > 0.0,

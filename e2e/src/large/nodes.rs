@@ -39,9 +39,6 @@ enum Loss {
 
 impl Losses {
     /// Of the nodes that are there.
-    ///
-    /// # Errors
-    /// If the apiserver does not answer.
     pub async fn of(client: Client) -> Result<Self> {
         let nodes: Api<Node> = Api::all(client);
         let found = nodes.list(&ListParams::default()).await?;
@@ -56,9 +53,6 @@ impl Losses {
     }
 
     /// Loses some more, and brings those back that were away for long enough.
-    ///
-    /// # Errors
-    /// If the apiserver does not answer.
     pub async fn next(&mut self) -> Result<()> {
         let now = Timestamp::now();
         self.restore(Some(now)).await?;
@@ -103,9 +97,6 @@ impl Losses {
     }
 
     /// Brings back those that were away for long enough at `now`, or all.
-    ///
-    /// # Errors
-    /// If the apiserver does not answer.
     pub async fn restore(&mut self, now: Option<Timestamp>) -> Result<()> {
         let is_due = |since: Timestamp| {
             now.is_none_or(|now| now.duration_since(since).as_secs_f64() >= AWAY.as_secs_f64())

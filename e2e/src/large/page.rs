@@ -14,7 +14,6 @@ const ROWS: usize = 16;
 const MILLION: f64 = 1e6;
 
 /// The whole page.
-#[must_use]
 pub fn page(lines: &Lines) -> String {
     let mut text = head(lines);
     text.push_str(&tables(lines));
@@ -51,7 +50,6 @@ fn head(lines: &Lines) -> String {
 }
 
 /// Results, and the overhead of trouble.
-#[must_use]
 pub fn tables(lines: &Lines) -> String {
     let mut text = String::from(
         "## Results\n\n\

@@ -38,9 +38,6 @@ pub struct Replicas {
 
 impl Replicas {
     /// Starts two whose apiserver is at `apiserver`, and waits until one leads.
-    ///
-    /// # Errors
-    /// If none leads.
     pub async fn start(program: &Path, apiserver: SocketAddr, folder: &Path) -> Result<Self> {
         let kubeconfig = folder.join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_for(apiserver))?;
@@ -93,9 +90,6 @@ impl Replicas {
     }
 
     /// Kills the leader as a power cut would, if there is one, and starts a replica in its place.
-    ///
-    /// # Errors
-    /// If none can be started.
     pub async fn kill_leader(&mut self) -> Result<()> {
         for number in 0..self.all.len() {
             let said = ask(self.all[number].http, "/readyz").await;
@@ -112,9 +106,6 @@ impl Replicas {
     }
 
     /// Refuses a replica that ended by itself.
-    ///
-    /// # Errors
-    /// If there is one.
     pub fn ensure_alive(&mut self) -> Result<()> {
         for (number, replica) in self.all.iter_mut().enumerate() {
             let ended = replica.child.try_wait()?;
@@ -128,14 +119,12 @@ impl Replicas {
     }
 
     /// CPU of all replicas so far, in seconds.
-    #[must_use]
     pub fn cpu(&self) -> f64 {
         let living: f64 = self.all.iter().map(Replica::cpu).sum();
         self.spent + living
     }
 
     /// Memory of the replica with most of it, in KiB.
-    #[must_use]
     pub fn memory(&self) -> u64 {
         let pids = self.all.iter().filter_map(|one| one.child.id());
         let all = pids.filter_map(|pid| Some(taken(pid).ok()?.rss));

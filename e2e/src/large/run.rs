@@ -61,7 +61,6 @@ pub enum Trouble {
 
 impl Trouble {
     /// For people.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "without trouble",

@@ -16,9 +16,6 @@ const HEIGHT: i32 = 320;
 const ALWAYS: (f64, f64) = (1.0, 100.0);
 
 /// The curves as SVG; absent without a load.
-///
-/// # Errors
-/// If they can't be drawn.
 pub fn curves(lines: &BTreeMap<Rate, Line>) -> Result<Option<String>> {
     let Some(highest) = lines.keys().last() else {
         return Ok(None);
@@ -44,9 +41,6 @@ pub fn curves(lines: &BTreeMap<Rate, Line>) -> Result<Option<String>> {
 }
 
 /// The histogram as SVG, at the highest load below the limit or else at the lowest load; absent without a load.
-///
-/// # Errors
-/// If it can't be drawn.
 pub fn histogram(lines: &BTreeMap<Rate, Line>) -> Result<Option<String>> {
     let mut below = lines.values().rev().filter(|line| line.is_below_limit());
     let Some(line) = below.next().or(lines.values().next()) else {

@@ -30,19 +30,16 @@ pub struct Rate(f64);
 
 impl Rate {
     /// Jobs per second.
-    #[must_use]
     pub fn per_second(self) -> f64 {
         self.0
     }
 
     /// Jobs that arrive in this time.
-    #[must_use]
     pub fn jobs_in(self, time: Duration) -> u32 {
         (self.0 * time.as_secs_f64()).round().max(1.0) as u32
     }
 
     /// When a job arrives, from the first one on.
-    #[must_use]
     pub fn arrival(self, index: u32) -> Duration {
         Duration::from_secs_f64(f64::from(index) / self.0)
     }
@@ -89,7 +86,6 @@ impl FromStr for Rate {
 pub const STORM_AFTER: Duration = Duration::from_secs(20);
 
 /// A job of a storm: its attempts all take the usual time, so none is cloned or deleted.
-#[must_use]
 pub fn storm_job(index: u32) -> Value {
     let spec = json!({
         "completions": TASKS,
@@ -103,7 +99,6 @@ pub fn storm_job(index: u32) -> Value {
 
 /// One job. Pods draw their durations by the hash of job, task and attempt (kwok/stages.yaml), so a clone's differs
 /// from its original's.
-#[must_use]
 pub fn job(index: u32) -> Value {
     let mut template = shell_or_fake("exit 0", LONGEST_MS, 0);
     let mut durations = vec![LONGEST_MS.to_string(); ONE_OF - 1];

@@ -27,14 +27,12 @@ pub const LATENCIES: [Latency; 5] = [
 ];
 
 /// Whether kills are quick enough, where the apiserver is.
-#[must_use]
 pub fn meets_bar(line: &Line) -> bool {
     let is_bound = line.storm > 0 || line.is_below_limit();
     !is_bound || line.kills.p99 <= line.bar()
 }
 
 /// A row per load.
-#[must_use]
 pub fn table(lines: &BTreeMap<Rate, Line>) -> String {
     let mut text = String::from(
         "| jobs/s | jobs | pods | write p50 | write p99 | kills | kill p50 | kill p99 | bar | holds | first pod p50 | first pod p99 |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
@@ -64,7 +62,6 @@ pub fn table(lines: &BTreeMap<Rate, Line>) -> String {
 }
 
 /// The load with a storm.
-#[must_use]
 pub fn storm(line: &Line) -> String {
     format!(
         "## Kills under a storm of launches\n\n\
@@ -93,7 +90,6 @@ fn ms(sample: &Sample, value: f64) -> String {
 }
 
 /// The whole page.
-#[must_use]
 pub fn page(loads: &Loads, note: &str) -> String {
     let lines = &loads.steady;
     let mut text = head(lines, note);

@@ -52,7 +52,6 @@ pub struct Line {
 
 impl Line {
     /// Of the latencies of a load, and the time that it took.
-    #[must_use]
     pub fn of(
         (rate, storm): (Rate, u32),
         origin: Origin,
@@ -80,13 +79,11 @@ impl Line {
     }
 
     /// Whether the apiserver is quick enough for the bar to hold.
-    #[must_use]
     pub fn is_below_limit(&self) -> bool {
         self.writes.p99 <= WRITE_LIMIT_MS
     }
 
     /// Most that the p99 of kills may be, in milliseconds.
-    #[must_use]
     pub fn bar(&self) -> f64 {
         match self.storm {
             0 => 2.0 * self.writes.p99 + KILL_ALLOWANCE_MS,
@@ -118,9 +115,6 @@ pub struct Loads {
 }
 
 /// The loads of a file. One that was repeated is there with its last result.
-///
-/// # Errors
-/// If a line can't be read.
 pub fn read(file: &Path) -> Result<Loads> {
     let mut loads = Loads::default();
     for line in json_lines::read::<Line>(file, "load")? {

@@ -44,9 +44,6 @@ pub struct Site {
 impl Site {
     /// Runs one load next to an operator of its own: its latencies, and the time until all jobs were complete.
     /// `storm` further jobs arrive at once in the same namespace, while the load goes on.
-    ///
-    /// # Errors
-    /// If jobs do not complete, or the audit log lacks what is needed.
     pub async fn run(
         &self,
         rate: Rate,

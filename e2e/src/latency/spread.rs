@@ -27,7 +27,6 @@ pub struct Sample {
 
 impl Sample {
     /// Of latencies in any order.
-    #[must_use]
     pub fn of(mut millis: Vec<f64>) -> Self {
         millis.sort_by(f64::total_cmp);
         let mut histogram: Vec<(f64, u64)> = Vec::new();
@@ -56,7 +55,6 @@ fn bound(millis: f64) -> f64 {
 }
 
 /// The bin that ends at this bound begins here, in milliseconds.
-#[must_use]
 pub fn begin(bound: f64) -> f64 {
     bound / 2.0_f64.powf(1.0 / BINS)
 }

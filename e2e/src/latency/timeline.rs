@@ -79,9 +79,6 @@ pub struct Latencies {
 impl Timeline {
     /// Takes in one audit event. Only what happens in the namespace counts for jobs; all writes count for the
     /// apiserver.
-    ///
-    /// # Errors
-    /// If a time can't be read.
     pub fn add(&mut self, event: &Event<'_>, namespace: &str) -> Result<()> {
         let code = event.response_status.as_ref().map_or(0, |own| own.code);
         let Some(object) = event.object_ref.as_ref() else {
@@ -155,13 +152,11 @@ impl Timeline {
     }
 
     /// Patches of a pod's status that the log has without their body.
-    #[must_use]
     pub fn bodiless(&self) -> u64 {
         self.bodiless
     }
 
     /// The latencies so far.
-    #[must_use]
     pub fn latencies(&self) -> Latencies {
         let mut found = Found {
             writes: self.writes.clone(),

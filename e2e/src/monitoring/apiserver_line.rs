@@ -52,9 +52,6 @@ struct Shared {
 
 impl ApiserverLine {
     /// Begins to serve.
-    ///
-    /// # Errors
-    /// If no port is free.
     pub async fn serve(client: Client) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let shared = Arc::new(Shared {

@@ -89,9 +89,6 @@ impl Lasting {
 
 impl Stage {
     /// Causes a symptom.
-    ///
-    /// # Errors
-    /// If it can't be caused.
     pub async fn begin(&mut self, symptom: Symptom) -> Result<Lasting> {
         let mut actor = None;
         match symptom {
@@ -143,9 +140,6 @@ impl Stage {
     }
 
     /// Ends a symptom.
-    ///
-    /// # Errors
-    /// If it does not end.
     pub async fn end(&mut self, lasting: Lasting) -> Result<()> {
         if let Some(actor) = lasting.actor {
             actor.abort();
@@ -188,7 +182,6 @@ impl Stage {
     }
 
     /// A job whose tasks report progress.
-    #[must_use]
     pub fn reporting(&self, tasks: u32) -> serde_json::Value {
         let task = (JOB.to_owned(), tasks);
         let address = self.tasks.begin(task, 0.0, WHOLE);

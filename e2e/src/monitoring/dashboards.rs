@@ -82,9 +82,6 @@ pub struct Query {
 }
 
 /// Reads all dashboards of a folder.
-///
-/// # Errors
-/// If the folder has no dashboard, or a file has another form.
 pub fn read(folder: &Path) -> Result<Vec<Board>> {
     let shown = folder.display();
     let help = format!(
@@ -179,9 +176,6 @@ fn board(json: &Value) -> Result<Board> {
 
 impl Board {
     /// Sends all queries, over the span or at its end.
-    ///
-    /// # Errors
-    /// If Prometheus refuses one, or a variable has no value.
     pub async fn ask(&mut self, prometheus: &Prometheus, span: Span) -> Result<()> {
         let values = self.values(prometheus, span).await?;
         self.span = span;
@@ -237,7 +231,6 @@ impl Board {
     }
 
     /// Queries without data that are not in [`EMPTY`], and those with data that are.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for panel in &self.panels {
@@ -261,7 +254,6 @@ impl Board {
 
 impl Query {
     /// The name of a series of the answer.
-    #[must_use]
     pub fn name(&self, series: &Series) -> String {
         if self.legend == "__auto" {
             let pairs: Vec<&str> = series.labels.values().map(String::as_str).collect();

@@ -88,9 +88,6 @@ struct Input {
 }
 
 /// Causes the symptoms one after the other; true if all queries of dashboards returned data.
-///
-/// # Errors
-/// If an option is wrong, or an alert does not fire or resolve.
 pub async fn monitoring(options: &Options) -> Result<bool> {
     let mut input = checked(options)?;
     if options.check {

@@ -39,9 +39,6 @@ pub struct Operator {
 
 impl Operator {
     /// An operator that does not run yet. Its log and kubeconfig are in the folder.
-    ///
-    /// # Errors
-    /// If the folder can't be written.
     pub fn new(
         program: PathBuf,
         apiserver: SocketAddr,
@@ -60,26 +57,17 @@ impl Operator {
     }
 
     /// Starts it with these flags instead of those before, and waits until it leads.
-    ///
-    /// # Errors
-    /// If it does not lead in time.
     pub async fn restart(&mut self, flags: &[&str]) -> Result<()> {
         let flags = [&PATIENT, flags].concat();
         self.start(Command::new(&self.program), &flags).await
     }
 
     /// Starts it with the shipped times of the Lease, and waits until it leads.
-    ///
-    /// # Errors
-    /// If it does not lead in time.
     pub async fn restart_with_shipped_lease(&mut self) -> Result<()> {
         self.start(Command::new(&self.program), &[]).await
     }
 
     /// Starts it where its cgroup shows this limit of memory in bytes, which the kernel does not enforce.
-    ///
-    /// # Errors
-    /// If it does not lead in time, or the program `unshare` may not mount.
     pub async fn restart_with_limit(&mut self, bytes: u64) -> Result<()> {
         let shown = format!(
             "mount -t tmpfs none /sys/fs/cgroup && echo {bytes} >/sys/fs/cgroup/memory.max && exec \"$@\""
@@ -92,9 +80,6 @@ impl Operator {
     }
 
     /// Starts the program whose policy panics, and waits until it leads.
-    ///
-    /// # Errors
-    /// If it does not lead in time, or the program was not built with this one.
     pub async fn restart_with_faulty_policy(&mut self) -> Result<()> {
         let program = host_operator::built("faulty_operator")?;
         let flags = [&PATIENT[..], &["--policy", "faulty"]].concat();
@@ -120,9 +105,6 @@ impl Operator {
     }
 
     /// Waits until it leads.
-    ///
-    /// # Errors
-    /// If it does not in time.
     pub async fn leads(&self) -> Result<()> {
         let what = format!("the operator to lead (its log: {})", self.log.display());
         wait::until(&what, LEADS_WITHIN, async || {
@@ -134,9 +116,6 @@ impl Operator {
     }
 
     /// Ends it as a kubelet does, if it runs.
-    ///
-    /// # Errors
-    /// If it does not end in time, or has ended by itself.
     pub async fn stop(&mut self) -> Result<()> {
         let Some(mut child) = self.child.take() else {
             return Ok(());
@@ -152,9 +131,6 @@ impl Operator {
     }
 
     /// Its process.
-    ///
-    /// # Errors
-    /// If it does not run.
     pub fn pid(&self) -> Result<u32> {
         let pid = self.child.as_ref().and_then(Child::id);
         pid.context("the operator does not run")
@@ -162,9 +138,6 @@ impl Operator {
 }
 
 /// Sends a signal to a process.
-///
-/// # Errors
-/// If it is gone.
 pub async fn signal(pid: u32, name: &str) -> Result<()> {
     let sent = run_quietly("kill", &["-s", name, &pid.to_string()]).await;
     sent.map(drop)

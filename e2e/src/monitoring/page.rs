@@ -31,7 +31,6 @@ pub struct Origin {
 }
 
 /// The table of alerts, in the order of the rule file.
-#[must_use]
 pub fn table(alerts: &[Alert], findings: &[Finding]) -> String {
     let mut text =
         "| alert | symptom | fires after | resolves after |\n|---|---|--:|--:|\n".to_owned();
@@ -50,7 +49,6 @@ pub fn table(alerts: &[Alert], findings: &[Finding]) -> String {
 }
 
 /// The whole page.
-#[must_use]
 pub fn page(origin: &Origin, alerts: &[Alert], findings: &[Finding], boards: &[Board]) -> String {
     let mut text = format!(
         "# Alerts and dashboards on a real Prometheus\n\n\

@@ -33,9 +33,6 @@ struct Frame {
 }
 
 /// The dashboard as SVG.
-///
-/// # Errors
-/// If it can't be drawn, or is too large for the docs.
 pub fn svg(board: &Board) -> Result<String> {
     let rows = board.panels.len().div_ceil(COLUMNS);
     let height = HEIGHT * i32::try_from(rows)?;

@@ -33,7 +33,6 @@ pub struct Series {
 
 impl Series {
     /// Whether it has a number, neither NaN nor infinite.
-    #[must_use]
     pub fn has_number(&self) -> bool {
         self.points.iter().any(|(_, value)| value.is_finite())
     }
@@ -56,9 +55,6 @@ pub struct Prometheus {
 
 impl Prometheus {
     /// Starts it with a rule file, and waits until it is ready. `operator` is what it scrapes.
-    ///
-    /// # Errors
-    /// If it does not become ready.
     pub async fn start(
         program: &Path,
         folder: &Path,
@@ -104,9 +100,6 @@ impl Prometheus {
     }
 
     /// Alerts that fire.
-    ///
-    /// # Errors
-    /// If it does not answer, or can't evaluate a rule.
     pub async fn firing(&self) -> Result<BTreeSet<String>> {
         let data = self.data("/api/v1/rules").await?;
         let groups = data["groups"].as_array().into_iter().flatten();
@@ -127,18 +120,12 @@ impl Prometheus {
     }
 
     /// The value of a query at one time.
-    ///
-    /// # Errors
-    /// If it does not answer.
     pub async fn instant(&self, query: &str, at: f64) -> Result<Vec<Series>> {
         let path = format!("/api/v1/query?time={at:.3}&query={}", encoded(query));
         Ok(series(&self.data(&path).await?))
     }
 
     /// The values of a query over a span, each `step` seconds.
-    ///
-    /// # Errors
-    /// If it does not answer.
     pub async fn range(&self, query: &str, span: Span, step: u64) -> Result<Vec<Series>> {
         let (Span { from, to }, query) = (span, encoded(query));
         let path =
@@ -147,9 +134,6 @@ impl Prometheus {
     }
 
     /// The values of a label of series in a span.
-    ///
-    /// # Errors
-    /// If it does not answer.
     pub async fn label_values(
         &self,
         selector: &str,

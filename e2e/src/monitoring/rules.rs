@@ -41,9 +41,6 @@ pub struct Rules {
 
 impl Rules {
     /// Reads a rule file.
-    ///
-    /// # Errors
-    /// If it can't be read, or has no groups.
     pub fn read(file: &Path) -> Result<Self> {
         let shown = file.display();
         let text = std::fs::read_to_string(file).with_context(|| {
@@ -59,7 +56,6 @@ impl Rules {
     }
 
     /// The alerts, in the order of the file.
-    #[must_use]
     pub fn alerts(&self) -> Vec<Alert> {
         let groups = self.document["groups"].as_sequence().into_iter().flatten();
         let rules = groups.flat_map(|group| group["rules"].as_sequence().into_iter().flatten());
@@ -73,9 +69,6 @@ impl Rules {
     }
 
     /// The rule file with all times divided.
-    ///
-    /// # Errors
-    /// If a time can't be divided.
     pub fn shrunk(&self) -> Result<String> {
         let mut document = self.document.clone();
         let groups = document["groups"].as_sequence_mut();

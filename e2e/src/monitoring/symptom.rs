@@ -60,7 +60,6 @@ impl Symptom {
     ];
 
     /// The part of an expression that shows the symptom.
-    #[must_use]
     pub fn shown_by(self) -> &'static str {
         match self {
             Self::MissedDeadlines => "shed:deadlines_missed:",
@@ -82,14 +81,12 @@ impl Symptom {
     }
 
     /// Alerts that must fire.
-    #[must_use]
     pub fn alerts(self, all: &[Alert]) -> Vec<&Alert> {
         let shows = |alert: &&Alert| alert.expression.contains(self.shown_by());
         all.iter().filter(shows).collect()
     }
 
     /// What is done, for a reader of the page.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::MissedDeadlines => {
@@ -125,16 +122,12 @@ impl Symptom {
     }
 
     /// Whether its alerts resolve only after minutes, because their windows are long.
-    #[must_use]
     pub fn resolves_slowly(self) -> bool {
         self == Self::MissedDeadlines
     }
 }
 
 /// Checks that each alert has a symptom.
-///
-/// # Errors
-/// The alert, and where to add its symptom.
 pub fn ensure_covered(alerts: &[Alert]) -> Result<()> {
     for alert in alerts {
         let mut symptoms = Symptom::ALL.into_iter();

@@ -42,19 +42,16 @@ pub struct Workload {
 
 impl Workload {
     /// Jobs in a namespace that exists.
-    #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
     /// The DeadlineJobs.
-    #[must_use]
     pub fn jobs(&self) -> Api<DeadlineJob> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// The batch/v1 Jobs.
-    #[must_use]
     pub fn batch_jobs(&self) -> Api<Job> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
@@ -64,18 +61,12 @@ impl Workload {
     }
 
     /// Submits a DeadlineJob.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn submit(&self, name: &str, spec: &Value) -> Result<()> {
         let job: DeadlineJob = serde_json::from_value(manifest(name, spec))?;
         submit(&self.jobs(), &job).await
     }
 
     /// Submits a batch/v1 Job that shed runs.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn submit_batch(&self, name: &str) -> Result<()> {
         let mut template = shell_or_fake("sleep 1800", LONG_MS, 0);
         template["spec"]["restartPolicy"] = json!("Never");
@@ -90,9 +81,6 @@ impl Workload {
     }
 
     /// Waits until this many attempts of a job run.
-    ///
-    /// # Errors
-    /// If they do not in time.
     pub async fn runs(&self, name: &str, attempts: usize) -> Result<()> {
         let what = format!("{attempts} attempts of {name} to run");
         wait::until(&what, WITHIN, async || {
@@ -111,9 +99,6 @@ impl Workload {
     }
 
     /// Deletes a DeadlineJob, and waits until it is gone.
-    ///
-    /// # Errors
-    /// If it is not gone in time.
     pub async fn delete(&self, name: &str) -> Result<()> {
         self.jobs()
             .delete(name, &DeleteParams::background())
@@ -122,9 +107,6 @@ impl Workload {
     }
 
     /// Deletes a batch/v1 Job, and waits until it is gone.
-    ///
-    /// # Errors
-    /// If it is not gone in time.
     pub async fn delete_batch(&self, name: &str) -> Result<()> {
         let jobs = self.batch_jobs();
         jobs.delete(name, &DeleteParams::background()).await?;
@@ -132,9 +114,6 @@ impl Workload {
     }
 
     /// Runs jobs that meet their deadline, need clones, fail or are disturbed, and waits until all have ended.
-    ///
-    /// # Errors
-    /// If one does not end in time.
     pub async fn run_healthy(&self) -> Result<()> {
         let mut names = BTreeSet::new();
         for (kind, count, spec) in [
@@ -229,7 +208,6 @@ fn disturbed() -> Value {
 }
 
 /// A job that is stopped at its deadline.
-#[must_use]
 pub fn missed() -> Value {
     json!({
         "completions": 1, "deadline": {"within": "2s"}, "onMiss": "Fail",
@@ -238,7 +216,6 @@ pub fn missed() -> Value {
 }
 
 /// A job whose tasks take longer than it has.
-#[must_use]
 pub fn hopeless() -> Value {
     json!({
         "completions": 2, "deadline": {"within": "15m"}, "expectedTaskDuration": expected(LONG_MS),
@@ -247,7 +224,6 @@ pub fn hopeless() -> Value {
 }
 
 /// A job that goes on after its deadline.
-#[must_use]
 pub fn overdue() -> Value {
     json!({
         "completions": 1, "deadline": {"within": "10s"}, "onMiss": "Continue",
@@ -256,7 +232,6 @@ pub fn overdue() -> Value {
 }
 
 /// A job that no node could hold.
-#[must_use]
 pub fn unplaceable() -> Value {
     let mut template = shell_or_fake("sleep 1", 1000, 0);
     template["spec"]["nodeSelector"] = json!({"example.com/none": "none"});
@@ -264,7 +239,6 @@ pub fn unplaceable() -> Value {
 }
 
 /// A suspended job.
-#[must_use]
 pub fn suspended() -> Value {
     json!({
         "completions": 1, "suspend": true, "deadline": {"within": "2h"},
@@ -273,7 +247,6 @@ pub fn suspended() -> Value {
 }
 
 /// A job with this many tasks that go on and report progress at this address.
-#[must_use]
 pub fn reporting(tasks: u32, address: Ipv4Addr, port: u16) -> Value {
     let mut template = shell_or_fake("sleep 1800", LONG_MS, 0);
     template["metadata"]["annotations"][POD_IP] = json!(address.to_string());

@@ -41,7 +41,6 @@ pub struct JobCame {
 
 impl JobCame {
     /// Seconds from its arrival to the end of its last task; absent if it was not completed.
-    #[must_use]
     pub fn flowtime(&self) -> Option<f64> {
         Some(self.done? - self.arrived)
     }
@@ -56,19 +55,16 @@ pub struct Came {
 
 impl Came {
     /// Deadlines met.
-    #[must_use]
     pub fn met(&self) -> usize {
         self.jobs.iter().filter(|job| job.met).count()
     }
 
     /// Clones launched.
-    #[must_use]
     pub fn clones(&self) -> usize {
         self.attempts.iter().filter(|ran| ran.clone).count()
     }
 
     /// Seconds for which attempts held a slot, from their launch on.
-    #[must_use]
     pub fn slot_seconds(&self) -> f64 {
         self.attempts
             .iter()
@@ -77,13 +73,11 @@ impl Came {
     }
 
     /// Mean seconds from arrival to completion over completed jobs; 0 without any.
-    #[must_use]
     pub fn flowtime(&self) -> f64 {
         mean(self.jobs.iter().filter_map(JobCame::flowtime)).unwrap_or(0.0)
     }
 
     /// The job's task that was done last; absent if the job was not completed.
-    #[must_use]
     pub fn last_task(&self, job: usize) -> Option<u32> {
         let winners = self.attempts.iter().filter(|ran| ran.won && ran.job == job);
         let last = winners.max_by(|a, b| a.ended.unwrap_or(0.0).total_cmp(&b.ended.unwrap_or(0.0)));
@@ -91,7 +85,6 @@ impl Came {
     }
 
     /// Where the time of a task went; absent if it was not done.
-    #[must_use]
     pub fn story(&self, job: usize, task: u32) -> Option<Story> {
         let of_task = || {
             self.attempts
@@ -132,14 +125,12 @@ pub struct Story {
 
 impl Story {
     /// The four parts.
-    #[must_use]
     pub fn parts(&self) -> [f64; 4] {
         [self.waited, self.rescued_after, self.starting, self.working]
     }
 }
 
 /// The mean of some numbers; none of none.
-#[must_use]
 pub fn mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = numbers
         .into_iter()

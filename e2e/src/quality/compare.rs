@@ -40,7 +40,6 @@ pub struct Delays {
 
 impl Delays {
     /// Measures them; absent if no attempt worked.
-    #[must_use]
     pub fn of<'c>(all: impl Iterator<Item = &'c Came> + Clone) -> Option<Self> {
         let attempts = || all.clone().flat_map(|came| &came.attempts);
         let winners = || attempts().filter(|ran| ran.won);
@@ -54,7 +53,6 @@ impl Delays {
 }
 
 /// Deadlines, clones, slot-seconds and flowtimes, a block of lines per policy.
-#[must_use]
 pub fn figures(all: &[Compared]) -> String {
     let head = [
         "policy",
@@ -108,7 +106,6 @@ fn interval(values: &[f64], digits: usize) -> String {
 }
 
 /// Where the mean time to the end of a job's last task went, really and in the simulator.
-#[must_use]
 pub fn parts(all: &[Compared]) -> String {
     let head = [
         "mean seconds",
@@ -136,7 +133,6 @@ pub fn parts(all: &[Compared]) -> String {
 }
 
 /// Each job that was in time on one side only, the time to its deadline, and what made the difference.
-#[must_use]
 pub fn differences(all: &[Compared], conditions: &Conditions) -> String {
     let mut lines = String::new();
     for compared in all {

@@ -53,9 +53,6 @@ impl Rule {
     /// Takes the excerpt: consecutive jobs that count, without those that would be more than is left to
     /// the number of tasks. Times are scaled by one factor, arrivals by another, so that `load` is
     /// reached within `span_s`; deadlines are whole seconds.
-    ///
-    /// # Errors
-    /// If the trace has too few such jobs, or the cluster no slot.
     pub fn take(&self, trace: Trace, slots: u32) -> Result<Trace> {
         let counted = self.cut(trace);
         let mut left = self.tasks;
@@ -137,7 +134,6 @@ impl Rule {
 }
 
 /// The same with all times this many times as long.
-#[must_use]
 pub fn stretched(workload: &Trace, times: i64) -> Trace {
     let mut long = workload.clone();
     for job in &mut long.jobs {
@@ -152,7 +148,6 @@ pub fn stretched(workload: &Trace, times: i64) -> Trace {
 
 /// Durations of a task's attempts at full speed, in hundredths of a second, by their numbers: the
 /// simulator's own samples.
-#[must_use]
 pub fn ticks(workload: &Trace, job: usize, task: u32, attempts: u32, seed: u64) -> Vec<i64> {
     let drawn = &workload.jobs[job];
     let median = drawn.median_duration();

@@ -279,9 +279,6 @@ fn others_of(
 
 /// Compares again what an earlier replay wrote, without a cluster; the simulator may be given another
 /// slowness, or preemption, to see what they would change.
-///
-/// # Errors
-/// If the file or its trace is not there, or is not what it was.
 pub fn compare_again(file: &Path, slowness: Option<u32>, preempts: bool) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| {
         format!(

@@ -67,9 +67,6 @@ pub struct Replay<'a> {
 
 impl Replay<'_> {
     /// Submits each job when it arrives, and returns when all have ended.
-    ///
-    /// # Errors
-    /// If the apiserver refuses a job, or jobs don't end.
     pub async fn play(&self, policy: &str) -> Result<Came> {
         self.cluster.fresh_namespace(NAMESPACE).await?;
         let seen = Sightings::of(self.cluster, NAMESPACE);

@@ -39,7 +39,6 @@ pub struct Conditions {
 
 impl Conditions {
     /// As if nothing took time but work.
-    #[must_use]
     pub fn without_delays(&self) -> Self {
         Self {
             launch_s: 0.0,
@@ -50,7 +49,6 @@ impl Conditions {
     }
 
     /// As if a slot were free as soon as the work in it ends.
-    #[must_use]
     pub fn with_room_at_once(&self) -> Self {
         Self {
             release_s: 0.0,
@@ -60,9 +58,6 @@ impl Conditions {
 }
 
 /// Runs the excerpt under a policy, as the operator would be given it.
-///
-/// # Errors
-/// If there is no such policy, or the run fails.
 pub fn run(workload: &Trace, conditions: &Conditions, policy: &str, seed: u64) -> Result<Came> {
     let policy = shed_papers::registry()
         .parse(policy, Order::default())

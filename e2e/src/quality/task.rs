@@ -64,9 +64,6 @@ pub struct Tasks {
 
 impl Tasks {
     /// The job at that position of the excerpt.
-    ///
-    /// # Errors
-    /// If it has no deadline.
     pub fn job(&self, workload: &Trace, position: usize) -> Result<Value> {
         let job = &workload.jobs[position];
         let deadline = job.deadline.context("a job without deadline")?;
@@ -105,21 +102,16 @@ impl Tasks {
 }
 
 /// The name of the job at that position of the excerpt.
-#[must_use]
 pub fn name(position: usize) -> String {
     format!("job-{position}")
 }
 
 /// The position of a job of that name.
-#[must_use]
 pub fn position(name: &str) -> Option<usize> {
     name.strip_prefix("job-")?.parse().ok()
 }
 
 /// The request of an attempt, so that a node holds this many.
-///
-/// # Errors
-/// If nodes differ, or are too small.
 pub async fn cpu_of_slot(cluster: &Cluster, slots_per_node: u32) -> Result<String> {
     let nodes: Api<Node> = Api::all(cluster.client());
     let mut cores: Vec<f64> = Vec::new();
@@ -153,9 +145,6 @@ pub struct Said {
 }
 
 /// Reads what a pod's task said; none if it said nothing.
-///
-/// # Errors
-/// If it is not what tasks say.
 pub fn heard(pod: &Pod) -> Result<Option<Said>> {
     let text = said(pod).trim();
     if text.is_empty() {

@@ -41,9 +41,6 @@ pub enum Load {
 }
 
 /// Two operators, one after another, next to many large objects.
-///
-/// # Errors
-/// If the stage can't be set up, or a phase is not reached.
 pub async fn large(
     load: Load,
     options: &Options,

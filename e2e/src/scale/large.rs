@@ -24,9 +24,6 @@ const DEADLINE_IN: SignedDuration = SignedDuration::from_secs(20);
 const STRAGGLER: u32 = 10;
 
 /// A job of ten times as many tasks as attempts may live. No attempt ends by itself.
-///
-/// # Errors
-/// If the stage can't be set up, or a phase is not reached.
 pub async fn one_job(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
     let home = "scale-large";
     let stage = Stage::prepare(options, client, "job", &[home], |_, _| None).await?;
@@ -45,9 +42,6 @@ pub async fn one_job(options: &Options, client: Client, outcome: &mut Outcome) -
 
 /// A job whose attempts report progress with checkpoints of 64 bytes, one in ten of them slowly, so
 /// that clones are launched next to them. One percent of all answers are errors.
-///
-/// # Errors
-/// If the stage can't be set up, or a phase is not reached.
 pub async fn clones(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
     let home = "scale-clones";
     let stage = Stage::prepare(options, client, "clones", &[home], fare).await?;

@@ -24,9 +24,6 @@ const PAGE: u32 = 20;
 const QUIET: Duration = Duration::from_secs(10);
 
 /// Jobs of one MB each under two operators, one after another.
-///
-/// # Errors
-/// If the stage can't be set up, or a phase is not reached.
 pub async fn specs(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
     let home = "scale-specs";
     let stage = Stage::prepare(options, client, "specs", &[home], |_, _| None).await?;
@@ -84,9 +81,6 @@ async fn answered(stage: &Stage<'_>, home: &str) -> Result<(u64, u64)> {
 }
 
 /// Jobs that have finished, and an operator that has nothing to do.
-///
-/// # Errors
-/// If the stage can't be set up.
 pub async fn idle(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
     let home = "scale-finished";
     let stage = Stage::prepare(options, client, "finished", &[home], |_, _| None).await?;
@@ -163,9 +157,6 @@ impl<'s> Quiet<'s> {
 }
 
 /// Whether the chart would have let the operator live.
-///
-/// # Errors
-/// If the chart does not say how much memory it may have.
 pub fn fits(peak: u64) -> Result<Option<String>> {
     let limit = memory_limit()?;
     Ok((peak > limit).then(|| {

@@ -57,14 +57,12 @@ pub struct Counts {
 
 impl Counts {
     /// Writes of all kinds, without Leases and events.
-    #[must_use]
     pub fn writes(&self) -> u64 {
         let verbs = ["create", "update", "patch", "delete"];
         verbs.iter().filter_map(|verb| self.calls.get(verb)).sum()
     }
 
     /// The difference from `earlier`.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let calls = self.calls.iter().map(|(&verb, &count)| {
             let before = earlier.calls.get(verb).copied().unwrap_or(0);
@@ -123,9 +121,6 @@ struct Shared {
 
 impl Meter {
     /// Begins to serve.
-    ///
-    /// # Errors
-    /// If no port is free.
     pub async fn serve(client: Client, tasks: Arc<Tasks>, fares: Fares) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let shared = Arc::new(Shared {
@@ -146,13 +141,11 @@ impl Meter {
     }
 
     /// The counts so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         lock(&self.shared.counts).clone()
     }
 
     /// Calls about pods so far, but for reads.
-    #[must_use]
     pub fn pod_calls(&self) -> Vec<PodCall> {
         lock(&self.shared.pod_calls).clone()
     }

@@ -126,9 +126,6 @@ impl Scenario {
 }
 
 /// Goes through the scenarios; true if all held what must hold.
-///
-/// # Errors
-/// If there is no cluster to run on.
 pub async fn scale(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);

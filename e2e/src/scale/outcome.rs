@@ -56,7 +56,6 @@ impl Outcome {
     }
 
     /// All of it in one line.
-    #[must_use]
     pub fn line(&self, scenario: &str, program: &str) -> String {
         let phases: Vec<Value> = self.phases.iter().map(Phase::value).collect();
         let mut line = json!({"scenario": scenario, "operator": program, "phases": phases,
@@ -68,7 +67,6 @@ impl Outcome {
     }
 
     /// A row per phase, and the further figures below.
-    #[must_use]
     pub fn table(&self) -> String {
         let mut table = String::from(
             "| phase | time | create | update | patch | delete | events | written | object | RSS | peak RSS | CPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",

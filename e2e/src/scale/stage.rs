@@ -43,9 +43,6 @@ pub struct Stage<'o> {
 
 impl<'o> Stage<'o> {
     /// Makes the namespaces of a scenario.
-    ///
-    /// # Errors
-    /// If the apiserver refuses one.
     pub async fn prepare(
         options: &'o Options,
         client: Client,
@@ -85,22 +82,17 @@ impl<'o> Stage<'o> {
     }
 
     /// An operator, with its first lists in.
-    ///
-    /// # Errors
-    /// If it does not start.
     pub async fn start(&self) -> Result<Subject> {
         let program = self.options.operator()?;
         Subject::start(&program, self.meter.address, &self.folder).await
     }
 
     /// The DeadlineJobs of a namespace.
-    #[must_use]
     pub fn jobs(&self, namespace: &str) -> Api<DeadlineJob> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
     /// The objects of a kind in a namespace.
-    #[must_use]
     pub fn all<K>(&self, namespace: &str) -> Api<K>
     where
         K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
@@ -109,9 +101,6 @@ impl<'o> Stage<'o> {
     }
 
     /// Creates a job.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn submit(&self, namespace: &str, manifest: Value) -> Result<()> {
         let job: DeadlineJob = serde_json::from_value(manifest)?;
         let jobs = self.jobs(namespace);
@@ -120,9 +109,6 @@ impl<'o> Stage<'o> {
     }
 
     /// Creates many jobs, each with its status if it has one.
-    ///
-    /// # Errors
-    /// If the apiserver refuses one.
     pub async fn submit_all(
         &self,
         namespace: &str,
@@ -149,9 +135,6 @@ impl<'o> Stage<'o> {
     }
 
     /// Merges into a job's specification.
-    ///
-    /// # Errors
-    /// If the apiserver refuses it.
     pub async fn edit(&self, namespace: &str, name: &str, spec: &Value) -> Result<()> {
         let patch = Patch::Merge(json!({"spec": spec}));
         let jobs = self.jobs(namespace);
@@ -160,9 +143,6 @@ impl<'o> Stage<'o> {
     }
 
     /// How many pods a namespace has.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn pods(&self, namespace: &str) -> Result<u64> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         // The apiserver counts what it does not list.
@@ -172,9 +152,6 @@ impl<'o> Stage<'o> {
     }
 
     /// Whether a pod of the namespace does not run.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn all_run(&self, namespace: &str) -> Result<bool> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let others = ListParams::default()
@@ -184,9 +161,6 @@ impl<'o> Stage<'o> {
     }
 
     /// Waits for `reached`, as long as one phase may take, and notes what that took.
-    ///
-    /// # Errors
-    /// If it takes longer, or the apiserver doesn't answer.
     pub async fn phase(
         &self,
         outcome: &mut Outcome,
@@ -234,9 +208,6 @@ impl<'o> Stage<'o> {
     }
 
     /// Takes away what the scenario made, also where it broke off and no operator runs.
-    ///
-    /// # Errors
-    /// If the apiserver doesn't answer.
     pub async fn remove(&self) -> Result<()> {
         let all: Api<Namespace> = Api::all(self.client.clone());
         for name in &self.namespaces {
@@ -253,9 +224,6 @@ impl<'o> Stage<'o> {
 }
 
 /// Takes the finalizers off all pods of a namespace: pods that wait for a stopped controller would stay without end.
-///
-/// # Errors
-/// If the apiserver doesn't answer.
 pub(crate) async fn free_pods(client: &Client, namespace: &str) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
@@ -280,7 +248,6 @@ pub(crate) async fn free_pods(client: &Client, namespace: &str) -> Result<()> {
 }
 
 /// The reason of a condition that is true.
-#[must_use]
 pub fn reason(job: &DeadlineJob, type_: &str) -> Option<String> {
     let conditions = job.status.iter().flat_map(|status| &status.conditions);
     let mut true_ones = conditions.filter(|own| own.type_ == type_ && own.status == "True");
@@ -288,9 +255,6 @@ pub fn reason(job: &DeadlineJob, type_: &str) -> Option<String> {
 }
 
 /// Why a job has failed, if it has.
-///
-/// # Errors
-/// If the apiserver doesn't answer.
 pub async fn failed(jobs: &Api<DeadlineJob>, name: &str) -> Result<Option<String>> {
     let job = jobs
         .get(name)

@@ -29,9 +29,6 @@ pub struct Subject {
 
 impl Subject {
     /// Starts an operator whose apiserver is at `apiserver`, and waits for its first lists.
-    ///
-    /// # Errors
-    /// If it does not start or become ready.
     pub async fn start(program: &Path, apiserver: SocketAddr, folder: &Path) -> Result<Self> {
         let kubeconfig = folder.join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_for(apiserver))?;
@@ -39,9 +36,6 @@ impl Subject {
     }
 
     /// Starts an operator with a kubeconfig of the caller's, and waits for its first lists.
-    ///
-    /// # Errors
-    /// If it does not start or become ready.
     pub async fn start_with(program: &Path, kubeconfig: &Path, folder: &Path) -> Result<Self> {
         let (http, log) = (free_address()?, folder.join("operator.log"));
         let mut command = Command::new(program);
@@ -70,18 +64,12 @@ impl Subject {
     }
 
     /// Its resource use so far.
-    ///
-    /// # Errors
-    /// If it is gone.
     pub fn taken(&self) -> Result<Taken> {
         taken(self.pid)
             .with_context(|| format!("the operator, whose log is {}", self.log.display()))
     }
 
     /// How many lines of its log say that an object is too large for etcd or the apiserver.
-    ///
-    /// # Errors
-    /// If the log can't be read.
     pub fn refusals_logged(&self) -> Result<usize> {
         let log = std::fs::read_to_string(&self.log)?;
         Ok(log
@@ -91,9 +79,6 @@ impl Subject {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    /// If it ended before.
     pub async fn stop(mut self) -> Result<()> {
         ensure!(
             self.child.try_wait()?.is_none(),
@@ -105,9 +90,6 @@ impl Subject {
 }
 
 /// Most memory that the chart lets the operator have, in KiB.
-///
-/// # Errors
-/// If the chart does not say so.
 pub fn memory_limit() -> Result<u64> {
     let values = std::fs::read_to_string(repository().join("charts/shed/values.yaml"))?;
     let values: serde_yaml_ng::Value = serde_yaml_ng::from_str(&values)?;

@@ -33,9 +33,6 @@ const PASSES: u64 = 3;
 type Wait = (Instant, Instant);
 
 /// Without the slow namespace, and with it.
-///
-/// # Errors
-/// If the stage can't be set up, or something never happens.
 pub async fn slow(options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
     let stage = Stage::prepare(options, client, "tenant", &[SLOW, QUICK], fare).await?;
     let went = both(&stage, outcome).await;

@@ -34,7 +34,6 @@ pub enum LedgerFault {
 
 impl LedgerFault {
     /// Description of the fault.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Unbalanced => "an attempt is in no bucket or in two",
@@ -52,13 +51,11 @@ impl LedgerFault {
 
 impl AttemptCounts {
     /// Attempts that were launched.
-    #[must_use]
     pub fn launched(&self) -> i64 {
         self.originals + self.clones + self.retries
     }
 
     /// Attempts whose end is counted.
-    #[must_use]
     pub fn ended(&self) -> i64 {
         let Self {
             originals: _,
@@ -88,7 +85,6 @@ impl Ledger {
 }
 
 /// Invariants that the write of `new` over `old` violates.
-#[must_use]
 pub fn faults(old: &Ledger, new: &Ledger) -> BTreeSet<LedgerFault> {
     let checks = [
         (is_balanced(new), LedgerFault::Unbalanced),

@@ -20,9 +20,6 @@ pub struct NewerForm(pub u32);
 
 impl Ledger {
     /// The ledger of a job, as the next write has it; one without a status has an empty ledger.
-    ///
-    /// # Errors
-    /// If the ledger has a form that is not known here.
     pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, NewerForm> {
         let ledger = status.and_then(|status| status.ledger.as_ref());
         let Some(ledger) = ledger else {
@@ -41,7 +38,6 @@ impl Ledger {
     }
 
     /// Whether anything of the job was recorded: an attempt, or an outcome.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.started.is_some() || !self.tasks.is_empty() || self.ending.is_some()
     }
@@ -52,7 +48,6 @@ impl Ledger {
     }
 
     /// The attempt's entry, if its end is not counted yet.
-    #[must_use]
     pub fn attempt(&self, task: u32, number: u32) -> Option<&AttemptEntry> {
         let entry = self.tasks.get(&task)?;
         entry
@@ -62,7 +57,6 @@ impl Ledger {
     }
 
     /// Whether this attempt number was ever given out.
-    #[must_use]
     pub fn knows(&self, task: u32, number: u32) -> bool {
         self.done.contains(TaskIndex(task))
             || self.failed.contains(TaskIndex(task))

@@ -22,7 +22,6 @@ impl RetryRule {
     };
 
     /// The wait after this number of failures of a task.
-    #[must_use]
     pub fn wait(self, failures: u32) -> Span {
         let doublings = failures.saturating_sub(1).min(16);
         Span(self.first.0 << doublings).min(self.most)

@@ -56,7 +56,6 @@ impl<'de> Deserialize<'de> for Segments {
 
 impl Segments {
     /// Whether no task was split.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_index.is_empty()
     }
@@ -102,25 +101,21 @@ fn key(part: &SegmentEntry) -> (u32, u64, u32) {
 
 impl Ledger {
     /// The segment with this index, if its task was divided.
-    #[must_use]
     pub fn segment(&self, index: u32) -> Option<&SegmentEntry> {
         self.segments.get(&index)
     }
 
     /// The task that this index is a part of.
-    #[must_use]
     pub fn task_of(&self, index: u32) -> u32 {
         self.segment(index).map_or(index, |part| part.task)
     }
 
     /// Whether no attempt needs to process the segment any more.
-    #[must_use]
     pub fn is_dropped(&self, index: u32) -> bool {
         self.segment(index).is_some_and(|part| part.dropped)
     }
 
     /// The segment that begins where this one ends, unless it is dropped.
-    #[must_use]
     pub fn next_segment(&self, index: u32) -> Option<&SegmentEntry> {
         let part = self.segment(index)?;
         // A segment without a unit, which only an edited ledger has, would follow itself.
@@ -129,7 +124,6 @@ impl Ledger {
     }
 
     /// Number of indexes: tasks, and segments after the first of their task.
-    #[must_use]
     pub fn indexes(&self, completions: u32) -> u32 {
         let last = self.segments.last_key_value();
         last.map_or(completions, |(&last, _)| completions.max(last + 1))
@@ -168,7 +162,6 @@ impl Ledger {
 
     /// The segments behind this one up to the one that ends at that unit, in the order of the
     /// input. None if no segment ends there, or if one of them has a winner.
-    #[must_use]
     pub fn unwon_behind(&self, index: u32, reached: u64) -> Option<Vec<u32>> {
         let mut behind = Vec::new();
         let mut at = index;
@@ -187,7 +180,6 @@ impl Ledger {
     }
 
     /// Whether a segment has failed for good.
-    #[must_use]
     pub fn has_failed(&self, index: u32) -> bool {
         self.failed.contains(TaskIndex(index))
     }
@@ -204,7 +196,6 @@ impl Ledger {
     }
 
     /// Tasks whose winning segments cover their input.
-    #[must_use]
     pub fn done_tasks(&self, completions: u32) -> IndexSet {
         self.tasks_where(completions, &self.done, |parts, done| {
             parts
@@ -214,7 +205,6 @@ impl Ledger {
     }
 
     /// Tasks with a segment that has failed for good.
-    #[must_use]
     pub fn failed_tasks(&self, completions: u32) -> IndexSet {
         self.tasks_where(completions, &self.failed, |parts, failed| {
             parts
@@ -249,7 +239,6 @@ impl Ledger {
     }
 
     /// The segments that cover a divided task, in the order of its input.
-    #[must_use]
     pub fn parts_of(&self, task: u32) -> Vec<&SegmentEntry> {
         if !self.segments.contains_key(&task) {
             return Vec::new();

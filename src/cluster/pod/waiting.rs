@@ -69,7 +69,6 @@ impl CrashLoop {
     }
 
     /// Whether it has not run for long since.
-    #[must_use]
     pub fn goes_on(&self, now: Instant) -> bool {
         self.since.is_none_or(|since| now.since(since) < RUNS_AGAIN)
     }

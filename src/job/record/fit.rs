@@ -39,7 +39,6 @@ const ORDER: [(Part, usize); 11] = [
 ];
 
 /// The record without what does not fit into [`RECORD_MAX`] bytes.
-#[must_use]
 pub fn fitted(mut record: JobRecord) -> JobRecord {
     let listed = record.attempts.len();
     let omitted = record.omitted_attempts;

@@ -22,9 +22,6 @@ use crate::validate::ValidatedJob;
 /// Takes the writes of pods without an entry out of a step if the ledger is not the newest: an attempt may have been
 /// recorded, or not have been counted, since then. A write of the ledger has proven that it is the newest. A pass
 /// without a write asks the apiserver.
-///
-/// # Errors
-/// If it is not the newest, or that can't be read.
 pub(super) async fn withhold_unrecorded(
     context: &ReconcileContext,
     pass: &Pass,

@@ -83,7 +83,6 @@ fn tasks(all: impl Iterator<Item = u32>) -> String {
 }
 
 /// The events about the notices of one step, in their order.
-#[must_use]
 pub fn told(notices: &[Notice], names: Names<'_>, status: Option<&DeadlineJobStatus>) -> Vec<Told> {
     let mut events = Vec::new();
     let mut seen: Vec<Group> = Vec::new();

@@ -254,9 +254,6 @@ fn remember(context: &ReconcileContext, live: DeadlineJob) {
 }
 
 /// Whether this is the job's version in the store, or the job is gone. Else the next pass decides on the newer one.
-///
-/// # Errors
-/// If the job can't be read.
 pub(in crate::reconcile) async fn is_newest(
     context: &ReconcileContext,
     owner: &DeadlineJob,

@@ -41,9 +41,6 @@ pub struct AdoptArgs {
 }
 
 /// Prints the lines or the manifests. What shed would refuse goes to standard error.
-///
-/// # Errors
-/// What cannot be read.
 pub async fn run(
     args: AdoptArgs,
     connection: &Connection,

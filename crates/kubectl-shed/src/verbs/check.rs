@@ -43,9 +43,6 @@ pub struct CheckArgs {
 }
 
 /// Checks all files.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
     let judge = Judge {
         slots: args.slots,
@@ -74,9 +71,6 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
 }
 
 /// The text of a file or of standard input.
-///
-/// # Errors
-/// The file and the reason.
 pub fn content(name: &str) -> anyhow::Result<String> {
     if name != "-" {
         return std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"));

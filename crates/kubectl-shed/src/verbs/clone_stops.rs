@@ -57,9 +57,6 @@ struct Scope {
 }
 
 /// Sets the annotation.
-///
-/// # Errors
-/// The Namespace cannot be read or changed.
 pub async fn stop(
     args: StopArgs,
     connection: &Connection,
@@ -69,9 +66,6 @@ pub async fn stop(
 }
 
 /// Removes the annotation.
-///
-/// # Errors
-/// The Namespace cannot be read or changed.
 pub async fn resume(
     args: ResumeArgs,
     connection: &Connection,

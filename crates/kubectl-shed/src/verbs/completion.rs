@@ -25,9 +25,6 @@ pub struct CompletionArgs {
 }
 
 /// Prints the completions.
-///
-/// # Errors
-/// Standard output is closed.
 pub fn run(
     args: &CompletionArgs,
     mut command: clap::Command,

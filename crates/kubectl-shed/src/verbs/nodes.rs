@@ -65,9 +65,6 @@ pub struct Witness {
 }
 
 /// Prints the nodes.
-///
-/// # Errors
-/// The operator cannot be asked; the message names the fix.
 pub async fn run(
     args: NodesArgs,
     connection: &Connection,
@@ -95,7 +92,6 @@ const COLUMNS: [Column; 6] = [
 ];
 
 /// The nodes as text. Pure.
-#[must_use]
 pub fn render(view: &NodesView, canvas: Canvas, now: Timestamp) -> String {
     if view.nodes.is_empty() {
         return "The operator knows no pace of any node yet.\n".to_owned();

@@ -62,9 +62,6 @@ pub struct ReleaseArgs {
 }
 
 /// Finds, shows, asks, releases.
-///
-/// # Errors
-/// An operator that runs, or a request that fails.
 pub async fn run(
     args: ReleaseArgs,
     connection: &Connection,

@@ -54,9 +54,6 @@ pub struct ReportArgs {
 }
 
 /// Gathers what can be read. What cannot is named in `errors.txt`.
-///
-/// # Errors
-/// The kubeconfig, or the file that cannot be written.
 pub async fn run(
     args: ReportArgs,
     connection: &Connection,

@@ -71,9 +71,6 @@ pub struct Suggestion {
 }
 
 /// Asks the leader for the history.
-///
-/// # Errors
-/// A job without a class, a class without runs, a leader that cannot be asked.
 pub async fn run(
     args: SuggestArgs,
     connection: &Connection,

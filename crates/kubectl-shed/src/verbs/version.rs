@@ -69,9 +69,6 @@ pub struct Versions {
 }
 
 /// Prints the versions.
-///
-/// # Errors
-/// The kubeconfig.
 pub async fn run(
     args: VersionArgs,
     connection: &Connection,
@@ -127,7 +124,6 @@ impl Versions {
     }
 
     /// The versions as lines.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("kubectl shed: {}\n", self.client);
         if let Some(leader) = &self.leader {

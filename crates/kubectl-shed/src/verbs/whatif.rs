@@ -88,9 +88,6 @@ fn number_or_text<'de, D: serde::Deserializer<'de>>(
 }
 
 /// Asks the leader.
-///
-/// # Errors
-/// A deadline that cannot be read; a leader that cannot be asked.
 pub async fn run(
     args: WhatifArgs,
     connection: &Connection,

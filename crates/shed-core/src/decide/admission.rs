@@ -137,7 +137,6 @@ fn serve_by_share(
 
 /// The first attempts and retries that the job's tasks wait for at `now`, at most `most`, in the order of service. No
 /// node is chosen, and none is avoided because of what others have reported.
-#[must_use]
 pub fn next_attempts(now: Instant, job: &JobSnapshot, most: u32) -> Vec<Launch> {
     let waits = |task: &&TaskSnapshot| standing(now, job, task) == Standing::Ready;
     let ready = job.tasks.iter().filter(waits).map(|task| task.index);

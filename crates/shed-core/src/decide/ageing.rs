@@ -25,7 +25,6 @@ pub(super) fn aged_at(state: &JobView<'_>) -> Option<Instant> {
 
 /// Whether one more attempt of aged jobs may be served before other jobs, as these hold the share `held` of the usable
 /// capacity and it takes `share`.
-#[must_use]
 pub fn may_be_served(held: f64, share: f64) -> bool {
     held == 0.0 || held + share <= SHARE + ROUNDING
 }

@@ -67,7 +67,6 @@ impl Planner {
 
     /// The jobs whose tasks still wait after the last pass, by position and in the order of service, with the number
     /// of attempts that each could still get. It is absent for orders that change with each attempt.
-    #[must_use]
     pub fn queue(&self) -> Option<&[(usize, u32)]> {
         self.queue.as_deref()
     }
@@ -105,7 +104,6 @@ impl Planner {
 }
 
 /// The estimates of all nodes, in the snapshot's order, as the policy has them in a pass that looks at every job.
-#[must_use]
 pub fn node_paces(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Vec<NodePace> {
     let (snapshot, _) = sound(snapshot);
     let round = opened(&snapshot, memory, policy, KeptJobs::default(), Changed::All);
@@ -135,7 +133,6 @@ fn opened<'a>(
 }
 
 /// Decides on one snapshot alone, by looking at every job.
-#[must_use]
 pub fn decide(snapshot: &Snapshot, mut memory: Memory, policy: &Policy) -> (Plan, Memory) {
     let mut planner = Planner::default();
     let plan = planner.decide(snapshot, &mut memory, policy, Changed::All);

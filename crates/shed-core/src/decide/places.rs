@@ -34,7 +34,6 @@ pub struct Seen {
 }
 
 /// Whether jobs have places that do not depend on other jobs.
-#[must_use]
 pub fn has_places(policy: &Policy) -> bool {
     let by_own_facts = matches!(
         policy.order,

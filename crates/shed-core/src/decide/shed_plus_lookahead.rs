@@ -60,7 +60,6 @@ pub struct Runner {
 }
 
 /// Examines a job for which the optimizer ran at `last`.
-#[must_use]
 pub fn look(
     now: Instant,
     overhead: Span,
@@ -151,7 +150,6 @@ impl Usual {
     }
 
     /// Counts `changes` of times that came or went; false if the bounds no longer hold.
-    #[must_use]
     pub fn outlives(&mut self, changes: usize) -> bool {
         let left = self.changes.checked_sub(changes);
         self.changes = left.unwrap_or(0);
@@ -161,7 +159,6 @@ impl Usual {
     /// Seconds from now before which the attempt is not expected to miss a deadline that far off; absent if it never
     /// is. As printed (`prior` 0), an attempt is late if it ends later. Otherwise the job's median counts at first,
     /// and it counts less as the attempt progresses.
-    #[must_use]
     pub fn late_from(&self, runner: Runner, slack: f64, prior: f64) -> Option<f64> {
         let may_be_late = |after: f64| {
             let later = Runner {

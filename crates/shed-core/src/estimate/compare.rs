@@ -7,20 +7,17 @@ const TOLERANCE: f64 = 1e-9;
 const SMALL: f64 = 1e-6;
 
 /// The difference that two numbers of this size may have and still be a tie.
-#[must_use]
 pub fn margin(a: f64, b: f64) -> f64 {
     TOLERANCE * a.abs().max(b.abs()).max(SMALL)
 }
 
 /// a ≤ b, or so close that it counts as equal. False when one is NaN.
-#[must_use]
 pub fn at_most(a: f64, b: f64) -> bool {
     // The margin of an infinity is infinite, so only the plain comparison is correct.
     a <= b || (a.is_finite() && b.is_finite() && a <= b + margin(a, b))
 }
 
 /// The largest number that is [`at_most`] `bound`: comparing many numbers with it is cheaper.
-#[must_use]
 pub fn largest_at_most(bound: f64) -> f64 {
     if !bound.is_finite() {
         return bound;
@@ -36,13 +33,11 @@ pub fn largest_at_most(bound: f64) -> f64 {
 }
 
 /// a < b by more than the tolerance.
-#[must_use]
 pub fn is_less(a: f64, b: f64) -> bool {
     a < b && !at_most(b, a)
 }
 
 /// Whether neither is less than the other.
-#[must_use]
 pub fn is_tie(a: f64, b: f64) -> bool {
     at_most(a, b) && at_most(b, a)
 }

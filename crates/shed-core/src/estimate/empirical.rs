@@ -47,7 +47,6 @@ impl EmpiricalLaw {
     /// The steps become a chain through their middles. This keeps the mean, which upper or lower middles would shift.
     /// After the last ended attempt the tail is a Pareto tail with Hill's exponent of the longest tenth, shrunk.
     /// Larger ages, which steps cannot show, count in it.
-    #[must_use]
     pub fn fit(sample: &Sample) -> Option<Self> {
         let mut middles = Vec::new();
         let mut ln_survival = LN_CERTAIN;
@@ -88,7 +87,6 @@ impl EmpiricalLaw {
     }
 
     /// The exponent of the tail after the longest observed time.
-    #[must_use]
     pub fn tail_exponent(&self) -> f64 {
         self.knots
             .last()

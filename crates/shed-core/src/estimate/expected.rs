@@ -24,7 +24,6 @@ const OWN_SHARE: f64 = 1.0 / 3.0;
 const LN_EARLY: f64 = -0.001_000_500_333_583_533_5;
 
 /// The log-normal distribution with the quantiles that the user expects; `None` if they are no positive numbers.
-#[must_use]
 pub fn law(expected: &ExpectedDuration) -> Option<LogNormalLaw> {
     let mu = libm::log(expected.p50().seconds());
     let sigma = match expected.p90() {
@@ -35,7 +34,6 @@ pub fn law(expected: &ExpectedDuration) -> Option<LogNormalLaw> {
 }
 
 /// The standard deviation of ln of the factor that all tasks of a job with this expected distribution have in common.
-#[must_use]
 pub fn common(law: &Law) -> f64 {
     let Law::LogNormal(law) = law else {
         return 0.0;
@@ -46,7 +44,6 @@ pub fn common(law: &Law) -> f64 {
 
 /// The same after the job's own attempts: `times` that ended or predict their end, and the `ages` of silent ones. The
 /// expectation counts as two attempts, so three reports outweigh it. Without any of them it is unchanged.
-#[must_use]
 pub fn updated(expected: &ExpectedDuration, times: &[f64], ages: &[f64]) -> Option<Law> {
     let prior = law(expected)?;
     let own = Sample::new(times, ages);

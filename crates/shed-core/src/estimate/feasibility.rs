@@ -19,7 +19,6 @@ const HALVINGS_MAX: u32 = 30;
 /// with a deadline so far away, and must not fall with its argument. The result then reaches the target, and is at
 /// most 0.4 % or a tenth of a second more than the smallest that does. `guess` is the start of the search, in
 /// seconds. `None` if [`SLACK_MAX`] does not reach the target, or if the target is not a number.
-#[must_use]
 pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) -> Option<f64> {
     let reaches = |slack: f64| ln_pocd(slack) >= ln_target;
     if reaches(0.0) {

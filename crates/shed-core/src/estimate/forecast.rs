@@ -73,7 +73,6 @@ impl Forecast {
     }
 
     /// P(a job with this PoCD, in [0, 1], is in time); absent while fewer than 30 jobs are known.
-    #[must_use]
     pub fn of(&self, pocd: f64) -> Option<f64> {
         forecast(pocd, self.jobs, |at| self.cells.get(at).copied())
     }

@@ -55,7 +55,6 @@ pub struct JobTimes {
 
 impl JobTimes {
     /// From times in seconds: at most `PER_JOB_MAX`, evenly spaced from the least to the largest.
-    #[must_use]
     pub fn new(sample: &Sample) -> Self {
         let all = sample.observations();
         let kept = all.len().min(PER_JOB_MAX);
@@ -130,7 +129,6 @@ impl ClassHistory {
     }
 
     /// The usual least time of the class's jobs in seconds, if one is known.
-    #[must_use]
     pub fn least(&self) -> Option<f64> {
         let logs: Vec<f64> = self
             .jobs
@@ -163,7 +161,6 @@ impl ClassHistory {
 
 /// Fits a distribution of that kind to a sample with [`PSEUDO_ATTEMPTS`] quantiles of the prior added. If the sample
 /// has no distribution of the kind, the prior itself is returned.
-#[must_use]
 pub fn shrunk(kind: LawKind, sample: &Sample, law: &Law) -> Law {
     let sample = sample.with_pseudo_attempts(law, PSEUDO_ATTEMPTS);
     max_likelihood(kind, &sample).unwrap_or_else(|| law.clone())
@@ -231,7 +228,6 @@ pub struct History {
 impl History {
     /// This history after an update with the present jobs. Jobs that are gone since the last update have taught their
     /// class and tenant their last observed times.
-    #[must_use]
     pub fn after(&self, now: Instant, jobs: impl IntoIterator<Item = (JobKey, Lesson)>) -> Self {
         let mut next = self.clone();
         let jobs = jobs.into_iter().map(|(key, lesson)| (key, Some(lesson)));
@@ -315,7 +311,6 @@ impl History {
     }
 
     /// The memory of a class.
-    #[must_use]
     pub fn class(&self, class: &JobClass) -> Option<&ClassHistory> {
         self.classes.get(class).map(Arc::as_ref)
     }
@@ -347,7 +342,6 @@ impl History {
 
     /// The prior of a job's Pareto distribution before any observation: that of its class, shrunk toward its
     /// tenant's, shrunk toward that of others and the model's.
-    #[must_use]
     pub fn shape_prior(&self, tenant: &Tenant, class: Option<&JobClass>) -> ShapePrior {
         let model = ShapePrior::with_t_min(1.0);
         let Some(class) = class else {
@@ -364,13 +358,11 @@ impl History {
     }
 
     /// The usual least time of the jobs of that class in seconds, if one is known.
-    #[must_use]
     pub fn least(&self, class: Option<&JobClass>) -> Option<f64> {
         self.class(class?)?.least()
     }
 
     /// The prior of a job's times over its least time before any observation.
-    #[must_use]
     pub fn ratio_law(&self, tenant: &Tenant, class: Option<&JobClass>) -> Law {
         let pareto = |beta| ParetoLaw { t_min: 1.0, beta }.into();
         let Some(class) = class else {

@@ -55,7 +55,6 @@ pub trait AttemptLaw: Sized {
 
     /// The distribution of `share`·T: that of an attempt which has this share of a task to do. A negative share
     /// counts as 0.
-    #[must_use]
     fn scaled(&self, share: f64) -> Self;
 
     /// The largest time that is surely exceeded, or 0.
@@ -63,7 +62,6 @@ pub trait AttemptLaw: Sized {
 
     /// The distribution of the remaining time of an attempt that has done `phi` and at its rate needs `t_rem` more.
     /// It is this distribution, scaled to that mean. Without a finite mean it is that of the remaining share.
-    #[must_use]
     fn predicted(&self, phi: f64, t_rem: f64) -> Self {
         let mean = self.mean();
         let share = if mean > 0.0 && mean.is_finite() && t_rem.is_finite() {
@@ -116,7 +114,6 @@ impl LawKind {
     ];
 
     /// The name in settings and reports.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Pareto => "pareto",
@@ -142,7 +139,6 @@ pub enum Law {
 
 impl Law {
     /// The distribution's family.
-    #[must_use]
     pub fn kind(&self) -> LawKind {
         match self {
             Self::Pareto(_) => LawKind::Pareto,

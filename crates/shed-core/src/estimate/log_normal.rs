@@ -37,7 +37,6 @@ impl LogNormalLaw {
 
     /// The distribution with mean `mu` and standard deviation `sigma` of ln T, the latter clamped to its range;
     /// `None` unless both are finite.
-    #[must_use]
     pub fn new(mu: f64, sigma: f64) -> Option<Self> {
         (mu.is_finite() && sigma.is_finite()).then(|| Self {
             mu,
@@ -46,13 +45,11 @@ impl LogNormalLaw {
     }
 
     /// Mean of ln T; e to its power is the median time.
-    #[must_use]
     pub fn mu(&self) -> f64 {
         self.mu
     }
 
     /// Standard deviation of ln T.
-    #[must_use]
     pub fn sigma(&self) -> f64 {
         self.sigma
     }

@@ -87,7 +87,6 @@ impl AttemptLaw for ParetoLaw {
 }
 
 /// ln of [`miss`]; in `[-∞, 0]`, never NaN.
-#[must_use]
 pub fn ln_miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
     if phi >= 1.0 {
         return LN_IMPOSSIBLE;
@@ -105,7 +104,6 @@ pub fn ln_miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
 /// The order of the cases matters. A finished attempt is in time, even after the deadline (φ ≥ 1 → 0). Next, without
 /// any time left it misses (slack ≤ 0 → 1), as it does with a least time above the slack (→ 1). A distribution
 /// without a tail is in time (β = ∞ → 0). NaN and β ≤ 0 count as a miss.
-#[must_use]
 pub fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
     libm::exp(ln_miss(phi, t_min, slack, beta))
 }
@@ -116,7 +114,6 @@ pub fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
 /// A Pareto time keeps its shape when it is known to exceed `age`: it is Pareto(max(age, t_min), β), hence `(max(age,
 /// t_min) / (age + slack))^β`, and 1 while `age + slack` ≤ t_min. A negative `age` denotes an attempt that starts to
 /// process later.
-#[must_use]
 pub fn ln_miss_silent(age: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
     let reach = age + slack;
     if slack <= 0.0 || reach <= 0.0 {

@@ -11,7 +11,6 @@ use crate::estimate::special::ln_one_minus_exp;
 ///
 /// Exact to the last digits on both sides: near a sure miss (result −∞) and near a sure
 /// success (result −0 … tiny). An argument above 0 or NaN counts as a sure miss.
-#[must_use]
 pub fn ln_task_pocd(ln_miss: f64) -> f64 {
     ln_one_minus_exp(ln_miss)
 }
@@ -20,7 +19,6 @@ pub fn ln_task_pocd(ln_miss: f64) -> f64 {
 ///
 /// Shed+ Theorem 2, (6) = (8)·(9): finished tasks enter with −∞, tasks without clones with the
 /// miss of their one attempt.
-#[must_use]
 pub fn ln_job_pocd(ln_misses: impl IntoIterator<Item = f64>) -> f64 {
     ln_misses.into_iter().map(ln_task_pocd).sum()
 }
@@ -30,7 +28,6 @@ pub fn ln_job_pocd(ln_misses: impl IntoIterator<Item = f64>) -> f64 {
 /// Shed Theorem 1 (5) when `ln_miss_attempt` is that of a new attempt, Shed Theorem 2 (9) when it
 /// is that of the job's slowest task, Shed+ Theorem 1 (5) with one attempt. No attempt at all is
 /// a sure miss.
-#[must_use]
 pub fn ln_job_pocd_uniform(ln_miss_attempt: f64, attempts: u32, tasks: u32) -> f64 {
     if tasks == 0 {
         return 0.0;
@@ -39,14 +36,12 @@ pub fn ln_job_pocd_uniform(ln_miss_attempt: f64, attempts: u32, tasks: u32) -> f
 }
 
 /// ln of the mean of the probabilities with these logarithms.
-#[must_use]
 pub(crate) fn ln_mean<const N: usize>(ln_probabilities: [f64; N]) -> f64 {
     let sum: f64 = ln_probabilities.into_iter().map(libm::exp).sum();
     libm::log(sum / N as f64).min(0.0)
 }
 
 /// The plain probability of a ln PoCD.
-#[must_use]
 pub fn probability(ln_probability: f64) -> f64 {
     libm::exp(ln_probability)
 }
@@ -75,13 +70,11 @@ pub struct TaskMiss {
 
 impl TaskMiss {
     /// ln P(the live attempts and all further clones miss).
-    #[must_use]
     pub fn ln_miss(&self) -> f64 {
         self.ln_miss_present + repeated(self.clones, self.ln_miss_per_clone)
     }
 
     /// ln of the task's PoCD.
-    #[must_use]
     pub fn ln_pocd(&self) -> f64 {
         ln_task_pocd(self.ln_miss())
     }
@@ -90,26 +83,22 @@ impl TaskMiss {
     ///
     /// `ln((1 − miss·q) / (1 − miss))`, as one `log1p`. A difference of two logarithms would lose all precision where
     /// a clone hardly helps (q near 1). +∞ when the clone makes an impossible task possible; 0 when it cannot help.
-    #[must_use]
     pub fn gain_of_one_more(&self) -> f64 {
         gain_of_one_more(self.ln_miss(), self.ln_miss_per_clone)
     }
 
     /// Whether the task cannot be in time, whatever number of further clones it gets.
-    #[must_use]
     pub fn is_hopeless(&self) -> bool {
         self.ln_pocd().is_infinite() && !self.clone_can_help()
     }
 
     /// Whether a further clone has any chance to be in time.
-    #[must_use]
     pub fn clone_can_help(&self) -> bool {
         self.ln_miss_per_clone < 0.0
     }
 }
 
 /// See [`TaskMiss::gain_of_one_more`].
-#[must_use]
 pub fn gain_of_one_more(ln_miss: f64, ln_miss_per_clone: f64) -> f64 {
     if ln_miss_per_clone < 0.0 {
         if ln_miss < 0.0 {
@@ -134,7 +123,6 @@ pub struct LiveAttempt {
 
 impl LiveAttempt {
     /// ln P(the attempt does not end within `slack`).
-    #[must_use]
     pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64) -> f64 {
         match self.evidence {
             // The attempt's age covers only a share of the task.
@@ -144,7 +132,6 @@ impl LiveAttempt {
     }
 
     /// Expected time to the attempt's end: by its rate, or by its age.
-    #[must_use]
     pub fn remaining(&self, law: &impl AttemptLaw) -> f64 {
         match self.evidence {
             Evidence::Progress { phi } => law.scaled(1.0 - phi).mean(),
@@ -161,7 +148,6 @@ impl LiveAttempt {
 /// ln P(an attempt that is launched now and begins at `begin` does not end within `slack`). Its launch takes
 /// `overhead` (δ) of the slack. `begin` is 0 for a restart, larger for a resumed attempt. Its time is a sample of the
 /// distribution. The papers' case is `overhead` 0.
-#[must_use]
 pub fn ln_miss_of_launch(law: &impl AttemptLaw, begin: f64, slack: f64, overhead: f64) -> f64 {
     law.ln_miss(Evidence::Progress { phi: begin }, slack - overhead)
 }
@@ -182,7 +168,6 @@ pub struct MixedAttempts {
 impl MixedAttempts {
     /// ln P(all attempts miss) with `slack` until the deadline; the launch of a clone takes `overhead` (δ) of it. The
     /// papers' case is `overhead` 0.
-    #[must_use]
     pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64, overhead: f64) -> f64 {
         let original = law.ln_miss(self.original, slack);
         let clone = |begin| ln_miss_of_launch(law, begin, slack, overhead);
@@ -209,7 +194,6 @@ pub struct Waves {
 
 impl Waves {
     /// The wave of the waiting task at that position; 0 for those that start at once.
-    #[must_use]
     pub fn of(&self, position: u32) -> u32 {
         match position.checked_sub(self.at_once) {
             None => 0,
@@ -226,7 +210,6 @@ impl Waves {
     /// ln P(all waiting tasks are in time, each with one attempt): first those that begin at `begins`, then `fresh`
     /// ones that begin at 0. `slack` is the slack of the first wave without its launch overhead. A later wave has
     /// less slack by its waiting time.
-    #[must_use]
     pub fn ln_pocd(
         &self,
         law: &impl AttemptLaw,

@@ -9,7 +9,6 @@ pub const BETA_MAX: f64 = 1000.0;
 /// `phi` is its progress now, `phi_start` the progress it resumed from (0 for one that started over), `elapsed` the
 /// time since it started to process. `(1−φ)·elapsed / (φ−φ_start)`. Shed+ does not define the estimator; LASER uses
 /// the same rule. `None` if nothing was done yet.
-#[must_use]
 pub fn remaining_time(phi: f64, phi_start: f64, elapsed: f64) -> Option<f64> {
     if phi >= 1.0 {
         return Some(0.0);
@@ -24,7 +23,6 @@ pub fn remaining_time(phi: f64, phi_start: f64, elapsed: f64) -> Option<f64> {
 /// `None` when φ ≥ 1, because a finished task needs none. `beta_max` when the attempt is at least as fast as t_min
 /// allows (the formula gives ∞ or a negative), and as an upper bound. An unknown `t_rem` gives 1, the limit for t_rem
 /// → ∞. If a job's prior β is known, use that with [`crate::estimate::pareto::ln_miss_silent`] instead.
-#[must_use]
 pub fn beta_from_remaining(t_rem: Option<f64>, phi: f64, t_min: f64, beta_max: f64) -> Option<f64> {
     if phi >= 1.0 {
         return None;
@@ -42,7 +40,6 @@ pub fn beta_from_remaining(t_rem: Option<f64>, phi: f64, t_min: f64, beta_max: f
 
 /// Whether an attempt is a straggler: its remaining time strictly exceeds the time left. An attempt with an unknown
 /// remaining time is not a straggler.
-#[must_use]
 pub fn is_straggler(t_rem: Option<f64>, slack: f64) -> bool {
     t_rem.is_some_and(|t_rem| t_rem > slack)
 }
@@ -92,7 +89,6 @@ pub struct ResumeOffset {
 /// the launch time it needed itself, ahead of its processed amount.
 ///
 /// If no time has passed since the rate's origin, the extra is 0.
-#[must_use]
 pub fn resume_offset(range: &ProcessedRange, reading: RateReading) -> ResumeOffset {
     let since = match reading {
         RateReading::Shed => range.t_now - range.t_process,
@@ -113,7 +109,6 @@ pub fn resume_offset(range: &ProcessedRange, reading: RateReading) -> ResumeOffs
 }
 
 /// The progress at which a clone that resumes at `b_new` starts, 0…1; 0 for an empty input.
-#[must_use]
 pub fn resumed_progress(b_start: f64, b_new: f64, b_end: f64) -> f64 {
     let whole = b_end - b_start;
     if whole > 0.0 {
@@ -126,7 +121,6 @@ pub fn resumed_progress(b_start: f64, b_new: f64, b_end: f64) -> f64 {
 /// Shed+ (17): the time from one optimization to the next, `(D − t_avg)·θ' + t_avg`, where
 /// `t_avg` is the mean launch overhead; at least `t_avg` while D ≥ t_avg. With several jobs the
 /// earliest counts.
-#[must_use]
 pub fn optimization_interval(deadline: f64, t_avg: f64, theta_prime: f64) -> f64 {
     (deadline - t_avg) * theta_prime + t_avg
 }

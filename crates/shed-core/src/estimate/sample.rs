@@ -21,7 +21,6 @@ pub struct Sample {
 impl Sample {
     /// From the times of `ended` attempts and the ages of `running` ones, without those that are not positive and
     /// finite.
-    #[must_use]
     pub fn new(ended: &[f64], running: &[f64]) -> Self {
         let of = |ended: bool| move |&time: &f64| Observation { time, ended };
         let ended = ended.iter().map(of(true));
@@ -30,7 +29,6 @@ impl Sample {
     }
 
     /// From any order, without times that are not positive and finite.
-    #[must_use]
     pub fn from_observations(observations: impl IntoIterator<Item = Observation>) -> Self {
         let usable = |seen: &Observation| seen.time > 0.0 && seen.time.is_finite();
         let mut observations: Vec<_> = observations.into_iter().filter(usable).collect();
@@ -41,7 +39,6 @@ impl Sample {
 
     /// The same with `count` further ended attempts: the quantiles of the prior at (i − ½)/count. They pull a fit
     /// towards the prior as much as `count` observed attempts would, in any family.
-    #[must_use]
     pub fn with_pseudo_attempts(&self, law: &impl AttemptLaw, count: u32) -> Self {
         let tail = |i: u32| (f64::from(i) + 0.5) / f64::from(count);
         let pseudo = (0..count).map(|i| Observation {
@@ -52,7 +49,6 @@ impl Sample {
     }
 
     /// All observations, ascending.
-    #[must_use]
     pub fn observations(&self) -> &[Observation] {
         &self.observations
     }
@@ -70,26 +66,22 @@ impl Sample {
     }
 
     /// The number of observations.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.observations.len()
     }
 
     /// Whether the sample is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.observations.is_empty()
     }
 
     /// The number of ended attempts.
-    #[must_use]
     pub fn ended_count(&self) -> usize {
         self.ended().count()
     }
 
     /// ln of the likelihood of a distribution: densities of the ended attempts, survivals of the running ones. −∞ if
     /// an observation is impossible under the distribution.
-    #[must_use]
     pub fn ln_likelihood(&self, law: &impl AttemptLaw) -> f64 {
         let terms = self.observations.iter().map(|seen| {
             if seen.ended {
@@ -104,7 +96,6 @@ impl Sample {
     /// The exponent of the far tail by Hill's estimator with censoring. Let u be the next shorter time than the
     /// `count` longest that ended. The exponent is `count` over Σ ln(t/u) of all times beyond u. `None` with fewer
     /// ended attempts, or if none lies above u.
-    #[must_use]
     pub fn hill(&self, count: usize) -> Option<f64> {
         let threshold = self.ended().rev().nth(count)?;
         let beyond = self.observations.iter().rev();

@@ -19,7 +19,6 @@ pub struct ShapePrior {
 
 impl ShapePrior {
     /// The shape that the papers' model runs use as their upper value, with the weight of eight observations.
-    #[must_use]
     pub fn with_t_min(t_min: f64) -> Self {
         Self {
             t_min,
@@ -41,7 +40,6 @@ impl ShapePrior {
 /// Shrinkage is the mean of the posterior under a Gamma prior of mean `prior.beta` that weighs `pseudo_count`
 /// observations: `(d + c)/(S + c/β₀)`. When t_min is itself the smallest ended time, that attempt is no evidence for
 /// the shape, so d counts only the others (the unbiased form).
-#[must_use]
 pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoLaw {
     let usable = |time: &f64| time.is_finite() && *time > 0.0;
     let smallest_ended = ended

@@ -16,7 +16,6 @@ const ERFCX_FRACTION_FROM: f64 = 2.0;
 const FROM_EXP_UP_TO: f64 = -0.1;
 
 /// ln(1 − e^x) for x ≤ 0, exact to the last digits on both sides; −∞ for x ≥ 0 and NaN.
-#[must_use]
 pub fn ln_one_minus_exp(x: f64) -> f64 {
     if x <= FROM_EXP_UP_TO {
         libm::log1p(-libm::exp(x))
@@ -44,7 +43,6 @@ fn erfcx(x: f64) -> f64 {
 }
 
 /// ln P(Z > z) of a standard normal Z.
-#[must_use]
 pub fn ln_normal_tail(z: f64) -> f64 {
     let x = z * FRAC_1_SQRT_2;
     if x < 0.0 {
@@ -57,7 +55,6 @@ pub fn ln_normal_tail(z: f64) -> f64 {
 }
 
 /// ln(P(Z > z + step) / P(Z > z)) for step ≥ 0, without the difference of two large logarithms.
-#[must_use]
 pub fn ln_normal_tail_ratio(z: f64, step: f64) -> f64 {
     let (x, next) = (z * FRAC_1_SQRT_2, (z + step) * FRAC_1_SQRT_2);
     if x < ERFCX_FRACTION_FROM {
@@ -68,13 +65,11 @@ pub fn ln_normal_tail_ratio(z: f64, step: f64) -> f64 {
 
 /// P(Z > z − back) · density(z) / (P(Z > z) · density(z − back)) for 0 ≤ back ≤ z: the mean residual of a log-normal
 /// distribution needs it.
-#[must_use]
 pub fn mills_ratio_quotient(z: f64, back: f64) -> f64 {
     erfcx((z - back) * FRAC_1_SQRT_2) / erfcx(z * FRAC_1_SQRT_2)
 }
 
 /// The hazard of a standard normal: density(z) / P(Z > z).
-#[must_use]
 pub fn normal_hazard(z: f64) -> f64 {
     let x = z * FRAC_1_SQRT_2;
     if x < 0.0 {
@@ -89,7 +84,6 @@ pub fn normal_hazard(z: f64) -> f64 {
 ///
 /// Newton on ln P(Z > z), which is concave: from the right of the root, where P(Z > z) ≤
 /// ½e^(−z²/2) puts the start, it comes nearer with every step and never passes it.
-#[must_use]
 pub fn normal_tail_quantile(ln_tail: f64) -> f64 {
     if ln_tail == f64::NEG_INFINITY {
         return f64::INFINITY;
@@ -115,7 +109,6 @@ pub fn normal_tail_quantile(ln_tail: f64) -> f64 {
 ///
 /// Legendre's continued fraction 1/(x+1−s − 1(1−s)/(x+3−s − 2(2−s)/(x+5−s − …))) by Lentz's
 /// method.
-#[must_use]
 pub fn upper_gamma_scaled(s: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -139,7 +132,6 @@ pub fn upper_gamma_scaled(s: f64, x: f64) -> f64 {
 }
 
 /// Σ xⁿ / (s(s+1)…(s+n)) over n ≥ 0, which is e^x·x^(−s)·γ(s, x), for 0 ≤ x ≤ s + 1.
-#[must_use]
 pub fn lower_gamma_scaled(s: f64, x: f64) -> f64 {
     let mut term = 1.0 / s;
     let mut sum = term;

@@ -14,7 +14,6 @@ use crate::estimate::pareto::ParetoLaw;
 /// `σ/θ = 1/√(α(α−2))` gives `α = 1 + √(1 + (θ/σ)²)` and `t_min = θ(α−1)/α`. The shape is above 2 for any data,
 /// because the distribution has a standard deviation only there. With this fit two copies gain less than a factor
 /// 1.5; heavier tails need a fit by likelihood. A standard deviation of 0 gives times that do not vary.
-#[must_use]
 pub fn pareto_from_moments(mean: f64, std: f64) -> ParetoLaw {
     if std <= 0.0 {
         return ParetoLaw {
@@ -33,7 +32,6 @@ pub fn pareto_from_moments(mean: f64, std: f64) -> ParetoLaw {
 /// (DollyMP (3)); 1 for one copy, increasing and strictly concave.
 ///
 /// `None` where the mean is infinite (α ≤ 1) or there is less than one copy.
-#[must_use]
 pub fn speedup(alpha: f64, copies: f64) -> Option<f64> {
     if !(alpha > 1.0 && copies >= 1.0) {
         return None;
@@ -43,7 +41,6 @@ pub fn speedup(alpha: f64, copies: f64) -> Option<f64> {
 }
 
 /// R = α/(α − 1), which no number of copies reaches. `None` for α ≤ 1.
-#[must_use]
 pub fn speedup_limit(alpha: f64) -> Option<f64> {
     speedup(alpha, f64::INFINITY)
 }
@@ -51,7 +48,6 @@ pub fn speedup_limit(alpha: f64) -> Option<f64> {
 /// r/h(r), the machine time of `copies` copies over that of one; `None` for α ≤ 1.
 ///
 /// At two copies it is the factor 4(α−1)/(2α−1) of SCA/ESE Theorem 1, below 1 when α < 1.5.
-#[must_use]
 pub fn machine_time_ratio(alpha: f64, copies: f64) -> Option<f64> {
     speedup(alpha, copies).map(|gain| copies / gain)
 }
@@ -60,7 +56,6 @@ pub fn machine_time_ratio(alpha: f64, copies: f64) -> Option<f64> {
 /// Corollary 4.1, with `limit` = 2^l).
 ///
 /// `None` when no number of copies does (`time/limit` ≥ R), or α ≤ 1.
-#[must_use]
 pub fn least_copies(alpha: f64, time: f64, limit: f64) -> Option<u32> {
     let needed = time / limit;
     if at_most(needed, 1.0) && alpha > 1.0 {
@@ -83,7 +78,6 @@ pub fn least_copies(alpha: f64, time: f64, limit: f64) -> Option<u32> {
 }
 
 /// Mean of the fastest of `copies` copies: `t_min·cα/(cα−1)`, ∞ when cα ≤ 1.
-#[must_use]
 pub fn fastest_mean(law: &ParetoLaw, copies: f64) -> f64 {
     let shape = copies * law.beta;
     if shape.is_infinite() {
@@ -100,7 +94,6 @@ pub fn fastest_mean(law: &ParetoLaw, copies: f64) -> f64 {
 ///
 /// With `b = 1/(αc)` it is `t_min·∏ k/(k−b)` over k = 1…tasks, ∞ when b ≥ 1. Convex in `copies`.
 /// Costs one multiplication per task.
-#[must_use]
 pub fn slowest_mean(law: &ParetoLaw, tasks: u32, copies: f64) -> f64 {
     let b = 1.0 / (law.beta * copies);
     if b >= 1.0 {
@@ -111,7 +104,6 @@ pub fn slowest_mean(law: &ParetoLaw, tasks: u32, copies: f64) -> f64 {
 }
 
 /// The derivative of [`slowest_mean`] by `copies`: `−E/(αc²)·Σ 1/(k−b)`; −∞ when b ≥ 1.
-#[must_use]
 pub fn slowest_mean_slope(law: &ParetoLaw, tasks: u32, copies: f64) -> f64 {
     let b = 1.0 / (law.beta * copies);
     if b >= 1.0 {
@@ -127,13 +119,11 @@ pub fn slowest_mean_slope(law: &ParetoLaw, tasks: u32, copies: f64) -> f64 {
 
 /// c·E\[min\], the mean machine time of a task with `copies` copies: all run until the first ends.
 /// Convex in `copies`.
-#[must_use]
 pub fn task_machine_time(law: &ParetoLaw, copies: f64) -> f64 {
     copies * fastest_mean(law, copies)
 }
 
 /// The derivative of [`task_machine_time`] by `copies`: `t_min·αc(αc−2)/(αc−1)²`; −∞ when αc ≤ 1.
-#[must_use]
 pub fn task_machine_time_slope(law: &ParetoLaw, copies: f64) -> f64 {
     let shape = copies * law.beta;
     if shape <= 1.0 {

@@ -18,7 +18,6 @@ impl WeibullLaw {
     pub const SHAPE_MAX: f64 = 100.0;
 
     /// The distribution with ln λ and shape k, the latter clamped to its range; `None` unless both are finite.
-    #[must_use]
     pub fn new(ln_scale: f64, shape: f64) -> Option<Self> {
         (ln_scale.is_finite() && shape.is_finite()).then(|| Self {
             ln_scale,
@@ -27,13 +26,11 @@ impl WeibullLaw {
     }
 
     /// ln λ, where λ is the time that e^−1 of the attempts exceed.
-    #[must_use]
     pub fn ln_scale(&self) -> f64 {
         self.ln_scale
     }
 
     /// k.
-    #[must_use]
     pub fn shape(&self) -> f64 {
         self.shape
     }

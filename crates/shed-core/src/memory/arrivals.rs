@@ -55,7 +55,6 @@ fn as_before() -> bool {
 
 impl Arrival {
     /// Deadlines met per share and second by the whole job.
-    #[must_use]
     pub fn density(&self) -> f64 {
         self.hope / self.volume
     }
@@ -130,13 +129,11 @@ impl Arrivals {
     }
 
     /// Whether the job is remembered.
-    #[must_use]
     pub fn has(&self, key: &JobKey) -> bool {
         self.find(key).is_ok()
     }
 
     /// Whether the job is remembered as one that has run.
-    #[must_use]
     pub fn has_run(&self, key: &JobKey) -> bool {
         self.get(key).is_some_and(|arrival| arrival.has_run)
     }
@@ -181,19 +178,16 @@ impl Arrivals {
     }
 
     /// Whether a job is remembered that has not left.
-    #[must_use]
     pub fn may_depart(&self) -> bool {
         self.iter().any(|(_, arrival)| !arrival.is_gone)
     }
 
     /// Whether a job is remembered that has not run.
-    #[must_use]
     pub fn may_be_withdrawn(&self) -> bool {
         self.iter().any(|(_, arrival)| !arrival.has_run)
     }
 
     /// When the first of the remembered jobs arrived.
-    #[must_use]
     pub fn first(&self) -> Option<Instant> {
         self.iter().map(|(_, arrival)| arrival.submitted).min()
     }

@@ -137,7 +137,6 @@ impl CloneGains {
     }
 
     /// When pairs of the job were counted last.
-    #[must_use]
     pub fn last_counted(&self, key: &JobKey) -> Option<Instant> {
         self.counted.get(key).copied()
     }
@@ -174,7 +173,6 @@ impl CloneGains {
 
     /// The share of clones of such a job that draw a time of their own, in [0, 1]: by the pairs of its class, those of
     /// its tenant, and those of other tenants.
-    #[must_use]
     pub fn share(&self, tenant: &Tenant, class: Option<&JobClass>, now: Instant) -> f64 {
         let of_tenant = self.of_tenant(tenant, now);
         let own = self.tenants.get(tenant);

@@ -59,14 +59,12 @@ impl Experience {
     }
 
     /// The number of entries: classes, tenants and jobs.
-    #[must_use]
     pub fn len(&self) -> usize {
         let of_jobs = self.history.len() + self.arrivals.len() + self.shown_times.len();
         of_jobs + self.redraws.len() + self.clone_gains.len()
     }
 
     /// Whether nothing was learned.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -76,7 +76,6 @@ impl Redraws {
 
     /// Whether an attempt of the tenant that was launched there `since_launch` seconds ago is the first since one was
     /// given up.
-    #[must_use]
     pub fn awaits(
         &self,
         tenant: &Tenant,
@@ -101,7 +100,6 @@ impl Redraws {
     }
 
     /// Whether no attempt is awaited.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.tenants.values().all(|own| own.places.is_empty())
     }
@@ -146,7 +144,6 @@ impl Redraws {
 
     /// The tenant's estimate of the share of ln(slowness) that stays with the node, in [0, 1]: the slope of y on x,
     /// shrunk.
-    #[must_use]
     pub fn kept(&self, tenant: &Tenant) -> f64 {
         let (mut squares, mut products) = (0.0, 0.0);
         for (_, foreign) in self.tenants.iter().filter(|(other, _)| *other != tenant) {

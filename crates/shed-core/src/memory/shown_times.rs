@@ -113,7 +113,6 @@ impl ShownTimes {
     }
 
     /// Whether the job has shown a time.
-    #[must_use]
     pub fn has(&self, key: &JobKey) -> bool {
         self.jobs.contains_key(key)
     }
@@ -178,7 +177,6 @@ impl ShownTimes {
     }
 
     /// The sums over each tenant's jobs.
-    #[must_use]
     pub fn tenants(&self) -> &BTreeMap<Tenant, ShownSums> {
         &self.tenants
     }

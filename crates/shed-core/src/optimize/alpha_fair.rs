@@ -38,7 +38,6 @@ pub enum Stride {
 ///
 /// No bundle extends beyond a job's target. The cost is that of [`crate::optimize::greedy::alloc_task`], plus for
 /// each bundle the clones weighed in vain. These are at most the clones up to which PoCD 1 would be steeper.
-#[must_use]
 pub fn alloc_alpha_fair(
     jobs: &[GreedyJob],
     room: Room,

@@ -5,7 +5,6 @@ const SNAP: f64 = 1e-9;
 
 /// ⌊λ·m⌋, the slots that may be used of `slots` (m) when the share `lambda` is usable (Shed (11), Shed+ (11)). NaN or
 /// a negative number gives 0.
-#[must_use]
 pub fn usable_slots(lambda: f64, slots: u32) -> i64 {
     let usable = (lambda * f64::from(slots) + SNAP).floor();
     // `as` saturates and maps NaN to 0, which is the intended result.
@@ -14,7 +13,6 @@ pub fn usable_slots(lambda: f64, slots: u32) -> i64 {
 
 /// κ: the slots for extra attempts once every task has its one attempt and every job its master (`masters` is |J| in
 /// the papers, 0 on Kubernetes). Zero or less means no clones.
-#[must_use]
 pub fn room_for_clones(usable: i64, base_attempts: u64, masters: u64) -> i64 {
     let base = i64::try_from(base_attempts.saturating_add(masters)).unwrap_or(i64::MAX);
     usable.saturating_sub(base)

@@ -144,7 +144,6 @@ pub struct GreedyOutcome {
 /// ascending index.
 ///
 /// O(S) for S tasks and at most min(κ, MAX·S) steps of O(log S) each.
-#[must_use]
 pub fn alloc_task(input: &GreedyInput, mode: GreedyMode) -> GreedyOutcome {
     alloc_task_within(&input.jobs, Room::slots(input.kappa), mode)
 }
@@ -155,7 +154,6 @@ pub fn alloc_task(input: &GreedyInput, mode: GreedyMode) -> GreedyOutcome {
 /// `MaxMin` stays exact. Any allocation that gives every job a higher PoCD than the lowest here must give each job at
 /// least its clones here. It must also give one more to the lowest job, which did not fit. `Marginal` compares gains
 /// per attempt's price and is exact only for jobs of equal demands.
-#[must_use]
 pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -> GreedyOutcome {
     let (key, is_guarded) = match mode {
         GreedyMode::Paper => (TaskKey::Pocd, false),
@@ -168,7 +166,6 @@ pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -
 
 /// The increase by each of `steps`, given that those before it are taken. It explains a choice; the choice itself
 /// does not need it. A step whose job or task does not exist adds nothing.
-#[must_use]
 pub fn gains(jobs: &[GreedyJob], steps: &[GreedyStep]) -> Vec<StepGain> {
     let mut states: Vec<JobState> = jobs.iter().map(|job| JobState::new(job, true)).collect();
     let gain = |step: &GreedyStep| {

@@ -64,7 +64,6 @@ enum Order {
 
 impl Incremental {
     /// From scratch. O(S + κ log S).
-    #[must_use]
     pub fn new(mut input: GreedyInput, mode: GreedyMode) -> Self {
         for job in &mut input.jobs {
             job.ln_pocd_target = f64::INFINITY;
@@ -118,19 +117,16 @@ impl Incremental {
     }
 
     /// ω: the clones handed out.
-    #[must_use]
     pub fn omega(&self) -> i64 {
         self.omega
     }
 
     /// The job's clones; absent if there is no such job.
-    #[must_use]
     pub fn job(&self, job: usize) -> Option<JobOutcome> {
         self.jobs.get(job).map(|job| job.state.outcome())
     }
 
     /// The refused jobs, ascending.
-    #[must_use]
     pub fn refused(&self) -> Vec<Refusal> {
         let is_full = self.omega >= self.input.kappa;
         let jobs = self.jobs.iter().enumerate();

@@ -54,14 +54,12 @@ pub struct JobLevelOutcome {
 /// form, `min(MAX, ⌊(λm − N − 1)/N⌋)`.
 ///
 /// At most κ + |J| rounds of O(log |J|). Max-min optimal among the jobs that are not hopeless.
-#[must_use]
 pub fn alloc_job(input: &JobLevelInput, mode: JobLevelMode) -> JobLevelOutcome {
     let room = Room::slots(input.kappa);
     alloc_job_within(&input.jobs, input.max_clones, room, mode)
 }
 
 /// As [`alloc_job`], with attempts that take different amounts of several resources.
-#[must_use]
 pub fn alloc_job_within(
     jobs: &[JobLevelJob],
     max_clones: u32,

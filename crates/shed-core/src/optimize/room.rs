@@ -18,7 +18,6 @@ pub struct Room {
 
 impl Room {
     /// κ slots; an attempt of any job takes one. Zero or less means no capacity.
-    #[must_use]
     pub fn slots(kappa: i64) -> Self {
         Self {
             free: vec![kappa],
@@ -29,7 +28,6 @@ impl Room {
 
     /// Amounts by resource. `demands` has the demand of one attempt for each job, in the input's order. A negative
     /// demand counts as 0.
-    #[must_use]
     pub fn vector(free: &Resources, demands: &[&Resources]) -> Self {
         let all = demands.iter().flat_map(|demand| demand.iter());
         let names: BTreeSet<&str> = all.map(|(name, _)| name).collect();
@@ -45,7 +43,6 @@ impl Room {
     }
 
     /// The number of attempts of the job that fit; `i64::MAX` if they take nothing.
-    #[must_use]
     pub fn times(&self, job: usize) -> i64 {
         let Some(demand) = self.demands.get(self.row(job)) else {
             return 0;
@@ -78,7 +75,6 @@ impl Room {
     /// The price that divides a gain: 1 for slots. Otherwise it is the largest share of the free amount at the start
     /// that an attempt takes of any resource (its dominant share, as in DRF and DollyMP). It is 0 if the attempt
     /// takes nothing, and +∞ if it takes a resource without any free amount.
-    #[must_use]
     pub fn price(&self, job: usize) -> f64 {
         let price = self.prices.get(self.row(job)).copied();
         price.unwrap_or(f64::INFINITY)

@@ -5,7 +5,6 @@ const LN_BAND: f64 = 1e-12;
 
 /// U_α(p) = p^(1−α)/(1−α); U_1 = ln p; α = 0 sums PoCDs; α = ∞ (max-min) compares p itself. −∞ at p = 0 from α = 1 on
 /// (Shed (10), Shed+ (10)).
-#[must_use]
 pub fn alpha_fair(p: f64, alpha: f64) -> f64 {
     if alpha.is_infinite() {
         return p;

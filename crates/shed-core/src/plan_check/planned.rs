@@ -16,7 +16,6 @@ use crate::time::{Instant, Span};
 
 /// The faults of a plan. Each violation names the job whose slice the operator must refuse; the slices of the others
 /// remain valid.
-#[must_use]
 pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Violation> {
     if plan.actions.is_empty() {
         return Vec::new();

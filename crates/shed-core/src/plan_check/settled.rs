@@ -12,7 +12,6 @@ use crate::snapshot::{
 };
 
 /// The faults in the actions of `settle` for a job.
-#[must_use]
 pub fn settle_check(job: &JobSnapshot, actions: &[Settled]) -> Vec<Violation> {
     let mut check = SettleCheck {
         job,

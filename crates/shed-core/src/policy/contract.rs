@@ -83,14 +83,12 @@ pub struct Judgement<B> {
 
 impl<B: Default> Judgement<B> {
     /// The judgement of a job that the policy leaves alone.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
     /// The judgement of a job that the policy acts on in every pass, at least every `interval`, because progress
     /// causes no event.
-    #[must_use]
     pub fn every<S>(interval: Span, job: &JobView<'_>, recall: &Recall<'_, S>) -> Self {
         let acts = job.may_speculate();
         Self {

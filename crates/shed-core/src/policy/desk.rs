@@ -38,74 +38,62 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// When the pass takes place.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.round.snapshot.now
     }
 
     /// The facts that the pass decides by.
-    #[must_use]
     pub fn snapshot(&self) -> &'a Snapshot {
         self.round.snapshot
     }
 
     /// The jobs, in the snapshot's order.
-    #[must_use]
     pub fn jobs(&self) -> &[JobView<'a>] {
         &self.round.jobs
     }
 
     /// The job at this position.
-    #[must_use]
     pub fn job(&self, position: usize) -> Option<&JobView<'a>> {
         self.round.jobs.get(position)
     }
 
     /// The positions of the jobs by submission, then by key: where a job stands in the snapshot
     /// does not matter.
-    #[must_use]
     pub fn by_submission(&self) -> Vec<usize> {
         self.round.by_submission()
     }
 
     /// The cluster's capacity that remains.
-    #[must_use]
     pub fn capacity(&self) -> &Capacity {
         &self.round.capacity
     }
 
     /// The policy's estimates of the job.
-    #[must_use]
     pub fn belief(&self, position: usize) -> Option<&R::Belief> {
         self.beliefs.get(position)
     }
 
     /// The same of all jobs, by position.
-    #[must_use]
     pub fn beliefs(&self) -> &[R::Belief] {
         self.beliefs
     }
 
     /// The policy's decisions about all jobs, by position.
-    #[must_use]
     pub fn places(&self) -> &[R::Place] {
         self.places
     }
 
     /// The policy's decision about the job after comparing it with the others.
-    #[must_use]
     pub fn place(&self, position: usize) -> Option<&R::Place> {
         self.places.get(position)
     }
 
     /// The policy's memory of the jobs, by position.
-    #[must_use]
     pub fn states(&self) -> &[R::State] {
         self.states
     }
 
     /// The policy's memory of the job.
-    #[must_use]
     pub fn state(&self, position: usize) -> Option<&R::State> {
         self.states.get(position)
     }
@@ -122,13 +110,11 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// Whether the policy remembers a job that is no longer in the snapshot.
-    #[must_use]
     pub fn has_departed(&self) -> bool {
         self.round.memory.has_departed(self.round.snapshot)
     }
 
     /// DollyMP Algorithm 1: the level of each job, by position; 1 is served first.
-    #[must_use]
     pub fn levels(&self, rho: f64, slot: Span) -> Vec<u32> {
         self.round.levels(rho, slot.seconds())
     }
@@ -145,7 +131,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// Whether this plan stops the attempt.
-    #[must_use]
     pub fn is_stopped(&self, position: usize, id: (TaskIndex, AttemptNumber)) -> bool {
         let job = self.round.jobs.get(position);
         job.is_some_and(|job| job.doomed.contains(&id))
@@ -219,13 +204,11 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// Whether the job's PoCD has reached the value that its user set.
-    #[must_use]
     pub fn has_enough(&self, position: usize) -> bool {
         clones::has_enough(self.round, position)
     }
 
     /// The work budget that remains in the pass.
-    #[must_use]
     pub fn steps_left(&self) -> u64 {
         self.round.steps_left()
     }
@@ -293,7 +276,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// Results of attempts that replaced slow ones.
-    #[must_use]
     pub fn redraws(&self) -> &Redraws {
         &self.round.redraws
     }
@@ -304,7 +286,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// What clones have gained.
-    #[must_use]
     pub fn clone_gains(&self) -> &CloneGains {
         &self.round.clone_gains
     }
@@ -315,7 +296,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// The task times that recent jobs have shown.
-    #[must_use]
     pub fn shown_times(&self) -> &ShownTimes {
         &self.round.shown_times
     }
@@ -326,7 +306,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// The demand of the jobs that arrived recently.
-    #[must_use]
     pub fn arrivals(&self) -> &Arrivals {
         &self.round.arrivals
     }

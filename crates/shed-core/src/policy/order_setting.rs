@@ -54,7 +54,6 @@ impl Order {
         "lst, edf, fifo, capacity, drf, tetris, carbyne, srpt, svf or dollymp";
 
     /// The name in settings.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::LeastSlack => "lst",

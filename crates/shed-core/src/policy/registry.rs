@@ -28,61 +28,51 @@ impl Default for Speculation {
 
 impl Speculation {
     /// The choice of this policy.
-    #[must_use]
     pub fn new(rule: impl PolicyRule) -> Self {
         Self(Arc::new(rule))
     }
 
     /// No clones at all.
-    #[must_use]
     pub fn none() -> Self {
         Self::new(HadoopNs)
     }
 
     /// Whether no clones are launched at all.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.as_rule::<HadoopNs>().is_some()
     }
 
     /// The policy, if it is of that type.
-    #[must_use]
     pub fn as_rule<R: PolicyRule>(&self) -> Option<&R> {
         self.0.as_any().downcast_ref()
     }
 
     /// The name in the text.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.0.name()
     }
 
     /// Most live clones of a task next to its first attempt; 0: the policy launches none.
-    #[must_use]
     pub fn max_clones(&self) -> u32 {
         self.0.max_clones()
     }
 
     /// Whether the policy gives up a task's only attempt and has the task launched again.
-    #[must_use]
     pub fn restarts(&self) -> bool {
         self.0.restarts()
     }
 
     /// Whether the policy lets a task's only attempt be preempted for another job.
-    #[must_use]
     pub fn preempts(&self) -> bool {
         self.0.preempts()
     }
 
     /// Whether the policy decides by files.
-    #[must_use]
     pub fn reads_files(&self) -> bool {
         self.0.reads_files()
     }
 
     /// The files that the policy decides by: name and text.
-    #[must_use]
     pub fn files(&self) -> BTreeMap<String, String> {
         self.0.files()
     }
@@ -131,14 +121,12 @@ impl Default for Registry {
 
 impl Registry {
     /// The registry with one more policy.
-    #[must_use]
     pub fn with(mut self, rule: impl PolicyRule) -> Self {
         self.0.push(Speculation::new(rule));
         self
     }
 
     /// All policies of the registry.
-    #[must_use]
     pub fn all(&self) -> &[Speculation] {
         &self.0
     }

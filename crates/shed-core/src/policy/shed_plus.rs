@@ -220,7 +220,6 @@ impl Utility {
 
 impl ShedPlus {
     /// The weight of the job's median against an attempt's own reports, in tasks.
-    #[must_use]
     pub fn rate_prior(&self) -> f64 {
         self.rules().rate_prior
     }

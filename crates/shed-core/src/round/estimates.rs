@@ -41,13 +41,11 @@ pub struct TaskEstimate {
 
 impl TaskEstimate {
     /// The progress at which an attempt that replaces all others begins, if launched now.
-    #[must_use]
     pub fn begin(&self) -> f64 {
         self.resumed_at.unwrap_or(0.0)
     }
 
     /// The progress at which a clone launched now begins.
-    #[must_use]
     pub fn clone_begin(&self) -> f64 {
         match self.start_up {
             Some(seconds) => self.lead_in(seconds),
@@ -76,7 +74,6 @@ impl TaskEstimate {
 
     /// The attempt to keep: of those that report, the one with the earliest predicted end (pitfall 2: the one with
     /// the most progress may be the slow one).
-    #[must_use]
     pub fn kept(&self) -> Option<&AttemptEstimate> {
         let reporting = self.attempts.iter().filter(|attempt| attempt.reports());
         reporting.min_by(|a, b| end(a).total_cmp(&end(b)))
@@ -94,7 +91,6 @@ impl TaskEstimate {
     }
 
     /// Expected time to the task's end: that of the kept attempt, or of the best silent one.
-    #[must_use]
     pub fn remaining(&self) -> Option<f64> {
         match self.kept() {
             Some(kept) => kept.remaining,
@@ -107,7 +103,6 @@ impl TaskEstimate {
     }
 
     /// ln P(all attempts miss) over the attempts that `counts` selects.
-    #[must_use]
     pub fn ln_miss(&self, counts: impl Fn(&AttemptEstimate) -> bool) -> f64 {
         self.ln_miss_given(None, 0.0, counts)
     }
@@ -332,14 +327,12 @@ impl JobEstimate {
     }
 
     /// The task, if it is unfinished and has live attempts.
-    #[must_use]
     pub fn running(&self, index: TaskIndex) -> Option<&TaskEstimate> {
         let at = self.tasks.binary_search_by_key(&index, |t| t.index);
         self.tasks.get(at.ok()?)
     }
 
     /// The distribution from the job's own times or its user's expectation.
-    #[must_use]
     pub fn own_law(&self) -> Option<&Law> {
         self.law.as_ref().filter(|_| !self.is_assumed)
     }

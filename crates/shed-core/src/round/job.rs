@@ -316,7 +316,6 @@ impl<'a> JobView<'a> {
     }
 
     /// Seconds from a launch to the start of its work: measured for the job by a policy, or else t_avg.
-    #[must_use]
     pub fn launch_time(&self) -> f64 {
         self.overhead.unwrap_or(self.t_avg)
     }
@@ -358,44 +357,37 @@ impl<'a> JobView<'a> {
     }
 
     /// Whether this plan stops the attempt.
-    #[must_use]
     pub fn is_stopped(&self, id: (TaskIndex, AttemptNumber)) -> bool {
         self.doomed.contains(&id)
     }
 
     /// Whether the plan may launch or prune attempts of the job.
-    #[must_use]
     pub fn may_run(&self) -> bool {
         self.job.phase == JobPhase::Active && !self.job.rules.suspend
     }
 
     /// Seconds from the job's submission to its deadline.
-    #[must_use]
     pub fn limit(&self) -> Option<f64> {
         let limit = self.job.deadline?.since(self.job.submitted).seconds();
         (limit > 0.0).then_some(limit)
     }
 
     /// Whether a policy about clones may act on the job, also if no attempt of it runs yet.
-    #[must_use]
     pub fn may_speculate(&self) -> bool {
         self.may_run() && self.job.rules.speculation != SpeculationMode::Disabled
     }
 
     /// Whether the job has attempts that a policy about clones may act on.
-    #[must_use]
     pub fn speculates(&self) -> bool {
         self.may_speculate() && !self.estimate.tasks.is_empty()
     }
 
     /// Whether launches of the job may proceed now.
-    #[must_use]
     pub fn may_launch(&self, now: Instant) -> bool {
         self.may_run() && !self.is_held_up(now)
     }
 
     /// Whether clones of the job may be launched now as well.
-    #[must_use]
     pub fn may_clone(&self, now: Instant) -> bool {
         let until = self.job.obstacles.clones_not_before;
         self.may_launch(now) && until.is_none_or(|until| until <= now)
@@ -409,7 +401,6 @@ impl<'a> JobView<'a> {
 
     /// Whether launches of the job are held up although capacity may be free. Such a job neither holds nor reserves
     /// capacity.
-    #[must_use]
     pub fn is_held_up(&self, now: Instant) -> bool {
         let obstacles = &self.job.obstacles;
         let is_blocked =
@@ -423,7 +414,6 @@ impl<'a> JobView<'a> {
     }
 
     /// The number of further attempts that may exist, after the launches of the plan.
-    #[must_use]
     pub fn attempts_left(&self) -> u32 {
         let most = self.job.obstacles.attempts_max;
         let taken = self.holdings.existing + self.launched;
@@ -445,7 +435,6 @@ impl<'a> JobView<'a> {
     }
 
     /// Tasks that could start now if capacity allowed it.
-    #[must_use]
     pub fn waiting_now(&self) -> u32 {
         let ready = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
         let slots = self.job.rules.parallelism.saturating_sub(self.active);
@@ -478,7 +467,6 @@ impl<'a> JobView<'a> {
     }
 
     /// Whether tasks of the job wait that its parallelism would allow to start.
-    #[must_use]
     pub fn waits_for_room(&self) -> bool {
         let started = self.active.saturating_add(self.admitted);
         self.waiting > 0 && started < self.job.rules.parallelism
@@ -490,7 +478,6 @@ impl<'a> JobView<'a> {
     }
 
     /// The running clones that the plan leaves alive.
-    #[must_use]
     pub fn clones_alive(&self) -> usize {
         let attempts = self.estimate.tasks.iter().flat_map(|task| {
             let index = task.index;
@@ -503,7 +490,6 @@ impl<'a> JobView<'a> {
     }
 
     /// Tasks that have not ended, including those that wait.
-    #[must_use]
     pub fn unfinished(&self) -> u32 {
         let ended = self.job.done.len().saturating_add(self.job.failed.len());
         self.job.rules.completions.saturating_sub(ended)

@@ -110,7 +110,6 @@ impl Appointment {
     }
 
     /// When the next pass must be made for the job.
-    #[must_use]
     pub fn at(&self, news: News) -> Option<Instant> {
         let news = self.rest_of(news).map(|rest| self.looked.plus(rest));
         let moments = self.until.into_iter().chain(self.next);
@@ -139,7 +138,6 @@ impl Appointment {
     }
 
     /// What such news are if an attempt shows a time of the job.
-    #[must_use]
     pub fn of_time(&self, news: News) -> News {
         match self.knows_times {
             true => news,
@@ -148,7 +146,6 @@ impl Appointment {
     }
 
     /// Whether a pass looks at the job.
-    #[must_use]
     pub fn is_due(&self, now: Instant, news: News) -> bool {
         let age = now.since(self.looked);
         let is_soon = |next: Instant| 4 * age.0 >= 3 * next.since(self.looked).0;

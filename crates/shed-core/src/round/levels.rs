@@ -30,7 +30,6 @@ pub struct Levels {
 pub const LEVELS_MAX: u32 = 1024;
 
 /// 2^level, the length of a level in slots.
-#[must_use]
 pub fn level_length(level: u32) -> f64 {
     libm::scalbn(1.0, i32::try_from(level).unwrap_or(i32::MAX))
 }
@@ -40,7 +39,6 @@ pub fn level_length(level: u32) -> f64 {
 /// The printed `log(Σv/(1 − max d))` has no base, is no whole number, is undefined at a dominant
 /// share of 1 and too small for one long small job, which then never gets a level. Any larger
 /// number of levels gives the same priorities.
-#[must_use]
 pub fn top_level(items: &[LevelItem]) -> u32 {
     if items.is_empty() {
         return 0;
@@ -58,7 +56,6 @@ pub fn top_level(items: &[LevelItem]) -> u32 {
 /// first solves the knapsack exactly.
 ///
 /// One sort, then O(N·G).
-#[must_use]
 pub fn levels(items: &[LevelItem]) -> Levels {
     let mut by_volume = items.to_vec();
     sort_with_ties(&mut by_volume, |item| item.volume, |item| item.id);

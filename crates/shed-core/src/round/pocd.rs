@@ -41,7 +41,6 @@ impl JobView<'_> {
     }
 
     /// ln P(the attempts that the plan leaves alive all miss).
-    #[must_use]
     pub fn ln_miss_kept(&self, task: &TaskEstimate) -> f64 {
         let index = task.index;
         task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))

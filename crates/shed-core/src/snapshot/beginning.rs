@@ -6,7 +6,6 @@ use crate::time::Instant;
 
 impl TaskSnapshot {
     /// A task without any attempt so far.
-    #[must_use]
     pub fn untouched(index: TaskIndex) -> Self {
         Self {
             index,
@@ -25,7 +24,6 @@ impl TaskSnapshot {
 
 impl AttemptSnapshot {
     /// An attempt that was launched from zero at that time, and has no node yet.
-    #[must_use]
     pub fn pending(number: AttemptNumber, kind: AttemptKind, launched: Instant) -> Self {
         Self {
             number,

@@ -30,7 +30,6 @@ pub enum Conclusion {
 
 impl Conclusion {
     /// Whether the job achieved its user's goal.
-    #[must_use]
     pub fn is_success(self) -> bool {
         match self {
             Self::Complete | Self::SuccessPolicy => true,
@@ -67,7 +66,6 @@ pub struct SuccessRule {
 
 impl SuccessRule {
     /// Whether these winners suffice: those recorded and those found now, without duplicates.
-    #[must_use]
     pub fn is_met(&self, done: &IndexSet, found: &[TaskIndex]) -> bool {
         let counts = |index: &&TaskIndex| {
             self.indexes

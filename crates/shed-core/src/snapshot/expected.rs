@@ -63,13 +63,11 @@ impl ExpectedDuration {
     }
 
     /// The duration that half of the attempts do not exceed.
-    #[must_use]
     pub fn p50(&self) -> Span {
         self.p50
     }
 
     /// The duration that nine of ten attempts do not exceed, if the user gave it.
-    #[must_use]
     pub fn p90(&self) -> Option<Span> {
         self.p90
     }

@@ -32,13 +32,11 @@ pub enum KillKind {
 
 impl KillKind {
     /// Whether it stops a task's only attempt, which is launched again.
-    #[must_use]
     pub fn gives_up_the_only(self) -> bool {
         matches!(self, Self::Restart | Self::Preempt)
     }
 
     /// The value of the metric label `kill`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Settle => "settle",

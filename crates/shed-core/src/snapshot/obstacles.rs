@@ -26,7 +26,6 @@ pub struct Obstacles {
 
 impl Obstacles {
     /// Whether there is no obstacle.
-    #[must_use]
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
@@ -34,7 +33,6 @@ impl Obstacles {
 
 impl AttemptSnapshot {
     /// Whether the job waits for a node.
-    #[must_use]
     pub fn waits_for_node(&self) -> bool {
         self.node.is_none() && matches!(self.state, AttemptState::Launching | AttemptState::Pending)
     }
@@ -42,7 +40,6 @@ impl AttemptSnapshot {
 
 impl JobSnapshot {
     /// Whether the attempt uses its requests. One that cannot be created or placed uses nothing.
-    #[must_use]
     pub fn takes_room(&self, attempt: &AttemptSnapshot) -> bool {
         let can_wait = attempt.unplaceable || self.obstacles.no_node;
         attempt.holds_capacity() && !(can_wait && attempt.waits_for_node())

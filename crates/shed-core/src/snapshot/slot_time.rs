@@ -18,7 +18,6 @@ pub struct SlotTime {
 
 impl SlotTime {
     /// Whether no attempt held a slot.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
@@ -35,7 +34,6 @@ impl SlotTime {
 
 impl JobSnapshot {
     /// The slot time of all attempts up to `now`, counted ones included.
-    #[must_use]
     pub fn slot_time(&self, now: Instant) -> SlotTime {
         let mut time = self.ended_slot_time;
         for attempt in self.tasks.iter().flat_map(|task| &task.attempts) {
@@ -47,7 +45,6 @@ impl JobSnapshot {
 
 impl AttemptSnapshot {
     /// The end of the time for which the attempt held its slot, at most now.
-    #[must_use]
     pub fn held_until(&self, now: Instant) -> Instant {
         match self.state {
             AttemptState::Succeeded { finished } | AttemptState::Failed { finished, .. } => {

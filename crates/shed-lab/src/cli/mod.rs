@@ -67,9 +67,6 @@ enum Command {
 }
 
 /// The program with these arguments, its own name first.
-///
-/// # Errors
-/// The error that stopped the sub-command.
 pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
     let is = |name: &str| args.get(1).is_some_and(|word| word == name);
     // The frontier takes several presets, and expands each of them itself.
@@ -82,9 +79,6 @@ pub fn run_with(args: Vec<OsString>) -> Result<(), LabError> {
 
 impl Args {
     /// Runs the sub-command.
-    ///
-    /// # Errors
-    /// The error that stopped it.
     pub fn run(self) -> Result<(), LabError> {
         match self.command {
             Command::Bound(args) => bound::run(&args)?,

@@ -96,7 +96,6 @@ pub struct Losses {
 
 impl Losses {
     /// By how many per cent the best of the networks outperforms the forest.
-    #[must_use]
     pub fn over_forest(&self) -> Option<f64> {
         let best = self.layers.iter().map(|loss| loss.mean);
         let best = best.fold(f64::INFINITY, f64::min);
@@ -111,7 +110,6 @@ struct Compared {
 }
 
 /// How often [`compare`] calls `tick`.
-#[must_use]
 pub fn ticks(plan: &Plan, trees: usize) -> u64 {
     let networks = u64::from(plan.epochs) * 3 * LAYERS.len() as u64;
     networks + 3 * trees as u64
@@ -120,9 +118,6 @@ pub fn ticks(plan: &Plan, trees: usize) -> u64 {
 /// Trains networks of all numbers of hidden layers, and forests of `trees` trees, on the training
 /// part of the samples, and tests them on the rest. Returns the networks of [`HIDDEN`] layers.
 /// `tick` is called as work progresses.
-///
-/// # Errors
-/// If there are too few samples or weights run away.
 pub fn compare(
     samples: &Samples,
     plan: &Plan,

@@ -113,9 +113,6 @@ fn inputs(features: &[Feature], samples: &[&Sample]) -> Vec<Input> {
 
 /// Trains a network on the samples and calls `tick` after each pass over them. `what` names it in
 /// errors.
-///
-/// # Errors
-/// If weights run away.
 pub fn train(
     what: &'static str,
     features: &[Feature],

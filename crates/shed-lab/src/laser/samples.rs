@@ -81,7 +81,6 @@ pub struct Collector {
 
 impl Collector {
     /// For jobs at the policy's instants. `seed` generates the numbers that replace zeros.
-    #[must_use]
     pub fn new(laser: Laser, extra: Extra, seed: u64) -> Self {
         Self {
             laser,
@@ -128,7 +127,6 @@ impl Collector {
     }
 
     /// The samples, as far as jobs were seen from τ_est to their end.
-    #[must_use]
     pub fn finish(self) -> Samples {
         let mut samples = Samples {
             jobs: self.jobs.len(),

@@ -26,7 +26,6 @@ pub struct Divided<'a> {
 }
 
 /// Divides samples four to one, by job.
-#[must_use]
 pub fn divide(samples: &[Sample], jobs: usize, seed: u64) -> Divided<'_> {
     let mut order: Vec<usize> = (0..jobs).collect();
     Draw::new(seed, 3).shuffle(&mut order);
@@ -41,9 +40,6 @@ pub fn divide(samples: &[Sample], jobs: usize, seed: u64) -> Divided<'_> {
 }
 
 /// Whether there is enough to train on.
-///
-/// # Errors
-/// If not: which samples, how many there are and how many it takes.
 pub fn check(samples: &Samples) -> Result<(), TrainError> {
     let whats = [
         (
@@ -97,7 +93,6 @@ impl Plan {
     }
 
     /// Shape of a network with `hidden` hidden layers.
-    #[must_use]
     pub fn shape(&self, hidden: usize) -> Shape {
         Shape {
             hidden,

@@ -9,13 +9,11 @@ pub struct Sample(pub Vec<f64>);
 
 impl Sample {
     /// A number that does not depend on a seed.
-    #[must_use]
     pub fn exact(value: f64) -> Self {
         Self(vec![value])
     }
 
     /// The mean of samples, seed by seed; empty of none.
-    #[must_use]
     pub fn mean_of(samples: &[Self]) -> Self {
         let count = samples.len() as f64;
         let sum = samples
@@ -28,19 +26,16 @@ impl Sample {
     }
 
     /// The mean; NaN of nothing.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         stats::mean(&self.0)
     }
 
     /// Half of the 95 % interval of the mean; absent for fewer than two values.
-    #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         stats::half_width_95(&self.0)
     }
 
     /// Result of `combine` for both, seed by seed.
-    #[must_use]
     pub fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         let pairs = self.0.iter().zip(&other.0);
         Self(pairs.map(|(&a, &b)| combine(a, b)).collect())
@@ -77,7 +72,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// For tables.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -103,7 +97,6 @@ pub struct Line {
 
 impl Line {
     /// A line with a published value.
-    #[must_use]
     pub fn new(what: impl Into<String>, published: f64, ours: Sample, check: Check) -> Self {
         Self {
             what: what.into(),
@@ -114,7 +107,6 @@ impl Line {
     }
 
     /// A line without a published number.
-    #[must_use]
     pub fn unpublished(what: impl Into<String>, ours: Sample, check: Check) -> Self {
         Self {
             what: what.into(),
@@ -125,7 +117,6 @@ impl Line {
     }
 
     /// Whether the check holds.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let published = self.published.unwrap_or(f64::NAN);
         let off = self.ours.mean() - published;
@@ -165,13 +156,11 @@ pub struct Gate {
 
 impl Gate {
     /// `higher` is not below `lower`.
-    #[must_use]
     pub fn not_below(claim: impl Into<String>, higher: &Sample, lower: &Sample) -> Self {
         Self::above_by(claim, higher, lower, 0.0)
     }
 
     /// `higher` is above `lower` by `margin` at least.
-    #[must_use]
     pub fn above_by(
         claim: impl Into<String>,
         higher: &Sample,
@@ -186,7 +175,6 @@ impl Gate {
     }
 
     /// Whether it holds.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         judge(
             self.margin - self.difference.mean(),
@@ -208,7 +196,6 @@ pub struct Trials {
 
 impl Trials {
     /// With columns that each have a published value or none.
-    #[must_use]
     pub fn new<C: Into<String>>(
         about: impl Into<String>,
         columns: impl IntoIterator<Item = (C, Option<f64>)>,
@@ -223,7 +210,6 @@ impl Trials {
     }
 
     /// The mean distance of a row from the published values; absent without any.
-    #[must_use]
     pub fn distance(&self, row: &[Sample]) -> Option<f64> {
         let columns = self.columns.iter().zip(row);
         let distances: Vec<f64> = columns
@@ -233,7 +219,6 @@ impl Trials {
     }
 
     /// The position of the row with the least distance; the first of equals.
-    #[must_use]
     pub fn nearest(&self) -> Option<usize> {
         let rows = self.rows.iter().enumerate();
         let distances = rows.filter_map(|(at, (_, row))| Some((at, self.distance(row)?)));

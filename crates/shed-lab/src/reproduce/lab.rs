@@ -69,46 +69,39 @@ pub struct Run {
 
 impl Run {
     /// The share of jobs that met their deadline, in %.
-    #[must_use]
     pub fn met(&self) -> f64 {
         self.share(|job| job.met)
     }
 
     /// The share of jobs for which `is` holds, in %.
-    #[must_use]
     pub fn share(&self, is: impl Fn(&JobRun) -> bool) -> f64 {
         let count = self.jobs.iter().filter(|job| is(job)).count();
         100.0 * count as f64 / self.jobs.len() as f64
     }
 
     /// The share of jobs completed within `seconds` of their arrival, in %.
-    #[must_use]
     pub fn within(&self, seconds: f64) -> f64 {
         self.share(|job| job.flow.is_some_and(|flow| flow <= seconds))
     }
 
     /// The mean time from arrival to completion of completed jobs.
-    #[must_use]
     pub fn mean_flow(&self) -> f64 {
         let flows: Vec<f64> = self.jobs.iter().filter_map(|job| job.flow).collect();
         shed_sim::stats::mean(&flows)
     }
 
     /// Capacity that all jobs held; see [`JobRun::held`].
-    #[must_use]
     pub fn resource(&self) -> f64 {
         self.jobs.iter().map(|job| job.held).sum()
     }
 
     /// Mean number of jobs in the system, from the first arrival to the last end.
-    #[must_use]
     pub fn active_jobs(&self) -> f64 {
         let flows = self.jobs.iter().filter_map(|job| job.flow);
         flows.sum::<f64>() / self.makespan
     }
 
     /// The longest time from arrival to completion.
-    #[must_use]
     pub fn longest_flow(&self) -> f64 {
         let flows = self.jobs.iter().filter_map(|job| job.flow);
         flows.fold(0.0, f64::max)
@@ -121,26 +114,22 @@ pub struct Runs(pub Rc<Vec<Run>>);
 
 impl Runs {
     /// A measure of each.
-    #[must_use]
     pub fn sample(&self, of: impl Fn(&Run) -> f64) -> Sample {
         Sample(self.0.iter().map(of).collect())
     }
 
     /// The share of deadlines met, in %.
-    #[must_use]
     pub fn met(&self) -> Sample {
         self.sample(Run::met)
     }
 
     /// The mean flow time in seconds.
-    #[must_use]
     pub fn flow(&self) -> Sample {
         self.sample(Run::mean_flow)
     }
 
     /// The time in which that share of the jobs of all seeds is done, by one of a job's times; NaN
     /// of none.
-    #[must_use]
     pub fn time_of(&self, share: f64, of: impl Fn(&JobRun) -> Option<f64>) -> f64 {
         let jobs = self.0.iter().flat_map(|run| &run.jobs);
         let mut times: Vec<f64> = jobs.filter_map(of).collect();
@@ -151,7 +140,6 @@ impl Runs {
     }
 
     /// The same of both, seed by seed.
-    #[must_use]
     pub fn against(&self, other: &Self, of: impl Fn(&Run, &Run) -> f64) -> Sample {
         let pairs = self.0.iter().zip(other.0.iter());
         Sample(pairs.map(|(a, b)| of(a, b)).collect())
@@ -167,9 +155,6 @@ struct Flags {
 }
 
 /// Parses flags of `shed-sim run`, separated by blanks.
-///
-/// # Errors
-/// The flags don't go together.
 pub(super) fn options(flags: &str) -> Result<RunOptions, LabError> {
     let parsed = Flags::try_parse_from(flags.split_whitespace());
     let parsed = parsed.map_err(|error| LabError::usage(format!("{flags}: {error}")))?;
@@ -186,7 +171,6 @@ pub struct Lab<'a> {
 
 impl<'a> Lab<'a> {
     /// With nothing run yet.
-    #[must_use]
     pub fn new(scale: Scale, bar: &'a ProgressBar) -> Self {
         Self {
             scale,
@@ -197,28 +181,22 @@ impl<'a> Lab<'a> {
     }
 
     /// Its parameters.
-    #[must_use]
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
 
     /// That many jobs, scaled; at least 3.
-    #[must_use]
     pub fn jobs(&self, jobs: u32) -> u32 {
         (f64::from(jobs) * self.scale.jobs).round().max(3.0) as u32
     }
 
     /// The path of a trace as flags take it; none if the folder of traces is not known or lacks it.
-    #[must_use]
     pub fn trace(&self, file: &str) -> Option<String> {
         let path = self.scale.traces.as_ref()?.join(file);
         path.is_file().then(|| path.display().to_string())
     }
 
     /// Runs the flags of `shed-sim run`, separated by blanks, on every seed.
-    ///
-    /// # Errors
-    /// The flags don't go together, a file is faulty, or a run goes wrong.
     pub fn run(&mut self, flags: &str) -> Result<Runs, LabError> {
         if let Some(runs) = self.done.get(flags) {
             return Ok(runs.clone());

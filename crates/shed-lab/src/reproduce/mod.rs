@@ -35,9 +35,6 @@ pub struct Figure {
 
 impl Figure {
     /// Runs it.
-    ///
-    /// # Errors
-    /// A trace is missing or faulty, or a run goes wrong.
     pub fn make(&self, lab: &mut Lab) -> Result<Findings, LabError> {
         (self.make)(lab)
     }
@@ -64,7 +61,6 @@ pub static PAPERS: &[Paper] = &[
 ];
 
 /// Figures for a name: all figures, a paper's, or one; empty for an unknown name.
-#[must_use]
 pub fn find(name: &str) -> Vec<(&'static Paper, &'static Figure)> {
     let figures = PAPERS
         .iter()
@@ -76,7 +72,6 @@ pub fn find(name: &str) -> Vec<(&'static Paper, &'static Figure)> {
 }
 
 /// Papers and figures with their titles, a line each.
-#[must_use]
 pub fn known() -> String {
     let mut lines = vec!["  all".to_owned()];
     for paper in PAPERS {

@@ -18,7 +18,6 @@ none, or it depends on what the paper does not say. Where a figure differs, *wha
 to the published values (least mean distance) is in bold.\n\n";
 
 /// The whole page in Markdown.
-#[must_use]
 pub fn page(names: &[String], scale: &Scale, results: &[Result<'_>]) -> String {
     let mut text = format!(
         "# The papers' figures, run again\n\nWritten by `shed-lab reproduce {} --seed {} --seeds {} --scale {}`.\n\n{LEGEND}",

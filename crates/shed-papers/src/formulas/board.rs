@@ -49,25 +49,21 @@ impl Board {
     }
 
     /// The servers, by id.
-    #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
     /// Total capacity of all servers.
-    #[must_use]
     pub fn total(&self) -> &CpuMem {
         &self.total
     }
 
     /// The jobs of the round, by id.
-    #[must_use]
     pub fn jobs(&self) -> &[Job] {
         &self.jobs
     }
 
     /// The jobs that are left out, by id.
-    #[must_use]
     pub fn left_out(&self) -> &[Job] {
         &self.left_out
     }
@@ -78,31 +74,26 @@ impl Board {
     }
 
     /// The first pending task of the first ready phase that has one.
-    #[must_use]
     pub fn candidate(&self, job: usize) -> Option<(usize, usize)> {
         self.waiting(job).next()
     }
 
     /// Demand of one copy of a task of this phase.
-    #[must_use]
     pub fn demand(&self, job: usize, phase: usize) -> CpuMem {
         self.jobs[job].phases[phase].demand
     }
 
     /// The position of the first server with enough capacity for `demand`.
-    #[must_use]
     pub fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
         self.room.first_fit(demand)
     }
 
     /// Dominant share of the copies of the job at `job`.
-    #[must_use]
     pub fn dominant_share(&self, job: usize) -> f64 {
         self.usage[job].share_of(&self.total).largest()
     }
 
     /// Demand of the clones: all copies but one of each task, including those of left-out jobs.
-    #[must_use]
     pub fn clones_take(&self) -> CpuMem {
         let jobs = self.jobs.iter().chain(&self.left_out);
         let phases = jobs.flat_map(|job| &job.phases);

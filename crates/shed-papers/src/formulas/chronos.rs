@@ -10,7 +10,6 @@ use shed_core::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd};
 
 /// Clone: r extra attempts from zero at submission. ln of the PoCD,
 /// `N·ln(1 − (t_min/D)^(β(r+1)))`: Shed Theorem 1.
-#[must_use]
 pub fn clone_ln_pocd(job: &SrQuantJob, extra: u32) -> f64 {
     let attempt = ln_miss(0.0, job.law.t_min, job.deadline, job.law.beta);
     ln_job_pocd_uniform(attempt, extra.saturating_add(1), job.tasks)
@@ -18,7 +17,6 @@ pub fn clone_ln_pocd(job: &SrQuantJob, extra: u32) -> f64 {
 
 /// Clone: E(T) = N·(r·τ_kill + t_min + t_min/(β(r+1) − 1)), the clones being killed at
 /// `tau_kill`. ∞ when β(r+1) ≤ 1.
-#[must_use]
 pub fn clone_machine_time(job: &SrQuantJob, extra: u32) -> f64 {
     let ParetoLaw { t_min, beta } = job.law;
     let extra = f64::from(extra);
@@ -31,7 +29,6 @@ pub fn clone_machine_time(job: &SrQuantJob, extra: u32) -> f64 {
 
 /// S-Restart: the original continues, and a late task gets r extra attempts from zero at `tau_est`.
 /// ln of the PoCD, `N·ln(1 − t_min^(β(r+1)) / (D^β·(D−τ_est)^(βr)))`.
-#[must_use]
 pub fn restart_ln_pocd(job: &SrQuantJob, extra: u32) -> f64 {
     if job.tasks == 0 {
         return 0.0;

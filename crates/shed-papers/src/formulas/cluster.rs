@@ -13,7 +13,6 @@ pub struct CpuMem {
 
 impl CpuMem {
     /// The sum.
-    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             cpu: self.cpu + other.cpu,
@@ -22,13 +21,11 @@ impl CpuMem {
     }
 
     /// The difference; it may be negative.
-    #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         self.plus(&other.times(-1.0))
     }
 
     /// Both amounts times `factor`.
-    #[must_use]
     pub fn times(&self, factor: f64) -> Self {
         Self {
             cpu: self.cpu * factor,
@@ -37,7 +34,6 @@ impl CpuMem {
     }
 
     /// Both amounts as shares of `whole`.
-    #[must_use]
     pub fn share_of(&self, whole: &Self) -> Self {
         Self {
             cpu: share(self.cpu, whole.cpu),
@@ -46,19 +42,16 @@ impl CpuMem {
     }
 
     /// The larger of both.
-    #[must_use]
     pub fn largest(&self) -> f64 {
         self.cpu.max(self.mem)
     }
 
     /// The sum of both, which makes sense for shares.
-    #[must_use]
     pub fn sum(&self) -> f64 {
         self.cpu + self.mem
     }
 
     /// The inner product.
-    #[must_use]
     pub fn dot(&self, other: &Self) -> f64 {
         self.cpu * other.cpu + self.mem * other.mem
     }
@@ -88,7 +81,6 @@ impl CpuMem {
     }
 
     /// Whether neither amount exceeds the other's; both compared with tolerance.
-    #[must_use]
     pub fn fits(&self, room: &Self) -> bool {
         at_most(self.cpu, room.cpu) && at_most(self.mem, room.mem)
     }
@@ -111,7 +103,6 @@ pub struct Server {
 }
 
 /// ΣC_i, ΣM_i: total capacity of all servers.
-#[must_use]
 pub fn total_capacity(servers: &[Server]) -> CpuMem {
     servers
         .iter()

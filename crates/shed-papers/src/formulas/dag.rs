@@ -23,7 +23,6 @@ pub enum Task {
 
 impl Task {
     /// How many copies run; `None` when it is finished.
-    #[must_use]
     pub fn copies(&self) -> Option<usize> {
         match self {
             Task::Finished => None,
@@ -33,7 +32,6 @@ impl Task {
     }
 
     /// Whether a copy of it runs on `server`.
-    #[must_use]
     pub fn is_on(&self, server: u64) -> bool {
         matches!(self, Task::Running { hosts } if hosts.contains(&server))
     }
@@ -56,13 +54,11 @@ pub struct Phase {
 
 impl Phase {
     /// Whether all tasks are.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.unfinished() == 0
     }
 
     /// n(t): the tasks that are not finished; running ones count.
-    #[must_use]
     pub fn unfinished(&self) -> usize {
         let is_open = |task: &&Task| **task != Task::Finished;
         self.tasks.iter().filter(is_open).count()
@@ -136,7 +132,6 @@ pub struct Chains {
 
 impl Chains {
     /// How much longer `phase` may take without making the job's longest chain longer.
-    #[must_use]
     pub fn slack(&self, phase: usize) -> f64 {
         let through = self.through.get(phase);
         through.map_or(0.0, |through| self.longest - through)
@@ -224,7 +219,6 @@ impl Job {
     }
 
     /// Whether all tasks of all parents of `phase` are finished and `phase` itself is not.
-    #[must_use]
     pub fn is_ready(&self, phase: usize) -> bool {
         let Some(this) = self.phases.get(phase) else {
             return false;
@@ -239,7 +233,6 @@ impl Job {
     }
 
     /// Whether every unfinished phase has a server that could hold a task of it when empty.
-    #[must_use]
     pub fn is_feasible(&self, servers: &[Server]) -> bool {
         let open = self.phases.iter().filter(|phase| !phase.is_finished());
         let fits = |phase: &Phase| {
@@ -250,7 +243,6 @@ impl Job {
     }
 
     /// Demand of all running copies of the job.
-    #[must_use]
     pub fn usage(&self) -> CpuMem {
         let copies = |phase: &Phase| -> usize { phase.tasks.iter().filter_map(Task::copies).sum() };
         self.phases.iter().fold(CpuMem::default(), |sum, phase| {

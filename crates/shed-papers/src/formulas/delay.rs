@@ -19,7 +19,6 @@ pub struct DelayAssignment {
 /// finish: the one with the best locality. They then read from both in turn. Otherwise all read
 /// from the first. Ties go to the lower position. With `max_wait` the second copy is killed that
 /// long after the first finish; the paper gives no bound.
-#[must_use]
 pub fn delay_assignment(
     finish: &[f64],
     locality: &[u32],

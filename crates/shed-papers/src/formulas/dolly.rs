@@ -10,7 +10,6 @@ use shed_core::estimate::compare::{at_most, is_less};
 /// prints 1/p for 1/n, its derivation needs 1/n).
 ///
 /// `p` is the probability that one attempt straggles. From `1 − (1−p^c)^n ≤ ε`.
-#[must_use]
 pub fn attempts_real(p: f64, epsilon: f64, tasks: u32) -> f64 {
     let straggling = -libm::expm1(libm::log1p(-epsilon) / f64::from(tasks.max(1)));
     libm::log(straggling) / libm::log(p)
@@ -18,7 +17,6 @@ pub fn attempts_real(p: f64, epsilon: f64, tasks: u32) -> f64 {
 
 /// The least whole number of attempts per task, at least 1, that keeps the bound of
 /// [`attempts_real`]. `None` when none does, because every attempt straggles (`p` ≥ 1).
-#[must_use]
 pub fn attempts(p: f64, epsilon: f64, tasks: u32) -> Option<u32> {
     if p <= 0.0 {
         return Some(1);
@@ -83,7 +81,6 @@ pub struct DollyDecision {
 
 /// Decides about a job of `tasks` tasks. The share `p` of its attempts straggles (takes more than
 /// 1.5 times the median). Either the whole job is cloned or none of it.
-#[must_use]
 pub fn decide(tasks: u32, p: f64, limits: &DollyLimits, load: &DollyLoad) -> DollyDecision {
     let wanted = attempts(p, limits.epsilon, tasks);
     let clones = |copies: u32| u64::from(copies - 1) * u64::from(tasks);

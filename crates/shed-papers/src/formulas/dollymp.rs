@@ -89,7 +89,6 @@ pub fn priorities(board: &Board, rho: f64, slot: f64) -> Result<Priorities, DagE
 
 /// The levels of the jobs of `board` from those of an earlier round. A job without one gets the
 /// largest of them + 1.
-#[must_use]
 pub fn cached_levels(board: &Board, cached: &BTreeMap<u64, u32>) -> BTreeMap<u64, u32> {
     let beyond = cached
         .values()

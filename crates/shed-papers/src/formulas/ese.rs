@@ -12,7 +12,6 @@ use shed_core::estimate::speedup::fastest_mean;
 /// It minimizes equations (22)–(25), whose derivative at a = σE\[x\] is
 /// `(a − 2·E[min(a, t_new)])·∫_a^∞ dF(t)/t`: the least a with a = 2·E\[min(a, t_new)\], whenever a
 /// task is looked at. In units of t_min, s = 2(α − s^(1−α))/(α−1). Between 1/E\[x\] and 2.
-#[must_use]
 pub fn straggler_factor(alpha: f64) -> Option<f64> {
     if alpha.is_nan() || alpha <= 1.0 {
         return None;
@@ -28,7 +27,6 @@ pub fn straggler_factor(alpha: f64) -> Option<f64> {
 /// E\[R\]/E\[x\], the mean machine time of a task over that of one copy, when it is looked at once,
 /// at a uniformly random time of its run, and duplicated if more than `sigma`·E\[x\] remains
 /// (equations (22)–(25)). Finite for every α > 1; `None` for α ≤ 1.
-#[must_use]
 pub fn duplication_cost(alpha: f64, sigma: f64) -> Option<f64> {
     if alpha.is_nan() || alpha <= 1.0 {
         return None;
@@ -64,7 +62,6 @@ fn saved_beyond(alpha: f64, a: f64) -> f64 {
 
 /// Equation (21) with U = −E\[t\]: the copies of each task, 1 to `copies_max`, with the largest
 /// [`CloneJob::utility`]; the fewest of equals.
-#[must_use]
 pub fn best_whole_copies(job: &CloneJob, gamma: f64, copies_max: u32) -> u32 {
     let utilities = (1..=copies_max).map(|copies| (job.utility(f64::from(copies), gamma), copies));
     first_largest(utilities).unwrap_or(1)
@@ -115,7 +112,6 @@ pub struct EseRound {
 /// 2. Started jobs get one copy of each unassigned task, the least remaining work first.
 /// 3. New jobs start, the least m·E\[x\] first: a small job starts all tasks with the best number
 ///    of copies, another as many single copies as fit. Ties go to the least id.
-#[must_use]
 pub fn ese_round(jobs: &[SlotJob], machines: u64, ese: &Ese) -> EseRound {
     let mut round = EseRound {
         backups: Vec::new(),

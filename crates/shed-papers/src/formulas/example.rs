@@ -17,7 +17,6 @@ pub struct FlowExample {
 /// `None` for α ≤ 1.
 ///
 /// One clone each beats no clones, which beat maximal clones, for α ≥ 2 and N > 2α − 1.
-#[must_use]
 pub fn flow_example(alpha: f64, jobs: u32) -> Option<FlowExample> {
     let two = speedup(alpha, 2.0)?;
     let n = f64::from(jobs);

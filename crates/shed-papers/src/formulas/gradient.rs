@@ -96,7 +96,6 @@ pub struct Run {
 }
 
 /// Steps until nothing moves, or the limit.
-#[must_use]
 pub fn gradient_projection(jobs: &[CloneJob], p2: &P2, steps: &Steps) -> Run {
     let mut points = Vec::new();
     let mut point = Point::start(jobs.len());

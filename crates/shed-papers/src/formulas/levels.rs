@@ -13,13 +13,11 @@ pub use shed_core::round::levels::{
 ///
 /// The printed formula lacks the factor that the sentence before it describes; the paper calls
 /// it r and sets it to 1.5.
-#[must_use]
 pub fn effective_time(phase: &Phase, rho: f64, slot: f64) -> f64 {
     (phase.theta + rho * phase.sigma) / slot
 }
 
 /// d = max(c/ΣC, m/ΣM), the dominant share of one copy of a task (DollyMP (9), (15)).
-#[must_use]
 pub fn dominant_share(demand: &CpuMem, total: &CpuMem) -> f64 {
     demand.share_of(total).largest()
 }
@@ -27,7 +25,6 @@ pub fn dominant_share(demand: &CpuMem, total: &CpuMem) -> f64 {
 /// v(t) = Σ n(t)·e·d over the phases, the volume of a job in slots (DollyMP (14), (16)).
 ///
 /// The work that running tasks have already done is not deducted.
-#[must_use]
 pub fn volume(job: &Job, total: &CpuMem, rho: f64, slot: f64) -> f64 {
     let of_phase = |phase: &Phase| {
         let share = dominant_share(&phase.demand, total);
@@ -76,7 +73,6 @@ pub struct Transient {
 /// They start in the order of priority, volume and id, up to the first that does not fit. When the
 /// next job does not fit, or the last has started, a second copy of the job just started gets the
 /// remaining capacity if it fits. At most one job is cloned.
-#[must_use]
 pub fn transient(jobs: &[TransientJob], capacity: &CpuMem) -> Transient {
     let items = transient_items(jobs, capacity);
     let priority = levels(&items).priority;
@@ -131,7 +127,6 @@ fn start_in_order(
 
 /// The number of levels as printed, with base 2: log₂(Σv/(1 − max d)). `None` where that is
 /// undefined, because a job's dominant share is 1 or there is no volume.
-#[must_use]
 pub fn printed_top_level(jobs: &[TransientJob], capacity: &CpuMem) -> Option<f64> {
     let items = transient_items(jobs, capacity);
     let volume: f64 = items.iter().map(|item| item.volume).sum();

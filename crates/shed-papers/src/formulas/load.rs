@@ -17,7 +17,6 @@ pub struct Service {
 
 /// ω = λE\[m\]E\[s\]/M, the load: `lambda` jobs arrive per second with `tasks` tasks on average,
 /// each of `mean_time` seconds, for `machines` machines.
-#[must_use]
 pub fn load(lambda: f64, tasks: f64, mean_time: f64, machines: f64) -> f64 {
     lambda * tasks * mean_time / machines
 }
@@ -38,7 +37,6 @@ impl Service {
 
     /// W_t/E\[s\], the time in the system without clones at load `omega`: Pollaczek–Khinchine
     /// (SCA/ESE (1)). ∞ when the queue or the second moment is.
-    #[must_use]
     pub fn time_without_clones(&self, omega: f64) -> f64 {
         let kappa = self.half_second_moment();
         if omega < 1.0 && kappa.is_finite() {
@@ -51,7 +49,6 @@ impl Service {
     /// W_c/E\[s\], the time in the system when every task has two copies (SCA/ESE (6)): twice the
     /// arrivals, service Pareto(2α), both copies queueing as if they were independent. ∞ from
     /// [`Service::load_max`] on.
-    #[must_use]
     pub fn time_with_clones(&self, omega: f64) -> f64 {
         let Coefficients { a, b, c, e } = self.coefficients();
         if self.load_max().is_some_and(|max| is_less(omega, max)) {
@@ -75,7 +72,6 @@ impl Service {
     /// ω_max = (2α−1)/(4(α−1)), the load from which on cloning every task is not stable (SCA/ESE
     /// Theorem 1). Above 1 for α < 1.5, where two copies cost less machine time than one. `None`
     /// for α ≤ 1.
-    #[must_use]
     pub fn load_max(&self) -> Option<f64> {
         let Coefficients { c, e, .. } = self.coefficients();
         (self.alpha > 1.0).then(|| c / e)
@@ -86,7 +82,6 @@ impl Service {
     ///
     /// With an infinite second moment it is ω_max, since anything finite is shorter. For times
     /// that do not vary, and no measurement, it is 0.
-    #[must_use]
     pub fn cutoff_load(&self) -> Option<f64> {
         let max = self.load_max()?;
         let excess = self.half_second_moment() - 1.0;
@@ -139,7 +134,6 @@ pub struct Cutoff {
 }
 
 /// See [`Cutoff`]; the arguments are the same as for [`load`]. `None` for α ≤ 1.
-#[must_use]
 pub fn cutoff(
     service: &Service,
     lambda: f64,

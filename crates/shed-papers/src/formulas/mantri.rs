@@ -29,14 +29,12 @@ impl Default for Mantri {
 impl Mantri {
     /// Whether a task with `copies` running copies is duplicated, given the `probability` that the
     /// duplicate pays: [`pays_known`] or [`pays_blind`].
-    #[must_use]
     pub fn duplicates(&self, probability: f64, copies: u32) -> bool {
         copies < self.copies_max && is_less(self.delta, probability)
     }
 
     /// The remaining time above which a task with `copies` running copies is duplicated:
     /// `(c+1)/c·t_min·(1−δ)^(−1/α)`, for a remaining time that is known.
-    #[must_use]
     pub fn threshold(&self, law: &ParetoLaw, copies: u32) -> f64 {
         burden(copies) * law.t_min * libm::pow(1.0 - self.delta, -1.0 / law.beta)
     }
@@ -50,7 +48,6 @@ fn burden(copies: u32) -> f64 {
 
 /// P(t_rem > (c+1)/c·t_new) for a known remaining time: `1 − (t_min/y)^α` with
 /// `y = t_rem·c/(c+1)`, 0 when y ≤ t_min.
-#[must_use]
 pub fn pays_known(law: &ParetoLaw, t_rem: f64, copies: u32) -> f64 {
     let y = t_rem / burden(copies);
     if y > law.t_min {
@@ -64,7 +61,6 @@ pub fn pays_known(law: &ParetoLaw, t_rem: f64, copies: u32) -> f64 {
 /// time w of `(max(t_min, age)/(age + (c+1)·w/c))^α`. 0 for times that do not vary.
 ///
 /// With w = t_min·u^(−1/α) it is an integral over u in (0, 1).
-#[must_use]
 pub fn pays_blind(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
     if law.beta.is_infinite() {
         return 0.0;
@@ -73,7 +69,6 @@ pub fn pays_blind(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
 }
 
 /// No less than [`pays_blind`], for a tiny part of its work: it settles most cases.
-#[must_use]
 pub fn pays_blind_at_most(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
     if law.beta.is_infinite() {
         return 0.0;

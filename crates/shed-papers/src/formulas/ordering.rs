@@ -13,7 +13,6 @@ use crate::formulas::levels::{remaining_time, volume};
 use shed_core::estimate::compare::{at_most, first_largest, sort_with_ties};
 
 /// The positions of the jobs of `board` by arrival.
-#[must_use]
 pub fn by_arrival(board: &Board) -> Vec<usize> {
     by_key(board, |job| job.arrival)
 }
@@ -37,7 +36,6 @@ pub fn by_remaining_time(board: &Board, rho: f64) -> Result<Vec<usize>, DagError
 }
 
 /// The positions of the jobs of `board` by v(t), the smallest volume first.
-#[must_use]
 pub fn by_volume(board: &Board, rho: f64) -> Vec<usize> {
     by_key(board, |job| volume(job, board.total(), rho, 1.0))
 }

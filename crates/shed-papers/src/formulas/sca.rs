@@ -25,7 +25,6 @@ pub struct CloneJob {
 impl CloneJob {
     /// U(c) = −E\[d(c)\] − γ·m·c·E\[min(c)\]: minus the job's mean time and the price of its machine
     /// time, with `copies` copies of each task. −∞ where the mean is infinite.
-    #[must_use]
     pub fn utility(&self, copies: f64, gamma: f64) -> f64 {
         let time = slowest_mean(&self.law, self.tasks, copies);
         if time.is_infinite() {
@@ -57,7 +56,6 @@ impl CloneJob {
     }
 
     /// m·E\[x\], the mean machine time of one copy of each task.
-    #[must_use]
     pub fn work(&self) -> f64 {
         f64::from(self.tasks) * fastest_mean(&self.law, 1.0)
     }
@@ -120,7 +118,6 @@ pub struct Relaxed {
 }
 
 /// Σ U(c) over the jobs.
-#[must_use]
 pub fn objective(jobs: &[CloneJob], copies: &[f64], gamma: f64) -> f64 {
     let pairs = jobs.iter().zip(copies);
     pairs.map(|(job, &copies)| job.utility(copies, gamma)).sum()
@@ -183,7 +180,6 @@ fn machines_of(jobs: &[CloneJob], copies: &[f64]) -> f64 {
 /// Whole copies near the optimum of P2; the paper does not describe this step. The optimum is
 /// rounded down. Then the job that gains most per machine gets one more copy, while a copy gains
 /// and fits. Ties go to the least id. A job whose mean time is still infinite gains most.
-#[must_use]
 pub fn round_copies(jobs: &[CloneJob], p2: &P2, relaxed: &Relaxed) -> Vec<u32> {
     let needed: f64 = jobs.iter().map(|job| f64::from(job.tasks)).sum();
     // 1.9999999 is 2; the sum over all tasks must stay below one machine.
@@ -293,7 +289,6 @@ pub struct ScaRound {
 /// a running task. If all their tasks fit with capacity to spare they start at once, with copies by
 /// P2. Otherwise the one with the least m·E\[x\] starts first, one copy each. Ties go to the least
 /// id.
-#[must_use]
 pub fn sca_round(jobs: &[SlotJob], p2: &P2) -> ScaRound {
     let mut started: Vec<&SlotJob> = jobs.iter().filter(|job| job.started).collect();
     started.sort_by_key(|job| (job.unassigned, job.job.id));

@@ -70,7 +70,6 @@ impl Default for Price {
 
 impl Price {
     /// U = ln(R − R_min) − θC·E(T), equation (9); −∞ when R ≤ R_min.
-    #[must_use]
     pub fn utility(&self, ln_pocd: f64, machine_time: f64) -> f64 {
         let ln_gain = if self.r_min > 0.0 {
             let gain = probability(ln_pocd) - self.r_min;
@@ -103,7 +102,6 @@ fn priced(theta_c: f64, machine_time: f64) -> f64 {
 impl SrQuantJob {
     /// ln of the PoCD with `extra` extra attempts, equation (3): a task misses when the original
     /// does and all `extra` + 1 resumed attempts do.
-    #[must_use]
     pub fn ln_pocd(&self, extra: u32) -> f64 {
         if self.tasks == 0 {
             return 0.0;
@@ -115,7 +113,6 @@ impl SrQuantJob {
     }
 
     /// P(T > D) = (t_min/D)^β, equation (5): the share of tasks that are late on their own.
-    #[must_use]
     pub fn p_late(&self) -> f64 {
         probability(self.ln_late())
     }
@@ -125,7 +122,6 @@ impl SrQuantJob {
     }
 
     /// E\[T | T ≤ D\], equation (6) in a form that stands β near 1; 0 when no task is in time.
-    #[must_use]
     pub fn fast_mean(&self) -> f64 {
         let ParetoLaw { t_min, beta } = self.law;
         if self.p_late() >= 1.0 {
@@ -147,7 +143,6 @@ impl SrQuantJob {
 
     /// The machine time of a replaced task, equation (8): up to `tau_est` the original, then
     /// `extra` attempts until `tau_kill`, and the attempt that is kept. ∞ when its mean is.
-    #[must_use]
     pub fn slow_mean(&self, extra: u32, reading: SlowMean) -> f64 {
         let ParetoLaw { t_min, beta } = self.law;
         let extra = f64::from(extra);
@@ -165,7 +160,6 @@ impl SrQuantJob {
     }
 
     /// E(T), the machine time of the job, equation (4).
-    #[must_use]
     pub fn machine_time(&self, extra: u32, reading: SlowMean) -> f64 {
         let p_late = self.p_late();
         let weighted = |weight: f64, mean: f64| if weight > 0.0 { weight * mean } else { 0.0 };
@@ -175,7 +169,6 @@ impl SrQuantJob {
     }
 
     /// U(r), equation (9), with the printed machine time.
-    #[must_use]
     pub fn utility(&self, extra: u32, price: &Price) -> f64 {
         let machine_time = self.machine_time(extra, SlowMean::Printed);
         price.utility(self.ln_pocd(extra), machine_time)
@@ -183,7 +176,6 @@ impl SrQuantJob {
 
     /// LASER Algorithm 1: the number of extra attempts, at most `extra_max`, with the largest
     /// utility; the least of equals, and 0 when none has a utility above −∞.
-    #[must_use]
     pub fn best_extra(&self, price: &Price, extra_max: u32) -> u32 {
         first_best((0..=extra_max).map(|extra| self.utility(extra, price)))
     }
@@ -199,7 +191,6 @@ pub struct Prediction {
 }
 
 /// LASER Algorithm 2: U(r) = 1{T̂(r) ≤ D} − θC·M̂(r).
-#[must_use]
 pub fn laser_utility(prediction: &Prediction, deadline: f64, theta_c: f64) -> f64 {
     let in_time = if prediction.job_time <= deadline {
         1.0
@@ -211,7 +202,6 @@ pub fn laser_utility(prediction: &Prediction, deadline: f64, theta_c: f64) -> f6
 
 /// LASER Algorithm 2: the number of extra attempts with the largest utility, given a prediction
 /// for 0, 1, … extra attempts; the least of equals.
-#[must_use]
 pub fn laser_best_extra(predictions: &[Prediction], deadline: f64, theta_c: f64) -> u32 {
     first_best(
         predictions

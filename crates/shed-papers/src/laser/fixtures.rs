@@ -5,7 +5,6 @@ use crate::laser::{
 };
 
 /// A network without hidden layers: `bias` plus features times their `weights`, in seconds.
-#[must_use]
 pub fn line(features: &[Feature], bias: f64, weights: &[(&str, f64)]) -> Regressor {
     let weight = |name: &str| {
         let mut named = weights.iter().filter(|(other, _)| *other == name);
@@ -29,7 +28,6 @@ pub fn line(features: &[Feature], bias: f64, weights: &[(&str, f64)]) -> Regress
 }
 
 /// Networks of these three.
-#[must_use]
 pub fn networks_of(seed: u64, [task, job, machine]: [Regressor; 3]) -> Networks {
     Networks {
         version: VERSION,
@@ -49,7 +47,6 @@ pub fn networks_of(seed: u64, [task, job, machine]: [Regressor; 3]) -> Networks 
 }
 
 /// Networks of one hidden layer, with random weights.
-#[must_use]
 pub fn networks(seed: u64) -> Networks {
     let hidden = |features: &[Feature], at: f64| {
         let mut network = line(features, 0.25, &[]);

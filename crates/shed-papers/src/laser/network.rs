@@ -46,7 +46,6 @@ pub struct Input {
 
 impl Input {
     /// The feature before it is centered.
-    #[must_use]
     pub fn raw(logarithm: bool, feature: f64) -> f64 {
         if logarithm {
             libm::log1p(feature.max(0.0))
@@ -74,14 +73,12 @@ pub struct Regressor {
 
 impl Regressor {
     /// The inputs that features become.
-    #[must_use]
     pub fn normalised(&self, features: &[f64]) -> Vec<f64> {
         let inputs = self.inputs.iter().zip(features);
         inputs.map(|(input, feature)| input.of(*feature)).collect()
     }
 
     /// The predicted time in seconds, at least 0; infinite where the network gives no number.
-    #[must_use]
     pub fn predict(&self, features: &[f64]) -> f64 {
         let first = self.normalised(features);
         let last = self.layers.iter().fold(first, |x, layer| layer.forward(&x));

@@ -60,7 +60,6 @@ fn processed(seed: u64, job: &LaserJob, task: &LaserTask) -> [f64; 2] {
 }
 
 /// The features of a running task, in the order of [`TASK_FEATURES`].
-#[must_use]
 pub fn task_features(seed: u64, job: &LaserJob, task: &LaserTask) -> Vec<f64> {
     let [progress, cpu] = processed(seed, job, task);
     let index = f64::from(task.index.0);
@@ -76,7 +75,6 @@ pub fn task_features(seed: u64, job: &LaserJob, task: &LaserTask) -> Vec<f64> {
 }
 
 /// The features of a job, in the order of [`JOB_FEATURES`].
-#[must_use]
 pub fn job_features(seed: u64, job: &LaserJob, extra: u32) -> Vec<f64> {
     let of_tasks =
         |of: &dyn Fn(&LaserTask) -> f64| -> Vec<f64> { job.tasks.iter().map(of).collect() };
@@ -195,14 +193,12 @@ impl Networks {
     }
 
     /// A task's predicted time in seconds, from its launch on.
-    #[must_use]
     pub fn task_time(&self, job: &LaserJob, task: &LaserTask) -> f64 {
         self.task.predict(&task_features(self.seed, job, task))
     }
 }
 
 /// The message about networks of another version.
-#[must_use]
 pub fn version_fault(found: u64) -> String {
     format!("networks of version {found}; this version of shed reads version {VERSION}: {TRAIN}")
 }

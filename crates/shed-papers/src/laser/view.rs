@@ -52,7 +52,6 @@ pub struct LaserTask {
 impl LaserTask {
     /// Seconds of processing, times the requested cores. It stands for \[L\]'s t_cpu, which is not
     /// measured here.
-    #[must_use]
     pub fn cpu(&self) -> f64 {
         self.cores * (self.elapsed - self.launch).max(0.0)
     }
@@ -61,7 +60,6 @@ impl LaserTask {
 impl LaserJob {
     /// The job by its facts, which do not contain the remaining time of its tasks. None without a
     /// deadline.
-    #[must_use]
     pub fn of(snapshot: &Snapshot, job: &JobSnapshot, tau_kill: Span) -> Option<Self> {
         let task = |task: &TaskSnapshot| {
             let attempt = task.live().next().filter(|_| !job.has_ended(task.index))?;

@@ -50,15 +50,11 @@ pub const PALETTE: [RGBColor; 7] = [
 const MARKERS: usize = 5;
 
 /// Pixels → units.
-#[must_use]
 pub fn px(pixels: f64) -> i32 {
     (pixels * f64::from(FINE)).round() as i32
 }
 
 /// Draws a figure of that height in pixels; `what` is read out to those who can't see it.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn svg(
     height: i32,
     what: &str,
@@ -81,7 +77,6 @@ pub fn svg(
 }
 
 /// Text as HTML and SVG show it.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -99,7 +94,6 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A style of text: size in pixels, colour, and which of its points is put in place.
-#[must_use]
 pub fn style(size: f64, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
     let size = size * f64::from(FINE) * FONT_FACTOR;
     TextStyle {
@@ -110,18 +104,12 @@ pub fn style(size: f64, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static
 }
 
 /// Text to the right of a point.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn text_right(area: &Area<'_>, at: (i32, i32), text: &str) -> Result<(), ChartError> {
     let style = style(12.0, INK, HPos::Left, VPos::Center);
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
 /// The same on white, where lines may pass behind it.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn text_on_white(area: &Area<'_>, (x, y): (i32, i32), text: &str) -> Result<(), ChartError> {
     // A letter of this size is about half as wide as it is high.
     let width = px(6.2 * text.chars().count() as f64);
@@ -131,18 +119,12 @@ pub fn text_on_white(area: &Area<'_>, (x, y): (i32, i32), text: &str) -> Result<
 }
 
 /// Text to the left of a point.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn text_left(area: &Area<'_>, at: (i32, i32), text: &str) -> Result<(), ChartError> {
     let style = style(12.0, INK, HPos::Right, VPos::Center);
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
 /// A line through points, `width` pixels wide.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn line(
     area: &Area<'_>,
     points: Vec<(i32, i32)>,
@@ -154,15 +136,11 @@ pub fn line(
 }
 
 /// The colour of a rank.
-#[must_use]
 pub fn colour(rank: usize) -> RGBColor {
     PALETTE[rank % PALETTE.len()]
 }
 
 /// The marker of a rank.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn marker(area: &Area<'_>, at: (i32, i32), rank: usize) -> Result<(), ChartError> {
     let (x, y) = at;
     let (filled, r) = (colour(rank).filled(), px(4.0));
@@ -198,7 +176,6 @@ pub struct Axis {
 
 impl Axis {
     /// From `low` to a round number at or above `high`.
-    #[must_use]
     pub fn linear(name: &str, low: f64, high: f64) -> Self {
         let step = round_step((high - low).max(1e-9) / 5.0);
         let first = (low / step).ceil() as i64;
@@ -213,7 +190,6 @@ impl Axis {
     }
 
     /// Powers of ten times 1, 2 and 5 as ticks; times 1 alone over more than three decades.
-    #[must_use]
     pub fn log(name: &str, low: f64, high: f64) -> Self {
         let decades = (high / low).log10();
         let digits: &[f64] = if decades > 3.0 {
@@ -272,7 +248,6 @@ fn round_step(least: f64) -> f64 {
 }
 
 /// A number with as many digits as it needs, thousands apart.
-#[must_use]
 pub fn number(value: f64) -> String {
     if value.abs() < 1000.0 {
         let text = format!("{value:.3}");
@@ -319,9 +294,6 @@ pub const BELOW: f64 = 40.0;
 const NAMES: f64 = 180.0;
 
 /// A chart of lines, each with its name at its end.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn lines(
     height: i32,
     what: &str,
@@ -377,9 +349,6 @@ fn draw_lines(
 }
 
 /// An interval that stands upright, or lies.
-///
-/// # Errors
-/// The backend can't draw.
 pub fn whisker(
     area: &Area<'_>,
     from: (i32, i32),
@@ -415,7 +384,6 @@ fn name_ends(
 }
 
 /// The text, cut to at most `most` characters.
-#[must_use]
 pub fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -100,9 +100,6 @@ impl Write for Sink {
 }
 
 /// Writes a file of text.
-///
-/// # Errors
-/// If it can't be written.
 pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     let (part, mut file) = Part::create(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());

@@ -88,7 +88,6 @@ impl FromArgMatches for Lists {
 
 impl Lists {
     /// Whether the user gave the flag.
-    #[must_use]
     pub fn is_given(&self, flag: &str) -> bool {
         self.given.iter().any(|given| given == flag)
     }
@@ -100,9 +99,6 @@ impl Lists {
     }
 
     /// Every combination; the last flag changes fastest.
-    ///
-    /// # Errors
-    /// The combinations are too many, or one's flags are incompatible.
     pub fn cells(&self) -> Result<Vec<Cell>, CliError> {
         let count = self.values.iter().map(|(_, list)| list.len());
         let count = count.fold(1_usize, usize::saturating_mul);
@@ -130,7 +126,6 @@ impl Lists {
 }
 
 /// The flags of a cell's name except these, each with its value.
-#[must_use]
 pub fn without(cell: &str, flags: &[&str]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut words = cell.split(' ');

@@ -98,7 +98,6 @@ pub enum CliError {
 
 impl CliError {
     /// 2 for faults that the user can correct in flags and files, 1 for all others.
-    #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Usage(_) => 2,
@@ -109,9 +108,6 @@ impl CliError {
 
 impl Args {
     /// Runs the sub-command.
-    ///
-    /// # Errors
-    /// If the sub-command fails.
     pub fn run(self) -> Result<(), CliError> {
         match self.command {
             Command::Run(args) => run::run(&args),
@@ -130,7 +126,6 @@ impl Args {
 }
 
 /// The program: parses the arguments, runs, and reports the error.
-#[must_use]
 pub fn main() -> ExitCode {
     match run_with(std::env::args_os().collect()) {
         Ok(()) => ExitCode::SUCCESS,

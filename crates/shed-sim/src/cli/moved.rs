@@ -15,9 +15,6 @@ const MOVED: [&str; 7] = [
 ];
 
 /// Reports the program that has the sub-command.
-///
-/// # Errors
-/// The sub-command belongs to `shed-lab`.
 pub(super) fn refuse(args: &[OsString]) -> Result<(), CliError> {
     let name = args.get(1).and_then(|name| name.to_str());
     match name.filter(|name| MOVED.contains(name)) {

@@ -180,9 +180,6 @@ impl CutOptions {
 }
 
 /// Reads a trace, or generates it if its name is that of a set-up.
-///
-/// # Errors
-/// If the file is faulty.
 pub fn read_trace(path: &Path, seed: u64) -> Result<Trace, CliError> {
     match setup(path)? {
         Some(setup) => Ok(setup.trace(seed)),
@@ -207,25 +204,16 @@ pub struct Prepared {
 
 impl RunOptions {
     /// Reads the files and checks that everything fits together.
-    ///
-    /// # Errors
-    /// If a file is faulty or the cluster can't run the trace.
     pub fn prepare(&self) -> Result<Prepared, CliError> {
         self.prepare_with(self.read_trace()?)
     }
 
     /// Reads the trace, or generates it.
-    ///
-    /// # Errors
-    /// If the file is faulty.
     pub fn read_trace(&self) -> Result<Trace, CliError> {
         read_trace(&self.trace, self.seed)
     }
 
     /// The policy, with the order that it names or else that of `--order`.
-    ///
-    /// # Errors
-    /// If it is not valid.
     pub fn policy(&self) -> Result<Policy, CliError> {
         let fault = |error: ParsePolicyError| CliError::Usage(error.to_string());
         let policy = policies::known().parse(&self.policy, self.order);
@@ -254,9 +242,6 @@ impl RunOptions {
     }
 
     /// The model that attempts follow.
-    ///
-    /// # Errors
-    /// If the made-up workload is not valid.
     pub fn model(&self) -> Result<Model, CliError> {
         let own = match setup(&self.trace)? {
             Some(setup) => setup.model(),
@@ -267,9 +252,6 @@ impl RunOptions {
     }
 
     /// The same for a trace that was read before.
-    ///
-    /// # Errors
-    /// If the cluster can't run the trace.
     pub fn prepare_with(&self, trace: Trace) -> Result<Prepared, CliError> {
         let cluster = self.cluster()?;
         self.prepare_cut(self.cut(trace), cluster)
@@ -297,9 +279,6 @@ impl RunOptions {
 
     /// Checks that the files of the cluster and the model are valid, and that the cluster can run the trace, if that
     /// was read before.
-    ///
-    /// # Errors
-    /// If the check fails.
     pub fn check(&self, trace: Option<&Trace>) -> Result<(), CliError> {
         self.model()?;
         self.policy()?;

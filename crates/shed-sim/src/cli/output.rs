@@ -62,9 +62,6 @@ fn failed(error: std::io::Error) -> CliError {
 }
 
 /// One JSON object per line.
-///
-/// # Errors
-/// A row can't be written as JSON.
 pub fn json_lines<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
     let mut text = Vec::new();
     for row in rows {
@@ -75,9 +72,6 @@ pub fn json_lines<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
 }
 
 /// CSV whose columns are the fields of the rows.
-///
-/// # Errors
-/// A row can't be written as CSV.
 pub fn csv<T: Serialize>(rows: &[T]) -> Result<Vec<u8>, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (position, row) in rows.iter().enumerate() {
@@ -164,9 +158,6 @@ fn cells(row: &Row) -> [String; 16] {
 }
 
 /// Writes to standard output; a reader that closes it early (`| head`) causes no error.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub fn write_to_stdout(text: &[u8]) -> Result<(), CliError> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {

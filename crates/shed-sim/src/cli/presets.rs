@@ -14,18 +14,12 @@ const CLOSE_MAX: usize = 4;
 
 /// The arguments with `--preset NAME` replaced by its flags, which follow the `words` words of the sub-command's
 /// name.
-///
-/// # Errors
-/// There is no such preset, or the folder of its trace is not known.
 pub fn expand(args: Vec<OsString>, words: usize) -> Result<Vec<OsString>, CliError> {
     let folder = std::env::var_os("SHED_TRACES");
     expand_with(args, words, folder.as_deref())
 }
 
 /// The same, with the folder of traces.
-///
-/// # Errors
-/// There is no such preset, or the folder of its trace is not known.
 pub fn expand_with(
     mut args: Vec<OsString>,
     words: usize,
@@ -66,15 +60,11 @@ fn take_preset(args: &mut Vec<OsString>) -> Option<String> {
 }
 
 /// The name of a preset in files of results, such as `G` for `google` and for `G` itself.
-///
-/// # Errors
-/// There is no such preset.
 pub fn letter(name: &str) -> Result<&'static str, CliError> {
     find(name).map(|preset| preset.letter)
 }
 
 /// A line per preset: its name, its letter and its description.
-#[must_use]
 pub fn listed() -> String {
     PRESETS.iter().fold(String::new(), |mut text, preset| {
         let Preset {

@@ -17,7 +17,6 @@ pub struct Progress {
 
 impl Progress {
     /// Of work on that many things; `what` is their plural.
-    #[must_use]
     pub fn new(all: usize, what: &str) -> Self {
         let bar = ProgressBar::new(all as u64);
         let template =

@@ -29,8 +29,6 @@ impl Recording {
         }
     }
 
-    /// # Errors
-    /// If something could not be written.
     pub(super) fn finish(mut self) -> Result<(), CliError> {
         let finished = match self.fault.take() {
             Some(fault) => Err(fault),

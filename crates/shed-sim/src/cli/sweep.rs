@@ -53,9 +53,6 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
 }
 
 /// Runs the cells that are not in the file yet and adds them to it.
-///
-/// # Errors
-/// Flags or files are faulty, a run fails, or the file cannot be written.
 pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<(), CliError> {
     let mut results = ResultsFile::read(out)?;
     let open = results.open(&cells)?;
@@ -83,9 +80,6 @@ pub struct ResultsFile {
 
 impl ResultsFile {
     /// Reads the results that are there; a file that does not exist has none.
-    ///
-    /// # Errors
-    /// A line is not a result.
     pub fn read(path: &Path) -> Result<Self, CliError> {
         let rows = read_done(path)?.into_iter();
         Ok(Self {
@@ -96,15 +90,11 @@ impl ResultsFile {
     }
 
     /// The result of a cell, by its name.
-    #[must_use]
     pub fn row(&self, cell: &str) -> Option<&Row> {
         self.rows.get(cell)
     }
 
     /// The cells without a result.
-    ///
-    /// # Errors
-    /// A result is of another version of the cell's policy.
     pub fn open<'a>(&self, cells: &'a [Cell]) -> Result<Vec<&'a Cell>, CliError> {
         let mut open = Vec::new();
         for cell in cells {
@@ -118,9 +108,6 @@ impl ResultsFile {
 
     /// Makes the runs of the cells without a result, and returns how many these were. Each result is one line of the
     /// file, written immediately and completely.
-    ///
-    /// # Errors
-    /// A run fails, or the file cannot be written.
     pub fn complete(
         &mut self,
         cells: &[Cell],
@@ -208,9 +195,6 @@ fn stop_between_lines(file: &Arc<Mutex<File>>, path: &Path) -> Result<(), CliErr
 }
 
 /// Reads the lines of an earlier sweep. An incomplete last line is removed from the file.
-///
-/// # Errors
-/// A line is not a result.
 pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -262,9 +246,6 @@ fn put_in_order(path: &Path, order: &[&str]) -> Result<(), CliError> {
 pub type Traces = BTreeMap<PathBuf, Trace>;
 
 /// Reads the traces of the cells, and checks the flags and files of each cell.
-///
-/// # Errors
-/// Some are faulty.
 pub fn read_traces<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Result<Traces, CliError> {
     let cells: Vec<&Cell> = cells.into_iter().collect();
     let mut traces = Traces::new();
@@ -313,9 +294,6 @@ fn run_each(
 }
 
 /// Runs a cell. `traces` has its trace, unless that is made up.
-///
-/// # Errors
-/// The flags or the trace are faulty, or the run fails.
 pub fn run_cell(cell: &Cell, traces: &Traces) -> Result<CellRow, CliError> {
     let options = &cell.options;
     let prepared = match traces.get(&options.trace) {

@@ -40,9 +40,6 @@ fn positive(text: &str, most: f64) -> Result<f64, String> {
 }
 
 /// A number above 0.
-///
-/// # Errors
-/// The text is not such a number.
 pub fn above_zero(text: &str) -> Result<f64, String> {
     let number = f64::from_str(text).ok();
     number
@@ -51,9 +48,6 @@ pub fn above_zero(text: &str) -> Result<f64, String> {
 }
 
 /// A number above 0 and at most 1.
-///
-/// # Errors
-/// The text is not such a number.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = f64::from_str(text).ok();
     number
@@ -101,9 +95,6 @@ pub(super) fn preemption(text: &str) -> Result<Preemption, String> {
 }
 
 /// A whole number from 1 on.
-///
-/// # Errors
-/// The text is not such a number.
 pub fn count(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| format!("`{text}` is not a whole number above 0"))

@@ -236,7 +236,6 @@ impl Scope {
 
 impl<'a> Engine<'a> {
     /// A run over a workload that has been checked against the cluster.
-    #[must_use]
     pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
         let room = Room::new(&settings.cluster);
         let scope = Scope::of(settings, &room, trace);
@@ -303,7 +302,6 @@ impl<'a> Engine<'a> {
     }
 
     /// The same with another `decide`, for a policy outside the core.
-    #[must_use]
     pub fn deciding_by(mut self, decide: Decide) -> Self {
         self.planner.decide = decide;
         self.planner.scope = Scope::Full;

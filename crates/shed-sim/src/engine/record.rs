@@ -9,7 +9,6 @@ use crate::outcome::AttemptOutcome;
 
 impl Engine<'_> {
     /// Keeps the outcome of every attempt: about a hundred bytes each.
-    #[must_use]
     pub fn with_attempts(self) -> Self {
         Self {
             ended: Some(Vec::new()),

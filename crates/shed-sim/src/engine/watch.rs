@@ -16,7 +16,6 @@ pub trait Watch {
 
 impl<'a> Engine<'a> {
     /// The same run, observed. Only full passes are passed to the observer.
-    #[must_use]
     pub fn watched(mut self, watch: &'a mut dyn Watch) -> Self {
         self.watch = Some(watch);
         self

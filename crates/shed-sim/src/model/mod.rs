@@ -93,7 +93,6 @@ impl Which {
 
 impl Model {
     /// The attempt's time; at least 0.
-    #[must_use]
     pub fn draw(&self, seed: u64, job: &Job, median: Span, which: Which) -> Draw {
         let Some(stage) = job.stages.get(which.stage as usize) else {
             return plain(Span(0));

@@ -28,9 +28,6 @@ pub struct Slowdowns {
 
 impl Slowdowns {
     /// Reads the file.
-    ///
-    /// # Errors
-    /// If it cannot be read or is not valid.
     pub fn read(path: &Path, period: Span) -> Result<Self, InputError> {
         let mut table = Table::open(path)?;
         let names = ["suite", "test", "vm_sku", "lifespan", "region"];
@@ -67,7 +64,6 @@ impl Slowdowns {
     }
 
     /// Every node is slow in this share of its states, by a factor that is uniform in `low..high`.
-    #[must_use]
     pub fn of_states(share: f64, [low, high]: [f64; 2], period: Span) -> Self {
         let healthy = 1.0 - share;
         let curve = vec![(0.0, 1.0), (healthy, 1.0), (healthy, low), (1.0, high)];
@@ -78,7 +74,6 @@ impl Slowdowns {
     }
 
     /// The speed that a node has after its `change`-th change, and for how long.
-    #[must_use]
     pub fn draw(&self, seed: u64, node: u32, change: u64) -> (f64, Span) {
         let like = Stream::new(seed, Purpose::Node, [u64::from(node), 0, 0]);
         let curve = &self.curves[{ like }.index(self.curves.len())];
@@ -91,7 +86,6 @@ impl Slowdowns {
 
 impl Slowdowns {
     /// The smallest factor by which a node is ever slow; below 1 a node can be faster than others.
-    #[must_use]
     pub fn least(&self) -> f64 {
         let points = self.curves.iter().flatten();
         points
@@ -100,7 +94,6 @@ impl Slowdowns {
     }
 
     /// The time that this work takes on that node, from its first state on.
-    #[must_use]
     pub fn taken(&self, seed: u64, node: u32, work: Span) -> Span {
         let (mut left, mut taken) = (work.0 as f64, 0.0);
         for change in 0..STATES_MAX {

@@ -11,7 +11,6 @@ use crate::workload::demand_of;
 pub const ATTEMPTS: u32 = 60;
 
 /// Positions of jobs with a stage that fits no node of the cluster, not even an empty one.
-#[must_use]
 pub fn without_node(trace: &Trace, cluster: &Cluster) -> Vec<usize> {
     let Cluster::Nodes(nodes) = cluster else {
         return Vec::new();
@@ -28,7 +27,6 @@ pub fn without_node(trace: &Trace, cluster: &Cluster) -> Vec<usize> {
 
 /// Positions of jobs that are late even if each task starts as soon as it may, on the fastest node,
 /// and takes the shortest time of [`ATTEMPTS`] attempts.
-#[must_use]
 pub fn always_late(trace: &Trace, settings: &Settings) -> Vec<usize> {
     let fastest = fastest(&settings.cluster);
     let is_late = |(at, job): &(usize, &Job)| {
@@ -46,7 +44,6 @@ pub fn always_late(trace: &Trace, settings: &Settings) -> Vec<usize> {
 
 /// The most tasks that first attempts work on at a time if no task ever waits for capacity. More
 /// capacity is of use to other attempts alone.
-#[must_use]
 pub fn peak(trace: &Trace, settings: &Settings) -> u32 {
     let mut changes: Vec<(i64, i64)> = Vec::new();
     for (at, job) in trace.jobs.iter().enumerate() {

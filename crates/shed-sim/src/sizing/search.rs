@@ -65,7 +65,6 @@ impl Side {
 
 impl Search {
     /// `reachable` is the share that no size can exceed.
-    #[must_use]
     pub fn new(grid: Grid, target: f64, reachable: f64) -> Self {
         Self {
             grid,
@@ -123,14 +122,12 @@ impl Search {
     }
 
     /// All sizes that were tried.
-    #[must_use]
     pub fn points(&self) -> &BTreeMap<u32, Share> {
         &self.points
     }
 
     /// The largest size that failed, and the smallest above it that reached the target: where the
     /// search is.
-    #[must_use]
     pub fn bracket(&self) -> (Option<u32>, Option<u32>) {
         let fails = |point: &(&u32, &Share)| point.1.value() < self.target;
         let failed = self
@@ -144,7 +141,6 @@ impl Search {
     }
 
     /// What was found; final once nothing is left to try.
-    #[must_use]
     pub fn answer(&self) -> Answer {
         let found = |side: Side| match self.step(side) {
             Step::Found(below, enough) if self.can_be_met && self.is_sought(side) => {

@@ -21,7 +21,6 @@ pub struct Kind {
 
 impl Shape {
     /// The shape of a cluster.
-    #[must_use]
     pub fn of(cluster: &Cluster) -> Self {
         let Cluster::Nodes(nodes) = cluster else {
             return Self::Slots;
@@ -40,7 +39,6 @@ impl Shape {
 
     /// A cluster of that size. Every cluster contains the smaller ones. Kinds have the shares of the
     /// given cluster, as nearly as whole nodes allow; at its size, and at multiples of it, exactly.
-    #[must_use]
     pub fn cluster(&self, size: u32) -> Cluster {
         let kinds = match self {
             Self::Slots => return Cluster::Slots(size),

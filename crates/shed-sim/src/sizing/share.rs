@@ -35,7 +35,6 @@ pub struct Share {
 
 impl Share {
     /// The share over runs, one per seed.
-    #[must_use]
     pub fn of(runs: &[Deadlines], same_jobs: bool) -> Self {
         let deadlines = Deadlines {
             all: runs.iter().map(|run| run.all).sum(),
@@ -58,7 +57,6 @@ impl Share {
     }
 
     /// Met over all; 0 without deadlines.
-    #[must_use]
     pub fn value(&self) -> f64 {
         quotient(self.deadlines)
     }
@@ -66,7 +64,6 @@ impl Share {
 
 /// How many effective deadlines, all met, show with 95 % confidence that a target is reached; absent
 /// where no number does.
-#[must_use]
 pub fn needed(target: f64) -> Option<f64> {
     let needed = Z2 * target / (1.0 - target);
     needed.is_finite().then_some(needed.ceil())

@@ -36,7 +36,6 @@ pub enum Half {
 
 impl Cut {
     /// Cuts the trace.
-    #[must_use]
     pub fn apply(&self, mut trace: Trace, seed: u64) -> Trace {
         if self.split_stages {
             trace.jobs = trace.jobs.into_iter().flat_map(stages_alone).collect();

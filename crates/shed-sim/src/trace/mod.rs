@@ -41,9 +41,6 @@ const FORMATS: [(&[&str], Reader); 7] = [
 
 /// Reads a trace. A folder is a recording ([`recording`]). The columns of a file's header determine its format; a
 /// file whose name ends with `.swf` or `.swf.gz` is in the Standard Workload Format.
-///
-/// # Errors
-/// If the file cannot be read or is not a trace.
 pub fn read(path: &Path) -> Result<Trace, InputError> {
     if recording::is_one(path) {
         return recording::read(path);
@@ -144,7 +141,6 @@ fn class_of_id(id: &str) -> Option<Arc<str>> {
 
 impl Job {
     /// The number of the job's tasks.
-    #[must_use]
     pub fn tasks(&self) -> usize {
         self.stages.iter().map(|stage| stage.durations.len()).sum()
     }
@@ -157,13 +153,11 @@ impl Job {
     }
 
     /// The usual time of the job's tasks: the basis of deadlines and of shares of the median.
-    #[must_use]
     pub fn usual_duration(&self) -> Span {
         self.usual.unwrap_or_else(|| self.median_duration())
     }
 
     /// The median of the job's task times: the mean of the middle two if their number is even; zero without tasks.
-    #[must_use]
     pub fn median_duration(&self) -> Span {
         let mut times: Vec<i64> = self.durations().map(|span| span.0).collect();
         let count = times.len();

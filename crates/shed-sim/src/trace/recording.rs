@@ -24,7 +24,6 @@ use super::natural::natural;
 use super::{Demand, Job, Stage, Trace};
 
 /// Whether the path names a recording: a folder, or one of its files.
-#[must_use]
 pub fn is_one(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     path.is_dir() || name.is_some_and(|name| name.starts_with("shed-recording-"))
@@ -53,9 +52,6 @@ pub(super) fn read(path: &Path) -> Result<Trace, InputError> {
 
 /// The nodes of a recording, as of the pass that saw the most usable ones: what they have, less what
 /// other pods requested on them in every pass (such as those of DaemonSets).
-///
-/// # Errors
-/// If it can't be read or no pass saw a usable node.
 pub fn nodes(path: &Path) -> Result<Vec<Node>, InputError> {
     let mut reader = Reader::open(path)?.knowing(policies::known());
     let (mut most, mut others): (Vec<Node>, BTreeMap<NodeName, Resources>) = Default::default();

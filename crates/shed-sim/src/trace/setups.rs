@@ -128,7 +128,6 @@ impl Setup {
     }
 
     /// The attempt-time model of the set-up.
-    #[must_use]
     pub fn model(&self) -> crate::model::Model {
         if self.spread.is_some() {
             return crate::model::Model::Trace;
@@ -141,7 +140,6 @@ impl Setup {
     }
 
     /// Generates the workload.
-    #[must_use]
     pub fn trace(&self, seed: u64) -> Trace {
         let mut sizes: Vec<usize> = Vec::new();
         for &(tasks, jobs) in &self.mix {

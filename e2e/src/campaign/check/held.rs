@@ -9,7 +9,6 @@ use super::{Replay, holds, id, node_of};
 
 impl Replay {
     /// Attempts that take capacity.
-    #[must_use]
     pub fn live(&self) -> usize {
         self.live.len()
     }

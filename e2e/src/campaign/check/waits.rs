@@ -71,7 +71,6 @@ type Due = BTreeMap<String, i64>;
 type Longest = BTreeMap<String, (u64, u64)>;
 
 /// The launches that waited for too many passes, in words.
-#[must_use]
 pub fn waits(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) -> Vec<String> {
     let due = |world: &World, now| world.launchable(capacity, now);
     let allowed = |world: &World, job: &str| world.allowed(job, capacity) + UNCERTAIN;
@@ -87,7 +86,6 @@ pub fn waits(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) -> Vec
 }
 
 /// The launches and kills that waited for another namespace's webhook, in words.
-#[must_use]
 pub fn outlasted(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) -> Vec<String> {
     if capacity.slow.is_none() {
         return vec![];

@@ -38,7 +38,6 @@ fn failed(job: &'static str, reason: &'static str) -> Expected {
 
 impl Workload {
     /// How the jobs are to end, those included that the fault brings once it `struck`.
-    #[must_use]
     pub fn expected(self, struck: Option<Point>) -> Vec<Expected> {
         let mut expected = self.ends();
         if struck.is_some_and(|point| point.fault.has_neighbor()) {

@@ -40,7 +40,6 @@ pub fn big_specs(template: &Value) -> Vec<Value> {
 }
 
 /// Arguments of this many bytes. Each is short enough for the schema, which can't add them up.
-#[must_use]
 pub fn arguments(bytes: usize) -> Value {
     let longest = 100_000;
     let whole = vec!["x".repeat(longest); bytes / longest];

@@ -48,7 +48,6 @@ pub struct Chart {
 
 impl Chart {
     /// The attempts of a job that has ended.
-    #[must_use]
     pub fn of(attempts: &[Attempt], created: Timestamp, deadline: f64) -> Self {
         let since = |time: Timestamp| time.duration_since(created).as_secs_f64().max(0.0);
         let ended = |attempt: &Attempt| attempt.ended.map(|(end, _)| end);

@@ -22,7 +22,6 @@ const STOPPED: &str = "#c3c9d0";
 const FAILED: &str = "#cc79a7";
 
 /// The chart as SVG, on a white ground, so that it is readable on a dark page too.
-#[must_use]
 pub fn svg(chart: &Chart) -> String {
     let bottom = TOP + ROW * chart.bars.len() as f64;
     let height = bottom + BOTTOM;

@@ -8,7 +8,6 @@ const LABEL: usize = 24;
 const NOTE: usize = 18;
 
 /// The chart in lines of at most `width` columns.
-#[must_use]
 pub fn text(chart: &Chart, width: usize) -> String {
     let columns = width.saturating_sub(LABEL + NOTE).max(20);
     let column = |seconds: f64| (seconds / chart.seconds() * columns as f64) as usize;

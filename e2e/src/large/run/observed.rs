@@ -40,7 +40,6 @@ pub struct Observed {
 
 impl Observed {
     /// Before the first state.
-    #[must_use]
     pub fn new(size: Size, begins_at: u64) -> Self {
         let known = Known {
             room: size.room(),
@@ -127,19 +126,16 @@ impl Observed {
     }
 
     /// Attempts that take capacity.
-    #[must_use]
     pub fn live(&self) -> u64 {
         self.replay.live() as u64
     }
 
     /// Jobs that are complete.
-    #[must_use]
     pub fn complete(&self) -> u64 {
         self.complete.len() as u64
     }
 
     /// Jobs and pods that are there.
-    #[must_use]
     pub fn objects(&self) -> usize {
         self.there.len()
     }
@@ -151,7 +147,6 @@ impl Observed {
 
     /// The figures, with what the history adds to them. A run that stopped early has jobs that did not come to an end,
     /// which is no violation of its own.
-    #[must_use]
     pub fn end(mut self, rest: &[Entry], mut broken: Vec<String>, mut figures: Figures) -> Figures {
         self.take(rest, BTreeSet::new());
         let is_whole = figures.stopped.is_none();

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use shed_sim::cli::chart::number;
 
 /// A value in a unit of Grafana.
-#[must_use]
 pub fn shown(value: f64, unit: &str) -> String {
     match unit {
         _ if value.is_nan() => "–".to_owned(),

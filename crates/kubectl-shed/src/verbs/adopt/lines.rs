@@ -58,9 +58,6 @@ pub struct Adoption {
 
 impl Adoption {
     /// The lines, or the manifest in this format.
-    ///
-    /// # Errors
-    /// None in practice: a value that cannot be encoded.
     pub fn text(&self, output: Option<&str>) -> anyhow::Result<String> {
         Ok(match output {
             Some("json") => serde_json::to_string_pretty(&self.manifest)? + "\n",
@@ -76,7 +73,6 @@ impl Adoption {
 }
 
 /// The adoption of a Job or a CronJob. Absent for other kinds.
-#[must_use]
 pub fn adopt(document: &Document, settings: &Settings, now: jiff::Timestamp) -> Option<Adoption> {
     let is_cron = match document.kind() {
         ("batch/v1", "Job") => false,
@@ -183,7 +179,6 @@ const CONTROLLERS_LABELS: [&str; 4] = [
 ];
 
 /// An object without what the apiserver and controllers have set.
-#[must_use]
 pub fn as_manifest(mut object: Value) -> Value {
     let fields = object.as_object_mut();
     fields.map(|fields| fields.remove("status"));

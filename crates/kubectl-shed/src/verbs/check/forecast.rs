@@ -25,14 +25,12 @@ pub struct Forecast {
 
 impl Forecast {
     /// Whether PoCD reaches the target. Absent while the durations are unknown.
-    #[must_use]
     pub fn is_feasible(&self) -> Option<bool> {
         let pocd = self.figures.pocd.filter(|_| self.figures.is_known)?;
         Some(pocd >= self.figures.target)
     }
 
     /// One sentence, as in the condition `DeadlineFeasible`.
-    #[must_use]
     pub fn words(&self) -> String {
         if !self.figures.is_known {
             return "no forecast, because spec.expectedTaskDuration does not say how long a task takes: add it, \
@@ -51,7 +49,6 @@ impl Forecast {
 }
 
 /// Seconds in the form of `spec.deadline.within`, as `1h30m`.
-#[must_use]
 pub fn shown(seconds: i64) -> String {
     let parts = [
         (seconds / 3600, "h"),
@@ -70,7 +67,6 @@ pub fn shown(seconds: i64) -> String {
 }
 
 /// The forecast for a job without attempts. Absent without a deadline.
-#[must_use]
 pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
     let deadline = deadline(job)?;
     let snapshot = Snapshot {
@@ -152,7 +148,6 @@ fn snapshot(job: &ValidatedJob, deadline: Instant) -> JobSnapshot {
 }
 
 /// How a job's deadline is stated, relative to its creation.
-#[must_use]
 pub fn deadline_words(job: &ValidatedJob) -> String {
     match deadline(job) {
         None if job.deadline == DeadlineRule::Never => "no deadline".to_owned(),

@@ -33,19 +33,16 @@ pub struct Verdict {
 
 impl Verdict {
     /// Whether nothing is wrong.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         self.errors.is_empty()
     }
 
     /// Whether the user may not intend what is there.
-    #[must_use]
     pub fn has_warnings(&self) -> bool {
         !self.warnings.is_empty()
     }
 
     /// The verdict as lines.
-    #[must_use]
     pub fn text(&self, file: &str) -> String {
         let head = match (self.is_foreign, self.is_valid()) {
             (true, _) => "not checked, because shed does not run this kind",
@@ -85,7 +82,6 @@ pub struct Judge {
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::new(crd_schema()));
 
 /// The schema of the CRD's served version, as `shed crds` prints it.
-#[must_use]
 pub fn crd_schema() -> Value {
     let crd = serde_json::to_value(DeadlineJob::crd()).unwrap_or_default();
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
@@ -93,7 +89,6 @@ pub fn crd_schema() -> Value {
 
 impl Judge {
     /// Judges with the defaults.
-    #[must_use]
     pub fn new(now: jiff::Timestamp) -> Self {
         Self {
             slots: None,
@@ -103,7 +98,6 @@ impl Judge {
     }
 
     /// A verdict for each object.
-    #[must_use]
     pub fn judge(&self, documents: &[Document]) -> Vec<Verdict> {
         let verdicts = documents.iter().map(|document| self.verdict(document));
         verdicts.collect()

@@ -16,7 +16,6 @@ pub struct Rules {
 
 impl Rules {
     /// The rules of `schema`.
-    #[must_use]
     pub fn new(mut schema: Value) -> Self {
         settle_creation(&mut schema);
         Self {
@@ -26,20 +25,17 @@ impl Rules {
     }
 
     /// The schema of `spec`.
-    #[must_use]
     pub fn spec(&self) -> &Value {
         &self.schema["properties"]["spec"]
     }
 
     /// The object with the defaults of the schema.
-    #[must_use]
     pub fn defaulted(&self, object: &Value) -> Value {
         kube_cel::apply_defaults(&self.schema, object)
     }
 
     /// Messages of the rules that the object violates. Rules about a change do not apply. Rules that cannot be
     /// evaluated are left out if the object has another shape than its schema, because that is then the cause.
-    #[must_use]
     pub fn violations(&self, object: &Value, has_shape: bool) -> Vec<String> {
         let judged = Validator::new().validate_compiled(&self.compiled, object, None);
         let Err(errors) = judged else {
@@ -60,7 +56,6 @@ impl Rules {
 }
 
 /// The object without fields that are null, which the apiserver drops before it sets defaults.
-#[must_use]
 pub fn without_nulls(object: &Value) -> Value {
     match object {
         Value::Object(fields) => {

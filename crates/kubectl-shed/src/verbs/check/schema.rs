@@ -7,7 +7,6 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 /// Violations of `schema` by `value`, each with its field and the fix. `field` is the name of the value.
-#[must_use]
 pub fn violations(schema: &Value, value: &Value, field: &str) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, value, field, &mut found);
@@ -155,7 +154,6 @@ fn unknown(place: &str, name: &str, known: Option<&Map<String, Value>>) -> Strin
 }
 
 /// The name that differs least from `name`, if it differs by at most a third of its characters.
-#[must_use]
 pub fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let by_distance: BTreeMap<(usize, &str), &str> = names
         .map(|other| ((strsim::levenshtein(name, other), other), other))

@@ -16,7 +16,6 @@ const ANNOTATIONS: [(&str, &str); 8] = [
 ];
 
 /// The text with the names that the settings have in a job of this kind.
-#[must_use]
 pub fn named(kind: &str, text: &str) -> String {
     if kind != "Job" {
         return text.to_owned();

@@ -91,7 +91,6 @@ pub struct Explained {
 
 impl Explanation {
     /// Explains a job, or one task of it.
-    #[must_use]
     pub fn new(mut status: StatusView, task: Option<i32>) -> Self {
         let is_asked = |of: i32| task.is_none_or(|task| task == of);
         if let Some(record) = &mut status.record {
@@ -129,9 +128,6 @@ impl Explanation {
 }
 
 /// Prints the explanation.
-///
-/// # Errors
-/// The job cannot be read, or it has no such task; the message names the fix.
 pub async fn run(
     args: ExplainArgs,
     connection: &Connection,

@@ -21,7 +21,6 @@ fn reason(why: &str, advice: &str) -> Reason {
 }
 
 /// The reason of a decision. A reason of a newer operator is shown as it is.
-#[must_use]
 pub fn of(decision: &DecisionRecord) -> Reason {
     let name = decision.reason.as_str();
     let known = match decision.verdict {
@@ -55,7 +54,6 @@ fn grant(name: &str) -> Option<&'static str> {
 }
 
 /// Every reason for which a straggler gets no clone.
-#[must_use]
 pub fn refusal(why: RefusalReason) -> Reason {
     match why {
         RefusalReason::Capacity => reason(
@@ -115,7 +113,6 @@ pub fn refusal(why: RefusalReason) -> Reason {
 }
 
 /// Every reason for which shed stops an attempt.
-#[must_use]
 pub fn stop(why: KillKind) -> Reason {
     match why {
         KillKind::Prune => reason(
@@ -153,7 +150,6 @@ pub fn stop(why: KillKind) -> Reason {
 }
 
 /// Why tasks wait for an attempt.
-#[must_use]
 pub fn waiting(name: &str) -> Reason {
     match messages::row(TASKS_PENDING, name) {
         // The details of this job are in its conditions.

@@ -25,7 +25,6 @@ impl From<Reason> for Limit {
 }
 
 /// The limits, the strongest first.
-#[must_use]
 pub fn limits(job: &JobView, record: Option<&JobRecord>) -> Vec<Limit> {
     if job.is_finished() {
         return vec![limit(format!("the job has finished ({})", job.phase()), "")];

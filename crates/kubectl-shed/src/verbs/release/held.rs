@@ -80,13 +80,11 @@ impl Effect {
 
 impl Held {
     /// Whether it is released.
-    #[must_use]
     pub fn is_releasable(&self) -> bool {
         self.effect != Effect::BuiltIn
     }
 
     /// The strategic merge patch that takes shed's finalizers off a pod.
-    #[must_use]
     pub fn pod_patch(&self) -> Value {
         json!({ "metadata": {
             "uid": self.uid,
@@ -95,7 +93,6 @@ impl Held {
     }
 
     /// The merge patch that keeps the finalizers of others. The version is a precondition, because the patch replaces the list.
-    #[must_use]
     pub fn merge_patch(&self) -> Value {
         let others: Vec<_> = self
             .finalizers
@@ -114,7 +111,6 @@ pub struct Facts {
 
 impl Facts {
     /// From all Jobs of the namespaces in question.
-    #[must_use]
     pub fn new(jobs: &[Job]) -> Self {
         let entry = |job: &Job| {
             let manager = job
@@ -129,7 +125,6 @@ impl Facts {
     }
 
     /// The pod, if a finalizer of shed may hold it.
-    #[must_use]
     pub fn pod(&self, pod: &Pod) -> Option<Held> {
         let metadata = &pod.metadata;
         let has = |finalizer: &str| {
@@ -194,7 +189,6 @@ impl Facts {
 }
 
 /// The DeadlineJob, if a finalizer of shed holds it.
-#[must_use]
 pub fn deadline_job(metadata: &ObjectMeta) -> Option<Held> {
     let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
     if !finalizers.iter().any(|name| is_sheds(name)) {
@@ -246,7 +240,6 @@ fn is_sheds(finalizer: &str) -> bool {
 }
 
 /// One line per object.
-#[must_use]
 pub fn listing(found: &[Held]) -> String {
     let line = |held: &Held| {
         let kind = match held.kind {

@@ -16,9 +16,6 @@ const ROOT: &str = "shed-report";
 pub struct Bundle(BTreeMap<String, String>);
 
 /// Refuses to overwrite anything.
-///
-/// # Errors
-/// The path that exists.
 pub fn check_target(path: &Path) -> anyhow::Result<()> {
     ensure!(
         !path.exists(),
@@ -40,15 +37,11 @@ impl Bundle {
     }
 
     /// The number of files.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Writes an archive if the path ends in `.tar.gz` or `.tgz`, and a folder otherwise.
-    ///
-    /// # Errors
-    /// The file that cannot be written.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         let name = path.to_string_lossy();
         if name.ends_with(".tar.gz") || name.ends_with(".tgz") {

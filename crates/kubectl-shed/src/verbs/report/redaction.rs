@@ -58,7 +58,6 @@ impl Secrets {
     }
 
     /// The text without the removed values, and without bearer tokens.
-    #[must_use]
     pub fn scrubbed(&self, text: &str) -> String {
         let mut text = text.to_owned();
         // Long ones first, so that a part of one does not keep the whole from being found.
@@ -88,7 +87,6 @@ impl Secrets {
 }
 
 /// A DeadlineJob for the bundle.
-#[must_use]
 pub fn deadline_job(job: Value, secrets: &mut Secrets) -> Value {
     let mut job = object(job, secrets);
     if !job["spec"]["template"].is_null() {
@@ -109,7 +107,6 @@ pub fn deadline_job(job: Value, secrets: &mut Secrets) -> Value {
 }
 
 /// A Deployment for the bundle. Values of shed's own settings stay.
-#[must_use]
 pub fn workload(workload: Value, secrets: &mut Secrets) -> Value {
     let mut workload = object(workload, secrets);
     let containers = workload.pointer_mut("/spec/template/spec/containers");
@@ -142,7 +139,6 @@ fn settings(container: &mut Value) -> Value {
 }
 
 /// An object's metadata without foreign annotations and labels; all else as it is.
-#[must_use]
 pub fn object(mut object: Value, secrets: &mut Secrets) -> Value {
     metadata(&mut object["metadata"], secrets);
     object
@@ -262,7 +258,6 @@ fn without_checkpoints(ledger: &Value, secrets: &mut Secrets) -> Value {
 }
 
 /// Whether shed sent an event, or it is about one of shed's objects.
-#[must_use]
 pub fn is_sheds_event(event: &Event) -> bool {
     let reporter = event.reporting_component.as_deref().unwrap_or_default();
     let object = &event.involved_object;
@@ -274,7 +269,6 @@ pub fn is_sheds_event(event: &Event) -> bool {
 }
 
 /// An event in a few fields.
-#[must_use]
 pub fn event(event: &Event) -> Value {
     let object = &event.involved_object;
     let time = event.last_timestamp.as_ref().map(|time| time.0.to_string());
@@ -290,7 +284,6 @@ pub fn event(event: &Event) -> Value {
 }
 
 /// Phase, conditions and restarts of an operator's pod.
-#[must_use]
 pub fn pod_status(pod: &Pod) -> Value {
     let status = pod.status.clone().unwrap_or_default();
     let containers = status.container_statuses.unwrap_or_default().into_iter();
@@ -310,7 +303,6 @@ pub fn pod_status(pod: &Pod) -> Value {
 }
 
 /// The port on which an operator's pod serves its metrics.
-#[must_use]
 pub fn metrics_port(pod: &Pod) -> Option<i32> {
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     let mut ports = containers.flat_map(|container| container.ports.iter().flatten());

@@ -18,7 +18,6 @@ const MARGIN: usize = 20;
 const OTHER: &str = "other";
 
 /// Bands and the slowest ten.
-#[must_use]
 pub fn render(job: &JobView, record: &JobRecord, canvas: Canvas, now: Timestamp) -> String {
     let live = live_tasks(record);
     let bands = bands(job, record, &live);

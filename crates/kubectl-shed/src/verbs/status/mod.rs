@@ -48,9 +48,6 @@ pub struct StatusView {
 
 impl StatusView {
     /// Reads the job and the most complete record that the user may read.
-    ///
-    /// # Errors
-    /// The job cannot be read; the message names the fix.
     pub async fn read(
         session: &crate::connection::Session,
         connection: &Connection,
@@ -73,9 +70,6 @@ impl StatusView {
 }
 
 /// Prints the status.
-///
-/// # Errors
-/// The job cannot be read; the message names the fix.
 pub async fn run(
     args: StatusArgs,
     connection: &Connection,

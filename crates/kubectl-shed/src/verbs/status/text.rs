@@ -17,7 +17,6 @@ const TABLE_MAX: i32 = 50;
 const VALUES_AT: usize = 13;
 
 /// The whole text.
-#[must_use]
 pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
     let mut text = head(&view.job, view.record.as_ref(), canvas, now);
     if let Some(record) = &view.record {
@@ -39,7 +38,6 @@ fn line(name: &str, value: &str, width: usize) -> String {
 }
 
 /// Name, deadline, PoCD, tasks and conditions of a job.
-#[must_use]
 pub fn head(job: &JobView, record: Option<&JobRecord>, canvas: Canvas, now: Timestamp) -> String {
     let width = canvas.width;
     let mut lines = vec![
@@ -178,7 +176,6 @@ const COLUMNS: [Column; 9] = [
 ];
 
 /// A table of attempts.
-#[must_use]
 pub fn attempts(
     attempts: &[AttemptRecord],
     time: Timestamp,
@@ -228,7 +225,6 @@ fn row(attempt: &AttemptRecord, time: Timestamp, now: Timestamp) -> Vec<Cell> {
 }
 
 /// The color of an attempt's state.
-#[must_use]
 pub fn state_tint(attempt: &AttemptRecord) -> Tint {
     match attempt.state {
         AttemptState::Won => Tint::Green,

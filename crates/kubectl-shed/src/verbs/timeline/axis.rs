@@ -10,7 +10,6 @@ const STEPS: [i64; 18] = [
 ];
 
 /// At most this number of round times within the chart, with their texts.
-#[must_use]
 pub fn marks(chart: &Chart, most: usize) -> Vec<(i64, String)> {
     let span = chart.to - chart.from;
     let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);

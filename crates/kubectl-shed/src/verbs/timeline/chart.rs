@@ -43,7 +43,6 @@ pub struct Row {
 
 impl Chart {
     /// The chart of a job; absent if none of its attempts has started.
-    #[must_use]
     pub fn new(view: &StatusView, now: Timestamp) -> Option<Self> {
         let record = view.record.as_ref()?;
         let present = now.as_second();
@@ -72,7 +71,6 @@ impl Chart {
     }
 
     /// A time as a share of the chart's width; absent if it is outside.
-    #[must_use]
     pub fn share(&self, time: i64) -> Option<f64> {
         let share = (time - self.from) as f64 / (self.to - self.from) as f64;
         (0.0..=1.0).contains(&share).then_some(share)

@@ -9,7 +9,6 @@ padding:0 1rem;background:#fff;color:#1f2328}svg{max-width:100%;height:auto}ul{p
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}}";
 
 /// The page.
-#[must_use]
 pub fn render(view: &StatusView, chart: Option<&Chart>) -> String {
     let title = escape(&svg::title(view));
     let picture = svg::render(view, chart);

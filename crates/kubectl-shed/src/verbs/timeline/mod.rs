@@ -52,9 +52,6 @@ enum TimelineFormat {
 }
 
 /// Prints the timeline.
-///
-/// # Errors
-/// The job cannot be read; the message names the fix.
 pub async fn run(
     args: TimelineArgs,
     connection: &Connection,

@@ -23,7 +23,6 @@ const STYLE: &str = "svg{color-scheme:light dark;background:#fff}text{font:12px 
 .failed{fill:#f85149}.deadline{stroke:#f85149}.deadline-text{fill:#f85149}}";
 
 /// Text for XML.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -42,7 +41,6 @@ pub fn escape(text: &str) -> String {
 }
 
 /// The title of the picture.
-#[must_use]
 pub fn title(view: &StatusView) -> String {
     let job = &view.job;
     let pocd = job.status.pocd.as_ref();
@@ -59,7 +57,6 @@ pub fn title(view: &StatusView) -> String {
 }
 
 /// The picture.
-#[must_use]
 pub fn render(view: &StatusView, chart: Option<&Chart>) -> String {
     let rows = chart.map_or(0, |chart| chart.rows.len());
     let bottom = TOP + ROW * rows as f64;

@@ -16,7 +16,6 @@ const NOW: char = '┊';
 const DEADLINE: char = '┃';
 
 /// The whole text.
-#[must_use]
 pub fn render(view: &StatusView, chart: Option<&Chart>, canvas: Canvas) -> String {
     let title = format!(
         "{} {}/{}: {}",

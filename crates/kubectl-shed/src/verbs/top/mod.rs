@@ -145,9 +145,6 @@ fn by_risk(mut jobs: Vec<TopJob>) -> Vec<TopJob> {
 }
 
 /// Prints the jobs.
-///
-/// # Errors
-/// The jobs cannot be read; the message names the fix.
 pub async fn run(
     args: TopArgs,
     connection: &Connection,

@@ -39,7 +39,6 @@ impl LawChoice {
     ];
 
     /// The name in settings.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Always(kind) => kind.label(),
@@ -64,7 +63,6 @@ impl Candidate {
     /// The least time of the Pareto distribution counts as two parameters. Fitted, it raises twice the ln likelihood
     /// by a χ² with two degrees of freedom, where other parameters have one (`2nβ·ln(least/t_min)` is exponential
     /// with mean 2).
-    #[must_use]
     pub fn aic(&self) -> Option<f64> {
         let parameters = match self.law.kind() {
             LawKind::Pareto => 3.0,
@@ -94,7 +92,6 @@ pub struct FitReport {
 /// extend beyond all observed times, which requires a family. The one with the least [`Candidate::aic`] is selected.
 /// Cross-validation is no alternative, because a held-out attempt faster than the rest is impossible under the Pareto
 /// distribution.
-#[must_use]
 pub fn fit(sample: &Sample) -> FitReport {
     let laws = LawKind::ALL
         .into_iter()

@@ -18,7 +18,6 @@ pub use moments::from_moments;
 /// if no attempt has ended.
 ///
 /// The scale grows with the times and shapes do not: the fit of c times the sample is the distribution of c·T.
-#[must_use]
 pub fn max_likelihood(kind: LawKind, sample: &Sample) -> Option<Law> {
     match kind {
         LawKind::Pareto => pareto(sample).map(Law::from),

@@ -11,7 +11,6 @@ const HALVINGS: u32 = 60;
 /// The distribution of that kind with this mean and standard deviation, as DollyMP derives its Pareto distribution
 /// from them ([`pareto_from_moments`]). `None` if one of them is not finite, the mean is not positive or the
 /// deviation is negative. It is `None` for the empirical distribution too, which two numbers do not determine.
-#[must_use]
 pub fn from_moments(kind: LawKind, mean: f64, deviation: f64) -> Option<Law> {
     if !(mean > 0.0 && mean.is_finite() && deviation >= 0.0 && deviation.is_finite()) {
         return None;

@@ -39,13 +39,11 @@ struct StoredForecast {
 
 impl Calibration {
     /// The number of tenants.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.tenants.len()
     }
 
     /// Whether nothing was learned.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tenants.is_empty()
     }
@@ -58,7 +56,6 @@ impl Calibration {
     }
 
     /// Whether the values can be those of [`Forecasts`].
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         let is_sound = |forecast: &StoredForecast| {
             let cells = forecast.count.len();
@@ -76,7 +73,6 @@ impl Calibration {
 
 impl Forecasts {
     /// What was learned from past jobs, to a hundredth of a job.
-    #[must_use]
     pub fn calibration(&self) -> Calibration {
         let stored = |taught: &Taught| StoredTenant {
             last: taught.last,
@@ -90,7 +86,6 @@ impl Forecasts {
     }
 
     /// Forecasts that go on from there.
-    #[must_use]
     pub fn restored(calibration: &Calibration) -> Self {
         let taught = |stored: &StoredTenant| {
             let mut taught = Taught {

@@ -47,7 +47,6 @@ impl Turn {
     }
 
     /// Whether the job waits for its first run, which progress triggers.
-    #[must_use]
     pub fn awaits_progress(&self) -> bool {
         self.last.is_none() && self.reports_progress
     }
@@ -55,7 +54,6 @@ impl Turn {
 
 impl ShedPlus {
     /// θ of the job, with t_avg in seconds.
-    #[must_use]
     pub fn theta(&self, turn: &Turn, overhead: f64) -> Span {
         let overhead = if self.theta_floor { overhead } else { 0.0 };
         self.interval(turn.limit(), overhead)
@@ -78,7 +76,6 @@ impl ShedPlus {
     /// - A job that could report and has spent 2ξ of its time below ξ is on course to take twice its time. The
     ///   optimizer does not wait for it.
     /// - A task that turns out late as soon as it reports does not wait for θ.
-    #[must_use]
     pub fn due(&self, turn: &Turn, now: Instant, overhead: f64) -> Instant {
         let theta = self.theta(turn, overhead);
         match turn.last {

@@ -43,13 +43,11 @@ impl AttemptEstimate {
 
     /// Whether the attempt reports. Only its own reports count (pitfall 11): an attempt that was launched at a
     /// checkpoint has not reached the checkpoint before it reports so.
-    #[must_use]
     pub fn reports(&self) -> bool {
         self.total.is_some()
     }
 
     /// The share of a task that the attempt has done itself.
-    #[must_use]
     pub fn own_progress(&self) -> f64 {
         (self.progress - self.start_progress).max(0.0)
     }
