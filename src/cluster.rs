@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
@@ -17,6 +17,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource};
+use parking_lot::RwLock;
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
 use tokio::sync::{Mutex, Notify, mpsc};
@@ -167,7 +168,7 @@ impl Stores {
             mode: adopt,
             store: batch,
             template_extras: TemplateExtrasTable::default(),
-            lent: std::sync::Mutex::default(),
+            lent: parking_lot::Mutex::default(),
         });
         let stores = Arc::new(Self::new(jobs, batch, clock));
         let jobs = watch_jobs(Arc::clone(&stores), client.clone(), writer, touched.clone());
@@ -240,8 +241,8 @@ impl Stores {
     pub fn awaited(&self) -> Vec<&'static str> {
         let lists = [
             ("namespaces", self.knows_clone_stops()),
-            ("nodes", self.nodes_guard().is_some()),
-            ("pods", self.pods().listed),
+            ("nodes", self.nodes.read().is_some()),
+            ("pods", self.pods.read().listed),
         ];
         let missing = lists.into_iter().filter(|(_, is_listed)| !is_listed);
         missing.map(|(resource, _)| resource).collect()
@@ -283,22 +284,22 @@ impl Stores {
     /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
     /// their slot.
     pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
-        self.pods().others.clone()
+        self.pods.read().others.clone()
     }
 
     /// Names of nodes without an object that attempts are on which have not ended.
     pub fn missing_nodes(&self) -> BTreeSet<Arc<str>> {
-        let nodes = self.nodes_guard();
+        let nodes = self.nodes.read();
         let is_there =
             |name: &Arc<str>| nodes.as_ref().is_some_and(|nodes| nodes.contains_key(name));
-        let pods = self.pods();
+        let pods = self.pods.read();
         let missing = pods.nodes.keys().filter(|name| !is_there(name));
         missing.cloned().collect()
     }
 
     /// The nodes.
     pub fn nodes(&self) -> BTreeMap<Arc<str>, NodeFacts> {
-        self.nodes_guard().clone().unwrap_or_default()
+        self.nodes.read().clone().unwrap_or_default()
     }
 
     /// Raised whenever a node is added, removed or changed.
@@ -313,14 +314,12 @@ impl Stores {
 
     /// Whether a node has the address.
     pub fn is_node_address(&self, address: IpAddr) -> bool {
-        let all = self.node_addresses.read();
-        let all = all.unwrap_or_else(PoisonError::into_inner);
-        all.contains(&address)
+        self.node_addresses.read().contains(&address)
     }
 
     fn note_nodes(&self) {
         self.nodes_version.fetch_add(1, Ordering::Relaxed);
-        let nodes = self.nodes_guard();
+        let nodes = self.nodes.read();
         let all = nodes.iter().flat_map(BTreeMap::values);
         let bytes = all
             .clone()
@@ -328,8 +327,7 @@ impl Stores {
         self.node_bytes.store(bytes.sum(), Ordering::Relaxed);
         let addresses = all.flat_map(|node| node.addresses.iter().copied());
         let addresses: HashSet<IpAddr> = addresses.collect();
-        let known = self.node_addresses.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.node_addresses.write();
         // A pod may be polled at an address that is no longer a node's. Each poll notices an
         // address that became a node's.
         if !known.is_subset(&addresses) {
@@ -340,7 +338,7 @@ impl Stores {
 
     /// One node.
     pub fn node(&self, name: &str) -> Option<NodeFacts> {
-        self.nodes_guard().as_ref()?.get(name).cloned()
+        self.nodes.read().as_ref()?.get(name).cloned()
     }
 
     /// The last event of the pod watch.
@@ -375,27 +373,6 @@ impl Stores {
         self.restored.notified().await;
     }
 
-    // A panic while the lock was held leaves data that the next event mends.
-    fn pods(&self) -> RwLockReadGuard<'_, PodIndex> {
-        self.pods.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn pods_mut(&self) -> RwLockWriteGuard<'_, PodIndex> {
-        self.pods.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn table(&self) -> RwLockReadGuard<'_, JobTable> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn table_mut(&self) -> RwLockWriteGuard<'_, JobTable> {
-        self.table.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn nodes_guard(&self) -> RwLockReadGuard<'_, Option<BTreeMap<Arc<str>, NodeFacts>>> {
-        self.nodes.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a notice of the watch in; returns the pods that it is about, and whether it is calm.
     fn apply_pod_event(&self, event: Event<Trimmed<Pod>>) -> (Vec<Arc<PodFacts>>, bool) {
         let now = self.clock.now();
@@ -406,7 +383,7 @@ impl Stores {
                 .note(Versioned::Pods, &pod.metadata, is_deleted);
         }
         let is_list = matches!(event, Event::InitDone);
-        let mut index = self.pods_mut();
+        let mut index = self.pods.write();
         index.version += 1;
         let mut is_calm = false;
         let changed = match event {
@@ -461,11 +438,11 @@ impl Stores {
     /// Whether the watch shows the object.
     pub fn shows(&self, of: Versioned, seen: &Seen) -> bool {
         match of {
-            Versioned::DeadlineJobs => self.table().is_there(&seen.uid),
+            Versioned::DeadlineJobs => self.table.read().is_there(&seen.uid),
             Versioned::Pods => {
                 let key: (Arc<str>, Arc<str>) =
                     (seen.namespace.as_str().into(), seen.name.as_str().into());
-                let pods = self.pods();
+                let pods = self.pods.read();
                 pods.all.get(&key).is_some_and(|pod| pod.uid == seen.uid)
             }
             Versioned::Jobs => false,
@@ -553,7 +530,7 @@ impl Stores {
         stores.batch = Some(Jobs {
             mode,
             template_extras: TemplateExtrasTable::default(),
-            lent: std::sync::Mutex::default(),
+            lent: parking_lot::Mutex::default(),
             store: reader,
         });
         stores.list_batch(&mut writer, jobs);
@@ -564,7 +541,7 @@ impl Stores {
     pub fn show_nodes(&self, nodes: &[Node]) {
         let nodes = nodes.iter().map(NodeFacts::from_node);
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
-        *self.nodes.write().unwrap_or_else(PoisonError::into_inner) = Some(nodes);
+        *self.nodes.write() = Some(nodes);
         self.note_nodes();
     }
 

@@ -4,8 +4,8 @@
 //! both, and counts once.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shed_core::fair::keep_fair;
 use shed_core::snapshot::Conclusion;
@@ -172,12 +172,12 @@ impl CompletionHistory {
         let hash = fnv1a(uid.as_bytes());
         let folded = (hash >> 16) as u16 ^ (hash & 0xffff) as u16;
         let run = Run(seconds, completion.took.0, folded);
-        self.lock().add(class, run);
+        self.0.lock().add(class, run);
     }
 
     /// Adds what earlier leaders have stored.
     pub fn restore(&self, stored: &StoredCompletions) {
-        let mut own = self.lock();
+        let mut own = self.0.lock();
         if *own == *stored {
             return;
         }
@@ -190,12 +190,12 @@ impl CompletionHistory {
 
     /// What the next leader must know.
     pub fn to_store(&self) -> StoredCompletions {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// What is known of a class (`namespace/class`).
     pub fn known(&self, class: &str, which: Quantile) -> Known {
-        let own = self.lock();
+        let own = self.0.lock();
         let runs = own.0.get(class).map_or(&[][..], Vec::as_slice);
         let enough = (runs.len() >= RUNS_MIN).then(|| ascending(runs));
         Known {
@@ -208,7 +208,7 @@ impl CompletionHistory {
     /// figures too.
     pub fn figures(&self, namespace: &str, class: Option<&str>) -> Vec<ClassFigures> {
         let prefix = format!("{namespace}/");
-        let own = self.lock();
+        let own = self.0.lock();
         let of_namespace = own.0.iter().filter_map(|(name, runs)| {
             let name = name.strip_prefix(&prefix)?;
             class
@@ -224,11 +224,6 @@ impl CompletionHistory {
             }
         });
         figures.collect()
-    }
-
-    // A panic while the lock was held leaves at worst one completion out.
-    fn lock(&self) -> MutexGuard<'_, StoredCompletions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,9 +14,10 @@ pub mod unanswered_writes;
 pub mod validation;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use k8s_openapi::api::batch::v1::Job;
+use parking_lot::Mutex;
 use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
@@ -169,7 +170,7 @@ impl Memo {
 impl Memos {
     /// Looks at or changes a job's memo. The planner's next pass looks at the job again.
     pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
-        let mut memos = self.lock();
+        let mut memos = self.0.lock();
         if !memos.touched.contains(job) {
             memos.touched.insert(Arc::clone(job));
         }
@@ -178,22 +179,22 @@ impl Memos {
 
     /// The same, for looks that add nothing that the planner's facts depend on.
     pub fn look<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
-        look(self.lock().jobs.entry(Arc::clone(job)).or_default())
+        look(self.0.lock().jobs.entry(Arc::clone(job)).or_default())
     }
 
     /// The jobs whose memos [`Memos::with`] and others have changed since the last call.
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
-        std::mem::take(&mut self.lock().touched)
+        std::mem::take(&mut self.0.lock().touched)
     }
 
     /// Reads a job's memo, if there is one.
     pub fn peek<T>(&self, job: &str, read: impl FnOnce(&Memo) -> T) -> Option<T> {
-        self.lock().jobs.get(job).map(read)
+        self.0.lock().jobs.get(job).map(read)
     }
 
     /// Forgets a job, as a crash of the process would. Like a new process, this one never decides on an older ledger.
     pub fn forget(&self, job: &str) {
-        let mut memos = self.lock();
+        let mut memos = self.0.lock();
         if let Some(memo) = memos.jobs.get_mut(job) {
             *memo = Memo {
                 newest: memo.newest.take(),
@@ -205,14 +206,14 @@ impl Memos {
 
     /// Changes a job's memo, if there is one, as [`Memos::look`] does.
     pub fn change(&self, job: &Arc<str>, change: impl FnOnce(&mut Memo)) {
-        if let Some(memo) = self.lock().jobs.get_mut(job) {
+        if let Some(memo) = self.0.lock().jobs.get_mut(job) {
             change(memo);
         }
     }
 
     /// Forgets every job that is not there.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        let mut memos = self.lock();
+        let mut memos = self.0.lock();
         memos.jobs.retain(|uid, _| is_there(uid));
         let Remembered { jobs, touched } = &mut *memos;
         touched.retain(|uid| jobs.contains_key(uid));
@@ -220,7 +221,7 @@ impl Memos {
 
     /// Whether a report or a record about a job is still due.
     pub fn is_owed(&self, job: &str) -> bool {
-        let memos = self.lock();
+        let memos = self.0.lock();
         let is_owed =
             |memo: &Memo| memo.quarantine.is_unwritten() || !memo.reconcile.unanswered.is_empty();
         memos.jobs.get(job).is_some_and(is_owed)
@@ -228,7 +229,7 @@ impl Memos {
 
     /// Whether each of these pods was let go by a write that the watch has not shown yet.
     pub fn has_released(&self, job: &str, pods: &[Arc<PodFacts>], ticks: Instant) -> bool {
-        let memos = self.lock();
+        let memos = self.0.lock();
         let Some(memo) = memos.jobs.get(job) else {
             return pods.is_empty();
         };
@@ -239,7 +240,7 @@ impl Memos {
 
     /// Forgets a job that has nothing to do, unless a newer copy was seen than the watch shows.
     pub fn settle(&self, job: &str, shown: JobVersion) {
-        let mut memos = self.lock();
+        let mut memos = self.0.lock();
         let newest = memos.jobs.get(job).and_then(|memo| memo.newest.as_ref());
         if newest.is_none_or(|newest| job_version(newest) <= shown) {
             memos.jobs.remove(job);
@@ -251,11 +252,6 @@ impl Memos {
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = seen.metadata.uid.as_deref().unwrap_or_default().into();
         self.look(&uid, |memo| memo.newest(seen))
-    }
-
-    // A panic while the lock was held leaves valid memos, and memos can be lost.
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

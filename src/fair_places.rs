@@ -7,8 +7,9 @@
 //! robin. Requests of one key are served first in, first out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// A key may hold this many times the free places.
@@ -33,7 +34,7 @@ impl<K: Ord + Clone> FairPlaces<K> {
     pub async fn acquire(self: &Arc<Self>, key: &K) -> Place<K> {
         loop {
             let (granted, place) = oneshot::channel();
-            let ticket = match self.lock().enter(key, granted) {
+            let ticket = match self.0.lock().enter(key, granted) {
                 Entered::Granted(_) => return self.place(key),
                 Entered::Waits(ticket) => ticket,
             };
@@ -53,13 +54,13 @@ impl<K: Ord + Clone> FairPlaces<K> {
 
     /// A place for the key, if it may have one now.
     pub fn try_acquire(self: &Arc<Self>, key: &K) -> Option<Place<K>> {
-        let is_granted = self.lock().try_enter(key);
+        let is_granted = self.0.lock().try_enter(key);
         is_granted.then(|| self.place(key))
     }
 
     /// How many places the key could take now.
     pub fn free_for(&self, key: &K) -> usize {
-        self.lock().free_for(key)
+        self.0.lock().free_for(key)
     }
 
     fn place(self: &Arc<Self>, key: &K) -> Place<K> {
@@ -68,16 +69,11 @@ impl<K: Ord + Clone> FairPlaces<K> {
             key: key.clone(),
         }
     }
-
-    // Nothing panics while the lock is held.
-    fn lock(&self) -> MutexGuard<'_, Shares<K, oneshot::Sender<Place<K>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<K: Ord + Clone> Drop for Place<K> {
     fn drop(&mut self) {
-        let next = self.places.lock().leave(&self.key);
+        let next = self.places.0.lock().leave(&self.key);
         // Without the lock: a waiter that has gone returns its place, which is dropped here.
         for (key, granted) in next {
             let _ = granted.send(self.places.place(&key));
@@ -94,7 +90,7 @@ struct Turn<'a, K: Ord + Clone> {
 
 impl<K: Ord + Clone> Drop for Turn<'_, K> {
     fn drop(&mut self) {
-        let _sender = self.places.lock().give_up(self.key, self.ticket);
+        let _sender = self.places.0.lock().give_up(self.key, self.ticket);
     }
 }
 

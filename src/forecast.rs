@@ -2,8 +2,9 @@
 //! (`durable_state`).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use shed_core::estimate::forecast::{Calibration, Forecasts};
 use shed_core::ids::JobKey;
 use shed_core::snapshot::JobSnapshot;
@@ -46,7 +47,7 @@ impl ForecastTable {
 
     /// What was learned from the jobs that have ended.
     pub fn calibration(&self) -> Calibration {
-        self.lock().forecasts.calibration()
+        self.0.lock().forecasts.calibration()
     }
 
     /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
@@ -56,7 +57,7 @@ impl ForecastTable {
         let passed = now.since(job.submitted).seconds() / limit;
         // A deadline at the submission is over.
         let passed = if passed.is_finite() { passed } else { 1.0 };
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let calibrated = table.forecasts.say(&job.tenant, &job.key, passed, pocd);
         if passed < 1.0 {
             let said = table.said.entry(job.key.clone()).or_default();
@@ -76,7 +77,7 @@ impl ForecastTable {
     /// Whether the job was in time is known. Returns what was predicted, once per job.
     pub fn learn(&self, job: &Arc<str>, met: bool) -> Vec<Scored> {
         let key = JobKey(Arc::clone(job));
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.forecasts.learn(&key, met);
         let said = table.said.remove(&key);
         said.into_iter().flatten().flatten().collect()
@@ -84,14 +85,9 @@ impl ForecastTable {
 
     /// Forgets every job that is not there.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.forecasts.retain(|job| is_there(&job.0));
         table.said.retain(|job, _| is_there(&job.0));
-    }
-
-    // A panic while the lock was held leaves at worst a job that is half noted.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

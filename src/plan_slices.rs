@@ -5,8 +5,9 @@
 //! job's plan, and no slot is used twice.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use shed_core::explain::explain;
 use shed_core::ids::JobKey;
 use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport, PlannedMove};
@@ -63,7 +64,7 @@ impl Board {
         reports: Vec<(JobReport, bool)>,
         pass: &PassFacts,
     ) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let mut planned = HashMap::with_capacity(slices.len());
         for (job, actions) in slices {
@@ -99,7 +100,7 @@ impl Board {
 
     /// Stores the durable part of the planner's memory: the policy's state, by job.
     pub fn remember<'a>(&self, states: impl Iterator<Item = (&'a JobUid, &'a str)>) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let mut before = std::mem::take(&mut inner.states);
         let states = states.map(|(job, state)| {
             let known = before.remove(job).filter(|known| known == state);
@@ -110,12 +111,12 @@ impl Board {
 
     /// The part of the policy's state for the job that must survive a failover.
     pub fn policy_state(&self, job: &str) -> Option<String> {
-        self.lock().states.get(job).cloned()
+        self.inner.lock().states.get(job).cloned()
     }
 
     /// Takes a job's slice, which is then in progress. Empty if the job has no slice.
     pub fn take(&self, job: &str) -> Vec<Move> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let slice = inner.slices.get_mut(job).filter(|slice| !slice.is_taken);
         let Some(slice) = slice else {
             return Vec::new();
@@ -126,14 +127,14 @@ impl Board {
 
     /// Nothing of the job's slice was recorded, and its reconciler takes it again later.
     pub fn put_back(&self, job: &str) {
-        if let Some(slice) = self.lock().slices.get_mut(job) {
+        if let Some(slice) = self.inner.lock().slices.get_mut(job) {
             slice.is_taken = false;
         }
     }
 
     /// The job's slice is recorded, or given up.
     pub fn finish(&self, job: &str) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         // A slice that was put back waits for its next taker.
         let was_taken = inner.slices.get(job).is_some_and(|slice| slice.is_taken);
         if was_taken {
@@ -143,7 +144,7 @@ impl Board {
 
     /// Drops all that is there for a job: its slice, carried out half or not at all, and its report.
     pub fn abandon(&self, job: &str) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.reports.remove(job);
         inner.plans.remove(job);
         inner.slices.remove(job);
@@ -151,12 +152,12 @@ impl Board {
 
     /// The report about a job, of the last pass that looked at it.
     pub fn report(&self, job: &str) -> Option<JobReport> {
-        self.lock().reports.get(job).cloned()
+        self.inner.lock().reports.get(job).cloned()
     }
 
     /// Reads the report about a job, without a copy.
     pub fn read_report<T>(&self, job: &str, read: impl FnOnce(&JobReport) -> T) -> Option<T> {
-        self.lock().reports.get(job).map(read)
+        self.inner.lock().reports.get(job).map(read)
     }
 
     /// The text of the last pass that looked at the job, and when that was. `name` gives the names of jobs.
@@ -166,7 +167,7 @@ impl Board {
         name: impl Fn(&JobKey) -> String,
     ) -> Option<(Instant, String)> {
         let (report, (pass, actions)) = {
-            let inner = self.lock();
+            let inner = self.inner.lock();
             (
                 inner.reports.get(job)?.clone(),
                 inner.plans.get(job)?.clone(),
@@ -193,7 +194,7 @@ impl Board {
     /// The unfinished slices. Before that, removes those that no reconciler has taken for
     /// `patience`.
     pub fn held(&self, patience: Span, ticks: Instant) -> BTreeMap<JobUid, Vec<Move>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let is_fresh = |slice: &Slice| ticks.since(slice.published) < patience;
         inner
             .slices
@@ -201,11 +202,6 @@ impl Board {
         let held = inner.slices.iter();
         held.map(|(job, slice)| (Arc::clone(job), slice.actions.to_vec()))
             .collect()
-    }
-
-    // A panic while the lock was held leaves maps that the next pass replaces.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

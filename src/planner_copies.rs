@@ -2,8 +2,8 @@
 //! when a reader asks for one. Without readers it therefore costs nothing.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use shed_core::memory::Memory;
 use shed_core::policy::Policy;
 use shed_core::snapshot::Snapshot;
@@ -31,7 +31,7 @@ impl CopyRequests {
     /// A copy, after the pass under way or before the next one; absent if the planner has ended.
     pub async fn copy(&self) -> Option<PlannerCopy> {
         let (sender, copy) = oneshot::channel();
-        self.lock().push_back(sender);
+        self.waiting.lock().push_back(sender);
         self.asked.notify_one();
         copy.await.ok()
     }
@@ -40,17 +40,12 @@ impl CopyRequests {
     pub async fn next(&self) -> oneshot::Sender<PlannerCopy> {
         loop {
             let asked = self.asked.notified();
-            let next = self.lock().pop_front();
+            let next = self.waiting.lock().pop_front();
             match next {
                 Some(reader) if reader.is_closed() => {}
                 Some(reader) => return reader,
                 None => asked.await,
             }
         }
-    }
-
-    // A panic while the lock was held leaves a queue that is still one.
-    fn lock(&self) -> MutexGuard<'_, VecDeque<oneshot::Sender<PlannerCopy>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

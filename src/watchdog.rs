@@ -10,10 +10,11 @@ pub mod isolation;
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::poll_fn;
+use parking_lot::Mutex;
 
 use crate::api::DeadlineJob;
 use crate::lease::write_gate::Fence as WriteFence;
@@ -61,7 +62,7 @@ struct Entry {
 impl Polls {
     /// Checks every poll in progress; returns the first one that is stuck.
     pub fn look(&self) -> Option<Stuck> {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let mut stuck = None;
         for entry in table.under_way.values_mut() {
             entry.ticks += 1;
@@ -73,11 +74,6 @@ impl Polls {
             }
         }
         stuck
-    }
-
-    // A panic while the lock was held leaves whole entries.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,7 +92,7 @@ impl Watch {
 
     /// A poll begins. It ends when the returned value is dropped.
     pub fn begin(&self, job: Option<Arc<DeadlineJob>>) -> Poll {
-        let mut table = self.polls.lock();
+        let mut table = self.polls.0.lock();
         let id = table.next;
         table.next += 1;
         let term = self.term.clone();
@@ -134,7 +130,7 @@ pub struct Poll {
 impl Poll {
     /// The work continues with another job, so it is not stuck.
     pub fn goes_on(&self, job: Option<Arc<DeadlineJob>>) {
-        if let Some(entry) = self.polls.lock().under_way.get_mut(&self.id) {
+        if let Some(entry) = self.polls.0.lock().under_way.get_mut(&self.id) {
             entry.job = job;
             entry.ticks = 0;
         }
@@ -143,7 +139,7 @@ impl Poll {
 
 impl Drop for Poll {
     fn drop(&mut self) {
-        self.polls.lock().under_way.remove(&self.id);
+        self.polls.0.lock().under_way.remove(&self.id);
     }
 }
 

@@ -2,13 +2,14 @@
 //! read off the pods that are left.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
@@ -55,7 +56,7 @@ impl Sightings {
                     watcher::Event::Delete(pod) => (pod, true),
                     watcher::Event::Init | watcher::Event::InitDone => continue,
                 };
-                note(&mut lock(&record), pod, is_gone);
+                note(&mut record.lock(), pod, is_gone);
             }
         });
         Self { pods, task }
@@ -63,7 +64,8 @@ impl Sightings {
 
     /// Each pod as it was last seen.
     pub fn all(&self) -> Vec<Pod> {
-        lock(&self.pods)
+        self.pods
+            .lock()
             .values()
             .map(|seen| seen.pod.clone())
             .collect()
@@ -71,7 +73,7 @@ impl Sightings {
 
     /// Each pod, and when it was seen to come and go.
     pub fn timed(&self) -> Vec<Sighting> {
-        lock(&self.pods).values().cloned().collect()
+        self.pods.lock().values().cloned().collect()
     }
 }
 
@@ -96,8 +98,4 @@ fn note(record: &mut Record, pod: Pod, is_gone: bool) {
         pod,
     };
     record.insert(uid, sighting);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

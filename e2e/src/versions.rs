@@ -1,11 +1,12 @@
 //! Every version of a job's status that a watch shows.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use kube::Api;
 use kube::runtime::{WatchStreamExt, watcher};
+use parking_lot::Mutex;
 use shed::api::{DeadlineJob, DeadlineJobStatus};
 use tokio::task::JoinHandle;
 
@@ -27,7 +28,7 @@ impl Versions {
             loop {
                 // The stream backs off by itself after errors.
                 if let Ok(Some(job)) = jobs.try_next().await {
-                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut seen = seen.lock();
                     seen.extend(job.status);
                 }
             }
@@ -37,7 +38,7 @@ impl Versions {
 
     /// Holds that no version differs from the one before in its record alone.
     pub fn record_caused_no_write(&self) -> Result<()> {
-        let seen = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.statuses.lock();
         ensure!(seen.len() > 2, "only {} versions were seen", seen.len());
         for pair in seen.windows(2) {
             let is_alone = pair[0].record != pair[1].record && rest(&pair[0]) == rest(&pair[1]);

@@ -11,13 +11,14 @@ mod watched_batch_job;
 pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
+use parking_lot::Mutex;
 use shed_core::time::Instant;
 
 use crate::api::{self, DeadlineJob};
@@ -81,7 +82,7 @@ pub struct Loan<'a> {
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        self.jobs.lent().remove(&self.uid);
+        self.jobs.lent.lock().remove(&self.uid);
     }
 }
 
@@ -89,13 +90,8 @@ impl Jobs {
     /// Lends a whole Job to the work on its companion.
     pub fn lend(&self, job: Job) -> Loan<'_> {
         let uid = job.metadata.uid.clone().unwrap_or_default();
-        self.lent().insert(uid.clone(), Arc::new(job));
+        self.lent.lock().insert(uid.clone(), Arc::new(job));
         Loan { jobs: self, uid }
-    }
-
-    // Nothing panics while the lock is held.
-    fn lent(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Job>>> {
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The Job whose companion this is. None unless it exists, is shed's, is not being deleted, and is kept or lent
@@ -107,7 +103,7 @@ impl Jobs {
     /// The same of the companion with this metadata.
     pub fn owner(&self, companion: &ObjectMeta) -> Option<Arc<Job>> {
         let job = self.present(companion)?;
-        let lent = || self.lent().get(job.meta().uid.as_deref()?).cloned();
+        let lent = || self.lent.lock().get(job.meta().uid.as_deref()?).cloned();
         job.whole().cloned().or_else(lent)
     }
 

@@ -2,11 +2,12 @@
 //! (`page`) give them. Nothing here changes a job or the planner.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -30,12 +31,12 @@ pub struct CurrentTerm(Mutex<Weak<Context>>);
 impl CurrentTerm {
     /// A term has begun. Its end needs no notice, because its state is dropped then.
     pub fn begin(&self, context: &Arc<Context>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(context);
+        *self.0.lock() = Arc::downgrade(context);
     }
 
     /// The state, while there is a term.
     pub fn context(&self) -> Option<Arc<Context>> {
-        let term = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let term = self.0.lock();
         term.upgrade()
     }
 }

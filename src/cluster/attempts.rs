@@ -16,7 +16,7 @@ use crate::validate::ValidatedJob;
 impl Stores {
     /// A job's pods by attempt. For a batch/v1 Job these include the pods that it may adopt again.
     pub fn pods_of(&self, job: &ValidatedJob) -> JobPods {
-        let index = self.pods();
+        let index = self.pods.read();
         let own = index.by_owner.get(&job.owner());
         if job.adopted.is_none() {
             return own.cloned().unwrap_or_default();
@@ -32,7 +32,12 @@ impl Stores {
 
     /// The attempts that an object controls.
     pub fn attempts_of(&self, owner: &Owner) -> JobPods {
-        self.pods().by_owner.get(owner).cloned().unwrap_or_default()
+        self.pods
+            .read()
+            .by_owner
+            .get(owner)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Those of the owners of attempts that have not ended.
@@ -46,7 +51,7 @@ impl Stores {
     }
 
     fn owners(&self, is_meant: impl Fn(&Owner, Tally) -> bool) -> Vec<Owner> {
-        let index = self.pods();
+        let index = self.pods.read();
         self.count_visits(index.open.len());
         let meant = index
             .open
@@ -57,7 +62,7 @@ impl Stores {
 
     /// The attempts of an owner that have not ended or that a finalizer holds.
     pub fn open_attempts(&self, owner: &Owner) -> Vec<Arc<PodFacts>> {
-        let index = self.pods();
+        let index = self.pods.read();
         if !index.open.contains_key(owner) {
             return Vec::new();
         }
@@ -69,7 +74,7 @@ impl Stores {
 
     /// Whether a batch/v1 Job takes in or lets go pods that are no attempts.
     pub fn has_other_pods(&self, owner: &Owner, job_uid: &str) -> bool {
-        let index = self.pods();
+        let index = self.pods.read();
         let strangers = (Arc::clone(&owner.namespace), Arc::from(job_uid));
         owner.kind == OwnerKind::Job
             && (index.unlabelled.contains_key(owner) || index.strangers.contains_key(&strangers))
@@ -77,26 +82,26 @@ impl Stores {
 
     /// Raised by every notice of the watch of pods.
     pub fn pods_version(&self) -> u64 {
-        self.pods().version
+        self.pods.read().version
     }
 
     /// Pods that a batch/v1 Job controls and that are no attempts.
     pub fn unlabelled_pods_of(&self, owner: &Owner) -> Vec<Arc<PodFacts>> {
-        let index = self.pods();
+        let index = self.pods.read();
         let pods = index.unlabelled.get(owner).into_iter();
         pods.flat_map(|pods| pods.values().cloned()).collect()
     }
 
     /// Pods that carry the label of a job and are no attempts.
     pub fn strangers(&self) -> Vec<Arc<PodFacts>> {
-        let index = self.pods();
+        let index = self.pods.read();
         let groups = index.strangers.values();
         groups.flat_map(|pods| pods.values().cloned()).collect()
     }
 
     /// Pods that are no attempts and that a finalizer of shed's may hold.
     pub fn held_strangers(&self) -> Vec<Arc<PodFacts>> {
-        self.pods().held.values().cloned().collect()
+        self.pods.read().held.values().cloned().collect()
     }
 
     /// Whether the batch/v1 Job that controls pods is shed's to run; unknown where no such Job is there, or

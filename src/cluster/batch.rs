@@ -2,7 +2,7 @@
 //! them unchanged.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
@@ -12,6 +12,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::{Event, watcher};
 use kube::{Api, Client, Resource};
+use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -107,13 +108,8 @@ enum BatchNotice {
 
 impl BatchNotices {
     fn raise(&self, notice: BatchNotice) {
-        self.lock().push(notice);
+        self.queue.lock().push(notice);
         self.raised.notify_one();
-    }
-
-    // Nothing panics while the lock is held.
-    fn lock(&self) -> MutexGuard<'_, Vec<BatchNotice>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -180,7 +176,7 @@ impl Stores {
 
     /// Takes the notices in; returns the Jobs that were read.
     fn take_notices(&self, writer: &mut Writer<WatchedBatchJob>) -> Vec<Arc<WatchedBatchJob>> {
-        let notices = std::mem::take(&mut *self.batch_notices.lock());
+        let notices = std::mem::take(&mut *self.batch_notices.queue.lock());
         let mut changed = Vec::new();
         for notice in notices {
             match notice {
@@ -224,7 +220,7 @@ impl Stores {
     pub(super) fn kept_batch(&self, mode: AdoptJobs, job: Job) -> WatchedBatchJob {
         let is_needed = self.needs_whole(&job.metadata);
         let kept = WatchedBatchJob::new(mode, job, is_needed);
-        let bytes = Arc::clone(&self.table().bytes);
+        let bytes = Arc::clone(&self.table.read().bytes);
         let Some(whole) = kept.whole() else {
             let uid = kept.meta().uid.as_deref().unwrap_or_default();
             bytes.forget(Kind::Batch, uid);
@@ -263,7 +259,7 @@ impl Stores {
                 let jobs = batch.store.state();
                 let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
                 let uids: HashSet<&str> = uids.collect();
-                let bytes = Arc::clone(&self.table().bytes);
+                let bytes = Arc::clone(&self.table.read().bytes);
                 bytes.retain(Kind::Batch, |uid| uids.contains(uid));
                 batch.store.state()
             }
@@ -273,7 +269,7 @@ impl Stores {
                 };
                 let uid = object.metadata.uid.as_deref().unwrap_or_default();
                 batch.template_extras.forget(uid);
-                self.table().bytes.forget(Kind::Batch, uid);
+                self.table.read().bytes.forget(Kind::Batch, uid);
                 let known = batch.known(&object.metadata);
                 if let Some(known) = &known {
                     writer.apply_watcher_event(&Event::Delete((**known).clone()));
@@ -465,7 +461,7 @@ mod tests {
             }
             object
         };
-        stores.table_mut().bytes = Arc::new(WholeBytes::new(400_000));
+        stores.table.write().bytes = Arc::new(WholeBytes::new(400_000));
         let apply = |writer: &mut _, event| drop(stores.apply_batch_event(writer, event));
         apply(&mut writer, Event::Apply(with_uid("first")));
         apply(&mut writer, Event::Apply(with_uid("second")));

@@ -57,7 +57,7 @@ impl PodIndex {
 impl Stores {
     /// When the scheduler last gave a pod its node, as far as that was seen.
     pub fn last_bind(&self, scheduler: &str) -> Option<Instant> {
-        self.pods().binds.0.get(scheduler).copied()
+        self.pods.read().binds.0.get(scheduler).copied()
     }
 }
 

@@ -2,10 +2,11 @@
 //! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
+use parking_lot::{Mutex, RwLock};
 
 use crate::cluster::Stores;
 use crate::cluster::identity::Owner;
@@ -38,11 +39,11 @@ pub struct Changes {
 impl Inbox {
     /// The changes since the last call.
     pub fn drain(&self) -> Changes {
-        std::mem::take(&mut *self.lock())
+        std::mem::take(&mut *self.0.lock())
     }
 
     fn note(&self, owner: &Owner, attempt: Option<AttemptId>) {
-        let mut changes = self.lock();
+        let mut changes = self.0.lock();
         if changes.all {
             return;
         }
@@ -60,12 +61,7 @@ impl Inbox {
     }
 
     fn note_all(&self) {
-        *self.lock() = Changes::everything();
-    }
-
-    // Each change is whole before the lock is released.
-    fn lock(&self) -> MutexGuard<'_, Changes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock() = Changes::everything();
     }
 }
 
@@ -80,7 +76,7 @@ impl Changes {
 
 impl News {
     fn each(&self, note: impl FnMut(&Arc<Inbox>)) {
-        let inboxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let inboxes = self.0.read();
         inboxes.iter().for_each(note);
     }
 
@@ -125,9 +121,7 @@ impl Stores {
     pub fn subscribe(&self) -> Arc<Inbox> {
         let inbox = Arc::new(Inbox::default());
         inbox.note_all();
-        let inboxes = self.news.0.write();
-        let mut inboxes = inboxes.unwrap_or_else(PoisonError::into_inner);
-        inboxes.push(Arc::clone(&inbox));
+        self.news.0.write().push(Arc::clone(&inbox));
         inbox
     }
 
@@ -137,7 +131,7 @@ impl Stores {
         owner: &Owner,
         attempts: &[AttemptId],
     ) -> Vec<Option<Arc<PodFacts>>> {
-        let index = self.pods();
+        let index = self.pods.read();
         let own = index.by_owner.get(owner);
         let pod = |attempt| own.and_then(|own| own.get(attempt)).cloned();
         attempts.iter().map(pod).collect()

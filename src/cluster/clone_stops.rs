@@ -2,7 +2,7 @@
 //! shed's own namespace it stops those of the whole cluster. The watch reads only metadata.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -177,20 +177,16 @@ fn is_forbidden(error: &watcher::Error) -> bool {
 impl Stores {
     /// The namespaces that stop new clones; nothing before the first list.
     pub fn clone_stops(&self) -> Arc<CloneStops> {
-        let stops = self.clone_stops.read();
-        let stops = stops.unwrap_or_else(PoisonError::into_inner);
-        stops.clone().unwrap_or_default()
+        self.clone_stops.read().clone().unwrap_or_default()
     }
 
     /// Whether the namespaces were listed, or the operator may not list them.
     pub(super) fn knows_clone_stops(&self) -> bool {
-        let stops = self.clone_stops.read();
-        stops.unwrap_or_else(PoisonError::into_inner).is_some()
+        self.clone_stops.read().is_some()
     }
 
     fn set_clone_stops(&self, stops: &CloneStops) {
-        let known = self.clone_stops.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.clone_stops.write();
         if known.as_deref() != Some(stops) {
             *known = Some(Arc::new(stops.clone()));
             drop(known);

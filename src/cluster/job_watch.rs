@@ -58,7 +58,7 @@ impl Stores {
         event: Event<JobObject>,
     ) -> (Vec<WatchedJob>, bool) {
         // Held until both tables agree, because a job that is in neither looks deleted.
-        let mut table = self.table_mut();
+        let mut table = self.table.write();
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
             let (metadata, is_deleted) = (job.meta(), matches!(event, Event::Delete(_)));
             let uid = metadata.uid.as_deref().unwrap_or_default();
@@ -129,14 +129,14 @@ impl Stores {
 
     /// The undecodable fields, in the order of namespaces and names.
     pub fn gaps(&self) -> Vec<Gap> {
-        let table = self.table();
+        let table = self.table.read();
         self.count_visits(table.gaps.len());
         table.gaps.values().cloned().collect()
     }
 
     /// Raised whenever the set of undecodable fields changed.
     pub fn gaps_version(&self) -> u64 {
-        self.table().gaps_version
+        self.table.read().gaps_version
     }
 }
 

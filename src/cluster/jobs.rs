@@ -253,7 +253,7 @@ impl Stores {
     /// The jobs that may have something to do, by uid. Jobs that have ended, rest, or belong to
     /// another controller are not among them.
     pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
-        let table = self.table();
+        let table = self.table.read();
         self.count_visits(table.live.len());
         table.live.values().cloned().collect()
     }
@@ -261,23 +261,23 @@ impl Stores {
     /// The job of that uid, if it may have something to do.
     pub fn live_job(&self, uid: &str) -> Option<Arc<DeadlineJob>> {
         self.count_visits(1);
-        self.table().live.get(uid).cloned()
+        self.table.read().live.get(uid).cloned()
     }
 
     /// Whether the memory budget admits a job of this many bytes. It is charged from then on.
     pub fn reserve(&self, kind: Kind, job: &ObjectMeta, bytes: usize) -> bool {
-        self.table().bytes.keep(kind, job, bytes, false)
+        self.table.read().bytes.keep(kind, job, bytes, false)
     }
 
     /// Gives back the bytes of a job that could not be read.
     pub fn give_back(&self, kind: Kind, job: &ObjectMeta) {
         let uid = job.uid.as_deref().unwrap_or_default();
-        self.table().bytes.forget(kind, uid);
+        self.table.read().bytes.forget(kind, uid);
     }
 
     /// Keeps a job whole that was just read. None if the memory budget does not admit it, or the watch has shown something newer.
     pub fn admit(&self, object: JobObject) -> Option<Arc<DeadlineJob>> {
-        let mut table = self.table_mut();
+        let mut table = self.table.write();
         let uid = object.meta().uid.clone().unwrap_or_default();
         let known = version(table.by_uid.get(uid.as_str())?.metadata());
         if version(object.meta()) < known {
@@ -291,7 +291,7 @@ impl Stores {
 
     /// The job whose attempts the object controls, if it may have something to do.
     pub fn live_job_of(&self, owner: &Owner) -> Option<Arc<DeadlineJob>> {
-        let table = self.table();
+        let table = self.table.read();
         self.count_visits(1);
         let uid = table.by_owner.get(owner)?;
         table.live.get(uid).cloned()
@@ -299,29 +299,29 @@ impl Stores {
 
     /// Deadlines met, missed and failed, as far as the watch of jobs has shown them.
     pub fn totals(&self) -> Arc<DeadlineTotals> {
-        Arc::clone(&self.table().totals)
+        Arc::clone(&self.table.read().totals)
     }
 
     /// How long the last completed jobs of each class took, as far as the watch of jobs and the stored state have
     /// shown them.
     pub fn completions(&self) -> Arc<CompletionHistory> {
-        Arc::clone(&self.table().completions)
+        Arc::clone(&self.table.read().completions)
     }
 
     /// Raised whenever a live job is added, removed or changed.
     pub fn live_version(&self) -> u64 {
-        self.table().live_version
+        self.table.read().live_version
     }
 
     /// Raised whenever a job is added or removed, or its deletion begins.
     pub fn staying_version(&self) -> u64 {
-        self.table().staying_version
+        self.table.read().staying_version
     }
 
     /// The stored form of the job with that uid, if it could be decoded.
     pub fn job(&self, uid: &str) -> Option<WatchedJob> {
         self.count_visits(1);
-        match self.table().by_uid.get(uid)? {
+        match self.table.read().by_uid.get(uid)? {
             Known::Watched(job) => Some(job.clone()),
             Known::Undecodable(_) => None,
         }
@@ -331,7 +331,7 @@ impl Stores {
     /// not.
     pub fn stays(&self, owner: &Owner) -> bool {
         self.count_visits(1);
-        let table = self.table();
+        let table = self.table.read();
         let uid = table.by_owner.get(owner);
         uid.and_then(|uid| table.by_uid.get(uid))
             .is_some_and(|known| self.is_staying(known))
@@ -339,13 +339,13 @@ impl Stores {
 
     /// Whether the watch shows the job with the ledger of an owner's attempts, decodable or not.
     pub fn knows(&self, owner: &Owner) -> bool {
-        self.table().by_owner.contains_key(owner)
+        self.table.read().by_owner.contains_key(owner)
     }
 
     /// Metadata of the job of that uid, if it is there to stay.
     pub fn staying(&self, uid: &str) -> Option<ObjectMeta> {
         self.count_visits(1);
-        let table = self.table();
+        let table = self.table.read();
         let known = table.by_uid.get(uid);
         let known = known.filter(|known| self.is_staying(known))?;
         Some(known.metadata().clone())
@@ -354,7 +354,7 @@ impl Stores {
     /// Whether a job of that namespace and name is there to stay.
     pub fn stays_by_name(&self, departed: &Departed) -> bool {
         self.count_visits(1);
-        let table = self.table();
+        let table = self.table.read();
         let key = (departed.namespace.clone(), departed.name.clone());
         let uid = table.by_name.get(&key);
         uid.and_then(|uid| table.by_uid.get(uid))
@@ -371,19 +371,19 @@ impl Stores {
 
     /// The jobs that were removed, or whose deletion began, since the last call.
     pub fn take_departed(&self) -> Vec<Departed> {
-        std::mem::take(&mut self.table_mut().departed)
+        std::mem::take(&mut self.table.write().departed)
     }
 
     /// The namespaces that have jobs, decodable or not.
     pub fn namespaces_of_jobs(&self) -> BTreeSet<Arc<str>> {
-        let table = self.table();
+        let table = self.table.read();
         let all: HashSet<&str> = table.by_name.keys().map(|(it, _)| it.as_str()).collect();
         all.into_iter().map(Arc::from).collect()
     }
 
     /// The stored form of the jobs that have nothing to do for now.
     pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
-        let table = self.table();
+        let table = self.table.read();
         let watched = table.by_uid.values().filter_map(|known| match known {
             Known::Watched(job) => job.skeleton(),
             Known::Undecodable(_) => None,
@@ -398,7 +398,7 @@ impl Stores {
             return 0;
         }
         let uid = job.metadata.uid.as_deref().unwrap_or_default();
-        match self.table().by_uid.get(uid) {
+        match self.table.read().by_uid.get(uid) {
             Some(Known::Watched(WatchedJob::Live(_, skipped))) => *skipped,
             _ => 0,
         }
@@ -409,7 +409,7 @@ impl Stores {
 impl Stores {
     /// Uids of the jobs that are there to stay.
     pub fn staying_uids(&self) -> Vec<String> {
-        let table = self.table();
+        let table = self.table.read();
         let staying = table.by_uid.iter();
         let staying = staying.filter(|(_, known)| self.is_staying(known));
         staying.map(|(uid, _)| uid.to_string()).collect()

@@ -1,7 +1,7 @@
 //! The watch of nodes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
@@ -27,7 +27,7 @@ pub(super) async fn watch_nodes(stores: Arc<Stores>, client: Client) {
                 continue;
             }
         };
-        let mut nodes = stores.nodes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = stores.nodes.write();
         let changed = match event {
             Event::Init => {
                 incoming = BTreeMap::new();

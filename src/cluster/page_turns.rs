@@ -2,7 +2,7 @@
 //! MB. So lists come in small pages, and the process has one page at a time, whatever it lists.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
+use parking_lot::Mutex;
 use tower::Service;
 
 use crate::cluster::Stores;
@@ -135,7 +136,7 @@ async fn end_in_time(turn: Weak<Turn>) {
 
 // Nothing panics while the lock is held.
 fn set(turn: &Turn, place: Option<Place<String>>) {
-    *turn.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    *turn.lock() = place;
 }
 
 /// The namespace that a request lists; empty if it lists all of them. None if it is no list.

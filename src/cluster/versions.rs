@@ -2,7 +2,7 @@
 //! only if both are in one etcd, and an apiserver may keep pods in an etcd of their own
 //! (`--etcd-servers-overrides`).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use kube::api::ObjectMeta;
 
@@ -96,7 +96,7 @@ impl NewestVersions {
             Versioned::DeadlineJobs => &self.deadline_jobs,
             Versioned::Jobs => &self.jobs,
         };
-        newest.lock().unwrap_or_else(PoisonError::into_inner)
+        newest.lock()
     }
 
     pub(super) fn note(&self, of: Versioned, metadata: &ObjectMeta, is_deleted: bool) {

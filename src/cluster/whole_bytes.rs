@@ -2,9 +2,9 @@
 //! namespaces share as they share places ([`crate::fair_places`]).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::api::ObjectMeta;
+use parking_lot::Mutex;
 
 use crate::fair_places::RATIO;
 use crate::memory_limit;
@@ -56,7 +56,7 @@ impl WholeBytes {
     /// Whether a job of this many bytes is kept whole: if it has begun, was kept before, or fits the budget.
     pub(super) fn keep(&self, kind: Kind, job: &ObjectMeta, bytes: usize, has_begun: bool) -> bool {
         let (namespace, uid) = (text(&job.namespace), text(&job.uid));
-        let mut taken = self.lock();
+        let mut taken = self.taken.lock();
         let was_kept = taken.give_back(kind, uid);
         let is_kept = was_kept || has_begun || taken.has_room(self.most, namespace, bytes);
         if is_kept {
@@ -70,22 +70,17 @@ impl WholeBytes {
 
     /// The job is not kept whole any more.
     pub(super) fn forget(&self, kind: Kind, uid: &str) {
-        self.lock().give_back(kind, uid);
+        self.taken.lock().give_back(kind, uid);
     }
 
     /// Forgets jobs that are gone.
     pub(super) fn retain(&self, kind: Kind, exists: impl Fn(&str) -> bool) {
-        let mut taken = self.lock();
+        let mut taken = self.taken.lock();
         let jobs = taken.jobs.keys().filter(|(other, _)| *other == kind);
         let gone = jobs.filter(|(_, uid)| !exists(uid)).cloned();
         for (kind, uid) in gone.collect::<Vec<_>>() {
             taken.give_back(kind, &uid);
         }
-    }
-
-    // Nothing panics while the lock is held.
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 //! which a test compares with the constants.
 //! Pure; instants are of the process's own clock.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use shed_core::time::{Instant, Span};
 
@@ -79,7 +79,7 @@ impl LedgerRate {
     /// A write was sent. Its job pays for its bytes, and waits until all that was written is paid for.
     pub fn note(&self, bytes: usize, ticks: Instant) -> LastWrite {
         // A panic while the lock was held leaves figures that fade.
-        let mut debt = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut debt = self.0.lock();
         // A clock that was set back pays nothing.
         let seconds = ticks.since(debt.at).seconds().max(0.0);
         let left = debt.bytes - seconds * ALL_BYTES_PER_SECOND;

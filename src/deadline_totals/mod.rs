@@ -8,7 +8,9 @@ mod outcome;
 mod stored;
 mod table;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 pub use outcome::{DeadlineOutcome, JobWithDeadline};
 pub use stored::{Counts, StoredTotals};
@@ -27,38 +29,33 @@ impl DeadlineTotals {
     pub fn see(&self, uid: &Arc<str>, is_leaving: bool, job: Option<JobWithDeadline<'_>>) {
         match is_leaving {
             true => self.gone(uid),
-            false => self.lock().see(uid, job),
+            false => self.table.lock().see(uid, job),
         }
     }
 
     /// The watch shows that a job is gone, or that its deletion began.
     pub fn gone(&self, uid: &str) {
-        self.lock().gone(uid);
+        self.table.lock().gone(uid);
     }
 
     /// The first list of jobs is complete.
     pub fn listed(&self) {
-        self.lock().listed();
+        self.table.lock().listed();
     }
 
     /// Adds what earlier leaders have stored, once.
     pub fn restore(&self, stored: StoredTotals) {
-        self.lock().restore(stored);
+        self.table.lock().restore(stored);
     }
 
     /// What the next leader must know.
     pub fn to_store(&self) -> StoredTotals {
-        self.lock().to_store()
+        self.table.lock().to_store()
     }
 
     /// The totals by namespace and class; absent until both counts are complete, so that no scrape sees a lower value.
     pub fn shown(&self) -> Option<Vec<(String, String, Counts)>> {
-        self.lock().shown()
-    }
-
-    // A panic while the lock was held leaves at worst one job uncounted.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().shown()
     }
 }
 

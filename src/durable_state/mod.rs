@@ -8,7 +8,7 @@ pub mod metrics;
 mod store;
 mod writer;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use shed_core::memory::Durable;
 
@@ -28,17 +28,12 @@ impl LatestExperience {
 
     /// The latest experience.
     pub fn get(&self) -> Durable {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// A pass has ended.
     pub fn set(&self, durable: Durable) {
-        *self.lock() = durable;
-    }
-
-    // A panic while the lock was held leaves the experience before.
-    fn lock(&self) -> MutexGuard<'_, Durable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock() = durable;
     }
 }
 

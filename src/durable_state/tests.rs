@@ -105,7 +105,7 @@ impl Apiserver {
                 let body = body.collect_bytes().await.unwrap();
                 let body = serde_json::from_slice(&body).unwrap_or_default();
                 let (code, answer) = {
-                    let mut world = served.lock().unwrap();
+                    let mut world = served.lock();
                     let answer = world.answer(&head.method, &body);
                     if head.method != Method::GET {
                         world.calls.push(format!("{} {}", head.method, answer.0));
@@ -125,22 +125,18 @@ impl Apiserver {
 
     fn with(text: &str) -> Self {
         let api = Self::new();
-        api.world().put(Some(text));
+        api.world.lock().put(Some(text));
         api
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap()
-    }
-
     fn text(&self) -> String {
-        let map = self.world().map.clone().unwrap();
+        let map = self.world.lock().map.clone().unwrap();
         map["data"][ENTRY].as_str().unwrap_or_default().to_owned()
     }
 
     /// The writes since the last call of this function.
     fn writes(&self) -> Vec<String> {
-        std::mem::take(&mut self.world().calls)
+        std::mem::take(&mut self.world.lock().calls)
     }
 }
 
@@ -257,14 +253,14 @@ async fn changes_are_written_every_30_s_at_most_and_rest_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_hand_over_writes_and_the_next_leader_goes_on() {
     let api = Apiserver::new();
-    api.world().put(None);
+    api.world.lock().put(None);
     let first = Term::begin(&api).await;
     assert_eq!(first.begun_with, State::default());
     first.learn(3);
     first.hand_over.take_place().await;
     assert_eq!(api.writes(), ["PATCH 200"]);
     assert_eq!(
-        api.world().map.as_ref().unwrap()["metadata"]["labels"]["app"],
+        api.world.lock().map.as_ref().unwrap()["metadata"]["labels"]["app"],
         "shed"
     );
     let second = Term::begin(&api).await;
@@ -347,7 +343,7 @@ async fn the_state_of_a_newer_version_is_left_until_it_is_gone() {
     term.hand_over.take_place().await;
     assert!(api.writes().is_empty());
     assert_eq!((api.text().as_str(), term.unusable(NEWER)), (newer, 1));
-    api.world().put(None);
+    api.world.lock().put(None);
     sleep(Duration::from_secs(31)).await;
     assert_eq!(api.writes(), ["PATCH 200"]);
 }
@@ -377,7 +373,10 @@ async fn a_broken_state_is_replaced() {
         assert_eq!(api.writes(), ["PATCH 200"], "{broken:.80}");
         let (state, _) = decode(&api.text()).unwrap();
         assert!(state.is_same(&State::default()));
-        assert_eq!(api.world().map.as_ref().unwrap()["data"]["other"], "kept");
+        assert_eq!(
+            api.world.lock().map.as_ref().unwrap()["data"]["other"],
+            "kept"
+        );
     }
 }
 

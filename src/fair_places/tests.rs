@@ -175,7 +175,7 @@ fn one_key_gets_three_quarters_and_leaves_the_next_a_place() {
     let second = take_all(&places, "b");
     assert_eq!((second.len(), places.free_for(&"c")), (48, 12));
     drop((first, second));
-    assert!(places.lock().keys.is_empty(), "all is forgotten");
+    assert!(places.0.lock().keys.is_empty(), "all is forgotten");
     assert_eq!(FairPlaces::new(1).free_for(&"a"), 1);
 }
 
@@ -212,12 +212,12 @@ async fn a_wait_that_ends_leaves_nothing_behind() {
         ));
     }
     tokio::task::yield_now().await;
-    assert_eq!(places.lock().keys[&"b"].waiting.len(), 50);
+    assert_eq!(places.0.lock().keys[&"b"].waiting.len(), 50);
     for wait in waits {
         wait.abort();
         assert!(wait.await.is_err());
     }
-    assert!(!places.lock().keys.contains_key(&"b"));
+    assert!(!places.0.lock().keys.contains_key(&"b"));
     drop(held);
     assert_eq!(places.free_for(&"c"), 1);
 }

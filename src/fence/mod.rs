@@ -7,10 +7,11 @@ mod request;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
+use parking_lot::{Mutex, MutexGuard};
 use shed_agent::fence::CommitGrant;
 use shed_agent::signed::SigningKey;
 use shed_core::time::{Instant, Span};

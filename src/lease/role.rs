@@ -1,7 +1,9 @@
 //! Whether this replica leads, waits, or does not know its role. The readiness probe answers from
 //! it. A waiting replica is ready too, because a rolling update would otherwise never finish.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::cluster::Stores;
 
@@ -39,12 +41,12 @@ impl Standing {
 
     /// Whether this replica leads.
     pub fn leads(&self) -> bool {
-        matches!(*self.lock(), State::Leading(_))
+        matches!(*self.0.lock(), State::Leading(_))
     }
 
     /// The identity of the replica that leads, if that is another one.
     pub fn leader_elsewhere(&self) -> Option<String> {
-        match &*self.lock() {
+        match &*self.0.lock() {
             State::Waiting(holder) => Some(holder.clone()),
             State::Unknown | State::Leading(_) => None,
         }
@@ -52,7 +54,7 @@ impl Standing {
 
     /// Whether it is ready, and a line with the reason.
     pub fn ready(&self) -> Result<String, String> {
-        match &*self.lock() {
+        match &*self.0.lock() {
             State::Unknown => {
                 Err("the Lease is not readable or writable, see the log\n".to_owned())
             }
@@ -70,11 +72,6 @@ impl Standing {
     }
 
     fn set(&self, state: State) -> State {
-        std::mem::replace(&mut self.lock(), state)
-    }
-
-    // A panic while the lock was held leaves a state that is still one.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::replace(&mut self.0.lock(), state)
     }
 }

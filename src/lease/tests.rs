@@ -2,12 +2,12 @@
 //! are minutes apart, and the apiserver notes every write of a replica that is not the holder.
 
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use kube::client::Body;
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tower::{BoxError, Layer, Service};
 
@@ -87,7 +87,7 @@ struct Apiserver(Arc<Mutex<World>>);
 
 impl Apiserver {
     fn world<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
-        look(&mut self.0.lock().unwrap())
+        look(&mut self.0.lock())
     }
 
     async fn answer(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
@@ -136,7 +136,7 @@ impl Future for Freezable {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let thaw = *self.1.lock().unwrap();
+        let thaw = *self.1.lock();
         if Instant::now() < thaw {
             let waker = context.waker().clone();
             tokio::spawn(async move {
@@ -194,7 +194,7 @@ impl Replica {
     }
 
     fn freeze(&self, long: Duration) {
-        *self.ice.lock().unwrap() = Instant::now() + long;
+        *self.ice.lock() = Instant::now() + long;
     }
 
     fn kill(&self) {

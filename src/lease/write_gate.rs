@@ -4,12 +4,13 @@
 //! stays closed: a process that leads again has a new one.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, poll_fn};
 use http::{Method, Request};
+use parking_lot::Mutex;
 use prometheus::IntCounter;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -73,15 +74,15 @@ impl Fence {
 
     /// The Lease was renewed. An earlier instant than before changes nothing.
     pub fn extend(&self, until: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.until = state.until.map(|before| before.max(until));
     }
 
     /// Stops new writes, and waits for those in progress, at most for `patience`.
     pub async fn drain(&self, patience: Duration) {
-        self.lock().stage = Stage::Draining;
+        self.state.lock().stage = Stage::Draining;
         let idle = async {
-            while self.lock().under_way > 0 {
+            while self.state.lock().under_way > 0 {
                 self.idle.notified().await;
             }
         };
@@ -92,11 +93,11 @@ impl Fence {
 
     /// Ends the term finally.
     pub fn close(&self) {
-        self.lock().stage = Stage::Closed;
+        self.state.lock().stage = Stage::Closed;
     }
 
     fn begin(self: &Arc<Self>, now: Instant) -> Result<Pass, Deposed> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let limit = state.limit(now).ok();
         if limit.is_none() || state.stage != Stage::Open {
             self.refused.inc();
@@ -105,11 +106,6 @@ impl Fence {
         state.under_way += 1;
         Ok(Pass(Arc::clone(self)))
     }
-
-    // A panic while the lock was held leaves three plain values.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// One write under way.
@@ -117,7 +113,7 @@ struct Pass(Arc<Fence>);
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.under_way -= 1;
         if state.under_way == 0 {
             self.0.idle.notify_one();
@@ -127,7 +123,7 @@ impl Drop for Pass {
 
 impl Pass {
     fn limit(&self) -> Result<Instant, Deposed> {
-        self.0.lock().limit(Instant::now())
+        self.0.state.lock().limit(Instant::now())
     }
 
     /// Checks the gate before it drives the request any further, whatever woke it. After a freeze

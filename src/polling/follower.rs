@@ -2,8 +2,9 @@
 //! held for a bounded number of entries at a time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use shed_core::time::Instant;
 
 use crate::api::DeadlineJob;
@@ -144,5 +145,5 @@ impl Follower {
 
 // A panic while the lock was held leaves entries that the next change of their pods mends.
 pub(crate) fn lock<R: Rules>(table: &Mutex<Table<R>>) -> MutexGuard<'_, Table<R>> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
+    table.lock()
 }

@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

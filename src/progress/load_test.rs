@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use shed_agent::signed::SigningKey;
 use shed_core::time::Span;
@@ -59,7 +60,7 @@ impl Endpoints {
     }
 
     fn begin(&self, of: Ipv4Addr) -> u32 {
-        let mut all = self.seen.lock().unwrap();
+        let mut all = self.seen.lock();
         let seen = all.entry(of).or_default();
         seen.asked += 1;
         seen.now += 1;
@@ -68,12 +69,12 @@ impl Endpoints {
     }
 
     fn end(&self, of: Ipv4Addr) {
-        let mut all = self.seen.lock().unwrap();
+        let mut all = self.seen.lock();
         all.entry(of).or_default().now -= 1;
     }
 
     fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().values().copied().collect()
+        self.seen.lock().values().copied().collect()
     }
 }
 

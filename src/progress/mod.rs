@@ -11,8 +11,9 @@ mod poller;
 mod request;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use shed_agent::{Observed, Report, ReportError, Series, Units};
 use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::{Instant, Span};
@@ -84,11 +85,7 @@ impl ProgressTable {
 
     /// The jobs whose attempts have answered since the last call.
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
-        std::mem::take(&mut *self.touched())
-    }
-
-    fn touched(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
-        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *self.touched.lock())
     }
 
     /// The number of polled attempts of a job that do not answer, and the number of polled
@@ -104,16 +101,12 @@ impl ProgressTable {
     /// The time from launch to first report to expect in a namespace without a launch so far.
     /// Absent while too few other namespaces have samples.
     pub fn launch_overhead(&self) -> Option<Span> {
-        self.launches().usual()
+        self.launches.lock().usual()
     }
 
     /// Mean time from launch to first report of each namespace that has shown it.
     pub fn launch_overheads(&self) -> BTreeMap<Arc<str>, Span> {
-        self.launches().means()
-    }
-
-    fn launches(&self) -> MutexGuard<'_, Launches> {
-        self.launches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.launches.lock().means()
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<ProgressRules>> {
@@ -125,7 +118,7 @@ impl ProgressTable {
         let taken = self.lock().end_poll(attempt, |_, entry| {
             self.observe(entry, answer, now, metrics)
         });
-        self.touched().insert(Arc::clone(&attempt.job));
+        self.touched.lock().insert(Arc::clone(&attempt.job));
         taken.unwrap_or(false)
     }
 
@@ -167,7 +160,7 @@ impl ProgressTable {
         let launched = entry.launched.filter(|launched| *launched >= self.begun);
         if let Some(launched) = launched {
             let took = first_report.since(launched);
-            self.launches().note(&entry.namespace, took, now);
+            self.launches.lock().note(&entry.namespace, took, now);
         }
     }
 }
@@ -247,7 +240,7 @@ impl ProgressTable {
             entry.series.observe(at.0, report);
         }
         self.seed(&Key::for_tests(job, pod_uid), entry);
-        self.touched().insert(job.into());
+        self.touched.lock().insert(job.into());
     }
 
     fn seed(&self, attempt: &Key, entry: Entry) {

@@ -1,9 +1,9 @@
 //! Jobs whose companions could not be created.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
+use parking_lot::Mutex;
 
 /// Maximum number of jobs with recorded failures.
 const FAILING_MAX: usize = 1000;
@@ -14,7 +14,7 @@ pub struct Failures(Mutex<HashMap<String, u32>>);
 impl Failures {
     /// One more; how many that makes.
     pub(crate) fn count(&self, job: &Job) -> u32 {
-        let mut counts = self.lock();
+        let mut counts = self.0.lock();
         // Jobs that were deleted meanwhile are still there.
         if counts.len() >= FAILING_MAX {
             counts.clear();
@@ -25,12 +25,7 @@ impl Failures {
     }
 
     pub(crate) fn forget(&self, job: &Job) {
-        self.lock().remove(&uid(job));
-    }
-
-    // A panic while the lock was held leaves counts, and counts may be lost.
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&uid(job));
     }
 }
 

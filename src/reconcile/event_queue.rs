@@ -3,11 +3,12 @@
 //! queue is full, or if the apiserver does not accept it in time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, Recorder};
+use parking_lot::Mutex;
 use shed_core::time::{Instant, Span};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -141,7 +142,7 @@ impl Shared {
     /// Counts an event, or returns why it is dropped.
     fn enter(&self, name: &str) -> Result<(), &'static str> {
         let now = self.now();
-        let mut namespaces = self.lock();
+        let mut namespaces = self.namespaces.lock();
         let namespace = namespaces.entry(name.to_owned());
         let namespace = namespace.or_insert_with(|| Namespace {
             waiting: 0,
@@ -159,7 +160,7 @@ impl Shared {
 
     fn leave(&self, name: &str) {
         let now = self.now();
-        let mut namespaces = self.lock();
+        let mut namespaces = self.namespaces.lock();
         if let Some(namespace) = namespaces.get_mut(name) {
             namespace.waiting = namespace.waiting.saturating_sub(1);
         }
@@ -174,13 +175,6 @@ impl Shared {
 
     fn drop_one(&self, reason: &'static str) {
         self.dropped.with([reason]).inc();
-    }
-
-    // A panic while the lock was held leaves counts that end with the term.
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Namespace>> {
-        self.namespaces
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -271,7 +265,13 @@ mod tests {
         assert_eq!(dropped(&family, TIMEOUT), 0);
         tokio::time::sleep(PATIENCE * 20).await;
         assert_eq!(dropped(&family, TIMEOUT), 40);
-        let waiting: usize = queue.shared.lock().values().map(|it| it.waiting).sum();
+        let waiting: usize = queue
+            .shared
+            .namespaces
+            .lock()
+            .values()
+            .map(|it| it.waiting)
+            .sum();
         assert_eq!(waiting, 0);
         running.abort();
     }
@@ -316,7 +316,7 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(200)).await;
         queue.push(event(1), about("few"));
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(queue.shared.lock().len() <= 1);
+        assert!(queue.shared.namespaces.lock().len() <= 1);
         running.abort();
     }
 }

@@ -9,7 +9,7 @@ mod process;
 mod slow;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use http::{Request, Response};
 use k8s_openapi::api::batch::v1::Job;
@@ -17,6 +17,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::ObjectMeta;
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shed_core::plan::Move;
 use shed_core::snapshot::AttemptKind;
@@ -88,7 +89,8 @@ pub struct World {
 pub struct Apiserver {
     /// A client of it.
     pub client: Client,
-    world: Arc<Mutex<World>>,
+    /// What the mock holds.
+    pub world: Arc<Mutex<World>>,
 }
 
 impl Apiserver {
@@ -113,7 +115,7 @@ impl Apiserver {
         tokio::spawn(async move {
             while let Some((request, respond)) = handle.next_request().await {
                 let call = Call::read(request).await;
-                let answer = served.lock().unwrap().take(call);
+                let answer = served.lock().take(call);
                 match answer {
                     Some(answer) => respond.send_response(answer),
                     None => respond.send_error("the connection broke"),
@@ -126,19 +128,14 @@ impl Apiserver {
         }
     }
 
-    /// Its content, for tests to inspect or change.
-    pub fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap()
-    }
-
     /// Its time.
     pub fn now(&self) -> Instant {
-        self.world().now()
+        self.world.lock().now()
     }
 
     /// Decides the fate of calls from now on.
     pub fn script(&self, script: impl FnMut(&Call) -> Fate + Send + 'static) {
-        self.world().script = Box::new(script);
+        self.world.lock().script = Box::new(script);
     }
 
     /// Refuses every call that begins with these words.
@@ -157,23 +154,23 @@ impl Apiserver {
 
     /// The job, as a watch that is up to date shows it.
     pub fn job(&self) -> Arc<DeadlineJob> {
-        Arc::new(self.world().job.clone().expect("the job is there"))
+        Arc::new(self.world.lock().job.clone().expect("the job is there"))
     }
 
     /// The pods, as a watch that is up to date shows them.
     pub fn pods(&self) -> Vec<Pod> {
-        self.world().pods.values().cloned().collect()
+        self.world.lock().pods.values().cloned().collect()
     }
 
     /// The calls since the last call of this function, in words.
     pub fn said(&self) -> Vec<String> {
-        let calls = std::mem::take(&mut self.world().calls);
+        let calls = std::mem::take(&mut self.world.lock().calls);
         calls.into_iter().map(|call| call.words).collect()
     }
 
     /// The last call that begins with these words.
     pub fn call(&self, words: &str) -> Call {
-        let world = self.world();
+        let world = self.world.lock();
         let found = world
             .calls
             .iter()
@@ -195,7 +192,7 @@ impl Apiserver {
 impl Drop for Apiserver {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let broken = &self.world().invariants.broken;
+            let broken = &self.world.lock().invariants.broken;
             assert!(broken.is_empty(), "{broken:#?}");
         }
     }

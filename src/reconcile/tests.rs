@@ -1,10 +1,10 @@
 mod spans;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -131,7 +131,7 @@ async fn news_and_the_time_do_not_wait_for_a_turn_to_launch() {
     let seen: &Mutex<Vec<bool>> = Box::leak(Box::default());
     let launching: &AtomicBool = Box::leak(Box::new(AtomicBool::new(true)));
     let work = move |_, _, turn: Option<LaunchPlace>| async move {
-        seen.lock().unwrap().push(turn.is_some());
+        seen.lock().push(turn.is_some());
         let awaits_turn = turn.is_none() && launching.load(Ordering::Relaxed);
         Ok(Wake::requeue(A_WHILE * 3).with_turn(awaits_turn))
     };
@@ -141,19 +141,19 @@ async fn news_and_the_time_do_not_wait_for_a_turn_to_launch() {
     let seen_after_news = async || {
         touched.send(ObjectRef::from_obj(&job)).unwrap();
         tokio::time::sleep(A_WHILE).await;
-        std::mem::take(&mut *seen.lock().unwrap())
+        std::mem::take(&mut *seen.lock())
     };
     assert_eq!(seen_after_news().await, [false]);
     assert_eq!(seen_after_news().await, [false], "news");
     tokio::time::sleep(A_WHILE * 3).await;
-    assert_eq!(*seen.lock().unwrap(), [false], "the time");
+    assert_eq!(*seen.lock(), [false], "the time");
     let count = busy.len();
     drop(busy);
     tokio::time::sleep(A_WHILE).await;
-    assert_eq!(*seen.lock().unwrap(), [false, true], "its turn");
+    assert_eq!(*seen.lock(), [false, true], "its turn");
     let busy = take_all();
     assert_eq!(busy.len(), count, "the place came back");
-    seen.lock().unwrap().clear();
+    seen.lock().clear();
     assert_eq!(seen_after_news().await, [false]);
     // The user has suspended it.
     launching.store(false, Ordering::Relaxed);

@@ -60,7 +60,7 @@ async fn the_counter_that_goes_back_is_noticed() {
 async fn versions_of_two_resources_are_not_compared() {
     let api = Apiserver::new(fixtures::job_of_age(5, "completions: 1"));
     // As with --etcd-servers-overrides for pods.
-    api.world().pods_apart = 1_000_000;
+    api.world.lock().pods_apart = 1_000_000;
     let process = Process::start(&api);
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
@@ -77,7 +77,7 @@ async fn versions_of_two_resources_are_not_compared() {
     assert!(!is_shown(&process).await);
     assert!(!is_found(&process).await);
     // Of the pods alone it is noticed, too.
-    api.world().pods_apart = 999_000;
+    api.world.lock().pods_apart = 999_000;
     assert!(is_found(&process).await);
 }
 
@@ -98,7 +98,7 @@ async fn a_deleted_pod_that_is_back_is_a_restore_though_the_counter_has_caught_u
         .show_deleted(api.pods().remove(0));
     assert!(is_found(&process).await);
     // One of the same name.
-    for pod in api.world().pods.values_mut() {
+    for pod in api.world.lock().pods.values_mut() {
         pod.metadata.uid = Some("another".to_owned());
     }
     assert!(!is_found(&process).await);
@@ -110,7 +110,7 @@ async fn a_pod_that_is_missing_must_go_from_view_or_the_store_was_put_back() {
         let (api, process) = begun().await;
         let check = check(&process);
         let noticed = tokio::spawn(async move { noticed(&check).await });
-        let pods = std::mem::take(&mut api.world().pods);
+        let pods = std::mem::take(&mut api.world.lock().pods);
         assert_eq!(pods.len(), 1);
         tokio::time::sleep(PERIOD * 2).await;
         if goes {
@@ -126,11 +126,17 @@ async fn a_pod_that_is_missing_must_go_from_view_or_the_store_was_put_back() {
 async fn an_older_job_or_pod_is_a_restore_though_the_counter_has_caught_up() {
     let (api, process) = begun().await;
     // The own write of the ledger counts, though no watch has shown it.
-    api.world().job.as_mut().unwrap().metadata.resource_version = Some("7".to_owned());
+    api.world
+        .lock()
+        .job
+        .as_mut()
+        .unwrap()
+        .metadata
+        .resource_version = Some("7".to_owned());
     assert!(is_found(&process).await);
 
     let (api, process) = begun().await;
-    for pod in api.world().pods.values_mut() {
+    for pod in api.world.lock().pods.values_mut() {
         pod.metadata.resource_version = Some("8".to_owned());
     }
     assert!(is_found(&process).await);
@@ -147,11 +153,11 @@ async fn what_was_newest_at_the_last_look_is_looked_at_again() {
     restored.metadata.resource_version = Some("8".to_owned());
     other.metadata.name = Some("other-1-0".to_owned());
     other.metadata.uid = Some("other".to_owned());
-    let newest = api.world().version.to_string();
+    let newest = api.world.lock().version.to_string();
     other.metadata.resource_version = Some(newest);
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap();
     for pod in [&restored, &other] {
-        api.world().pods.insert(name(pod), pod.clone());
+        api.world.lock().pods.insert(name(pod), pod.clone());
     }
     process.context.shared.stores.show(vec![shown, other]);
     assert!(went_back(&check(&process), &mut last).await);
@@ -161,9 +167,9 @@ async fn what_was_newest_at_the_last_look_is_looked_at_again() {
 async fn an_own_write_counts_for_the_counter() {
     let (api, process) = begun().await;
     // Without a job only the counter shows the restore.
-    api.world().job = None;
-    api.world().pods.clear();
-    api.world().version = 99;
+    api.world.lock().job = None;
+    api.world.lock().pods.clear();
+    api.world.lock().version = 99;
     assert!(is_found(&process).await);
 }
 
@@ -196,7 +202,7 @@ async fn a_live_job_from_the_past_is_a_restore() {
     let (api, process) = begun().await;
     // Its own ledger is not in the store any more.
     {
-        let mut world = api.world();
+        let mut world = api.world.lock();
         let job = world.job.as_mut().unwrap();
         job.metadata.resource_version = Some("7".to_owned());
         job.status = None;

@@ -4,13 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::serve::Listener;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use parking_lot::RwLock;
 use shed_agent::connection::{BoundedListener, BoundedStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -95,7 +96,7 @@ impl Certificates {
     fn take(&self, files: &Files) {
         match files.config() {
             Ok(config) => {
-                let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
+                let mut current = self.config.write();
                 *current = config;
                 tracing::info!("the certificate of {} was renewed", self.purpose.what);
             }
@@ -107,7 +108,7 @@ impl Certificates {
     }
 
     fn acceptor(&self) -> TlsAcceptor {
-        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        let config = self.config.read();
         TlsAcceptor::from(Arc::clone(&config))
     }
 }

@@ -20,12 +20,12 @@ fn cluster(status: serde_json::Value, attempts: u32) -> Apiserver {
 
 fn add(api: &Apiserver, pod: Pod) {
     let name = pod.metadata.name.clone().unwrap();
-    api.world().pods.insert(name, pod);
+    api.world.lock().pods.insert(name, pod);
 }
 
 fn mark_deleted(api: &Apiserver) {
     let now = crate::clock::time(api.now());
-    let mut world = api.world();
+    let mut world = api.world.lock();
     world.job.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
 }
 
@@ -98,9 +98,9 @@ async fn what_is_being_deleted_may_take_its_time() {
     mark_deleted(&api);
     let goes = async {
         sleep(PATIENCE / 2).await;
-        api.world().job = None;
+        api.world.lock().job = None;
         sleep(PATIENCE / 4).await;
-        api.world().pods.clear();
+        api.world.lock().pods.clear();
     };
     let begun = Instant::now();
     let (checked, ()) = tokio::join!(check(&api.client, PATIENCE), goes);
@@ -112,9 +112,9 @@ async fn what_is_being_deleted_may_take_its_time() {
 #[tokio::test(start_paused = true)]
 async fn what_does_not_go_in_time_is_named() {
     let api = cluster(json!({"phase": "Running"}), 12);
-    api.world().page = 5;
+    api.world.lock().page = 5;
     mark_deleted(&api);
-    if let Some(pod) = api.world().pods.values_mut().next() {
+    if let Some(pod) = api.world.lock().pods.values_mut().next() {
         pod.metadata.labels = None;
     }
     let begun = Instant::now();

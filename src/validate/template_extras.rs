@@ -2,11 +2,12 @@
 //! them unchanged, because a pod without them would not be the pod its user specified.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ObjectMeta};
+use parking_lot::RwLock;
 use serde_json::Value;
 use shed_core::snapshot::AttemptKind;
 
@@ -161,14 +162,14 @@ pub struct TemplateExtrasTable(RwLock<BTreeMap<String, Arc<TemplateExtras>>>);
 impl TemplateExtrasTable {
     /// Fields that the Job hands on to its pods.
     pub fn of(&self, uid: &str) -> Arc<TemplateExtras> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.read();
         all.get(uid).cloned().unwrap_or_default()
     }
 
     /// The Job is as it was just read.
     pub fn note(&self, job: &ObjectMeta, template_extras: TemplateExtras) {
         let uid = job.uid.clone().unwrap_or_default();
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         if template_extras.is_empty() {
             all.remove(&uid);
         } else {
@@ -178,13 +179,13 @@ impl TemplateExtrasTable {
 
     /// Forgets a Job that is gone.
     pub fn forget(&self, uid: &str) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         all.remove(uid);
     }
 
     /// Forgets Jobs that are gone.
     pub fn retain(&self, exists: impl Fn(&str) -> bool) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         all.retain(|uid, _| exists(uid));
     }
 }

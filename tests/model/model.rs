@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use shed::api::{ATTEMPT_FINALIZER, AttemptEntry, DeadlineJob};
 use shed::attempt_pod::{self, AgentSettings, agent_context};
@@ -174,11 +175,11 @@ impl Model {
     }
 
     fn pod_facts(&self, id: AttemptId, pod: Pod) -> Arc<PodFacts> {
-        if let Some(known) = self.facts.read().expect("facts").get(&(id, pod)) {
+        if let Some(known) = self.facts.read().get(&(id, pod)) {
             return Arc::clone(known);
         }
         let facts = Arc::new(self.boil_down(id, pod));
-        let mut known = self.facts.write().expect("facts");
+        let mut known = self.facts.write();
         known.insert((id, pod), Arc::clone(&facts));
         facts
     }

@@ -95,11 +95,11 @@ impl Model {
         (&view.base, &view.pods, &world.traces, world.overdue).hash(&mut hasher);
         format!("{slice:?}").hash(&mut hasher);
         let key = hasher.finish();
-        if let Some(known) = self.flights.read().expect("flights").get(&key) {
+        if let Some(known) = self.flights.read().get(&key) {
             return known.clone();
         }
         let flight = self.decide(view, world, slice);
-        let mut flights = self.flights.write().expect("flights");
+        let mut flights = self.flights.write();
         flights.insert(key, flight.clone());
         flight
     }
@@ -147,7 +147,7 @@ impl Model {
     /// The ledger as it is written, kept once.
     fn recorded(&self, ledger: Ledger) -> Arc<Recorded> {
         let recorded = Recorded::new(ledger);
-        let mut ledgers = self.ledgers.lock().expect("ledgers");
+        let mut ledgers = self.ledgers.lock();
         let known = ledgers.entry(recorded.fingerprint).or_insert(recorded);
         Arc::clone(known)
     }

@@ -24,7 +24,7 @@ impl Model {
         let mut way = Vec::new();
         for _ in 0..ROUNDS_MAX {
             let here = fingerprint(&world);
-            if self.restful.lock().expect("restful").contains(&here) {
+            if self.restful.lock().contains(&here) {
                 break;
             }
             way.push(here);
@@ -43,7 +43,7 @@ impl Model {
                 return false;
             }
         }
-        self.restful.lock().expect("restful").extend(way);
+        self.restful.lock().extend(way);
         true
     }
 

@@ -2,11 +2,12 @@
 //! and never fails. Entries beyond the thread's speed are lost, counted, and marked as a gap.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use shed_core::policy::Policy;
 
 use crate::schema::Ended;
@@ -94,12 +95,12 @@ impl Recorder {
     /// once before each pass. A pass that follows a lost one is lost too.
     pub fn needs_full_pass(&self) -> bool {
         let is_needed = self.full_pass_needed.swap(false, Ordering::AcqRel);
-        is_needed || *lock(&self.lost) > 0
+        is_needed || *self.lost.lock() > 0
     }
 
     /// Records a pass.
     pub fn pass(&self, pass: Pass) {
-        let mut lost = lock(&self.lost);
+        let mut lost = self.lost.lock();
         let waiting = self.passes_waiting.fetch_add(1, Ordering::AcqRel);
         let message = Message::Pass(Box::new(pass), *lost);
         if waiting < PASSES_WAITING_MAX && self.sender.try_send(message).is_ok() {
@@ -130,13 +131,8 @@ impl Recorder {
         }
         let left = until.saturating_duration_since(Instant::now());
         // Not finished in time: readers put up with a file without its end.
-        let _ = lock(&self.finished).recv_timeout(left);
+        let _ = self.finished.lock().recv_timeout(left);
     }
-}
-
-// The data behind these locks is consistent at any time.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Thread {

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use shed_core::decide::decide;
 use shed_core::estimate::fit::LawChoice;
@@ -455,7 +456,7 @@ fn a_recorder_that_cannot_write_says_so_and_makes_nobody_wait() {
     let told = Arc::clone(&faults);
     let policy = Policy::default();
     let recorder = Recorder::start(&folder.0, 1 << 20, &policy, at(0.0), move |fault| {
-        let mut told = told.lock().unwrap();
+        let mut told = told.lock();
         match fault {
             Fault::Lost => told.0 += 1,
             Fault::Write(error) => told.1.push(error.to_string()),
@@ -467,7 +468,7 @@ fn a_recorder_that_cannot_write_says_so_and_makes_nobody_wait() {
         recorder.pass(pass);
     }
     recorder.finish();
-    let faults = faults.lock().unwrap();
+    let faults = faults.lock();
     assert_eq!(faults.0, 100);
     assert_eq!(faults.1.len(), 1, "a pause follows a fault: {:?}", faults.1);
     fs::remove_file(&folder.0).unwrap();

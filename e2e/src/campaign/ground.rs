@@ -1,7 +1,7 @@
 //! Where a run takes place: its namespaces, nodes of its own if its fault is about nodes, and what
 //! happens there that is not the proxy's doing.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use parking_lot::Mutex;
 use serde_json::json;
 use shed::api::DeadlineJob;
 use tokio::task::JoinHandle;
@@ -159,7 +160,7 @@ impl Ground {
     }
 
     fn stop_ticks(&self) {
-        let mut ticks = self.ticks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ticks = self.ticks.lock();
         if let Some(ticks) = ticks.take() {
             ticks.abort();
         }

@@ -2,7 +2,7 @@
 //! resourceVersions, which on one apiserver is the order in which they were written.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -11,6 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use shed::api::DeadlineJob;
 use tokio::task::JoinHandle;
@@ -96,7 +97,7 @@ impl History {
 
     /// The writes so far, in order.
     pub fn so_far(&self) -> Vec<Entry> {
-        let mut entries = self.lock().entries.clone();
+        let mut entries = self.written.lock().entries.clone();
         entries.sort_by_key(|entry| entry.version);
         entries
     }
@@ -104,7 +105,7 @@ impl History {
     /// The writes that all watches have shown: later, one watch may lack a write whose effect another has
     /// shown.
     pub fn complete(&self) -> Vec<Entry> {
-        let reached = self.lock().reached.iter().min().copied();
+        let reached = self.written.lock().reached.iter().min().copied();
         let mut entries = self.so_far();
         entries.retain(|entry| Some(entry.version) <= reached);
         entries
@@ -112,7 +113,7 @@ impl History {
 
     /// The same, once each: what was returned is forgotten.
     pub fn take_complete(&self) -> Vec<Entry> {
-        let mut written = self.lock();
+        let mut written = self.written.lock();
         let reached = written.reached.iter().min().copied();
         let is_complete = |entry: &mut Entry| Some(entry.version) <= reached;
         let mut entries: Vec<Entry> = written.entries.extract_if(.., is_complete).collect();
@@ -123,26 +124,22 @@ impl History {
 
     /// Objects up to this version existed before the history began.
     pub fn begins_at(&self) -> u64 {
-        self.lock().begins_at
+        self.written.lock().begins_at
     }
 
     /// How many writes there were so far.
     pub fn count(&self) -> usize {
-        self.lock().entries.len()
+        self.written.lock().entries.len()
     }
 
     /// When each version came in.
     pub fn received(&self) -> BTreeMap<u64, Instant> {
-        self.lock().received.clone()
+        self.written.lock().received.clone()
     }
 
     /// Why the record has a gap, if it has one.
     pub fn broken(&self) -> Option<String> {
-        self.lock().broken.clone()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+        self.written.lock().broken.clone()
     }
 }
 
@@ -166,7 +163,7 @@ where
     let mut version = list.metadata.resource_version.unwrap_or_default();
     let listed = version.parse().unwrap_or(0);
     let watch_index = {
-        let mut written = lock(&written);
+        let mut written = written.lock();
         written.begins_at = written.begins_at.max(listed);
         written.reached.push(listed);
         written.reached.len() - 1
@@ -181,7 +178,7 @@ where
     }
     Ok(tokio::spawn(async move {
         // A watch may end at any time; the next one goes on where it ended.
-        while lock(&written).broken.is_none() {
+        while written.lock().broken.is_none() {
             if let Err(error) = watch(&api, watch_index, &mut version, &written, change).await {
                 tokio::time::sleep(std::time::Duration::from_millis(200)).await;
                 note_gap(&written, &error);
@@ -195,7 +192,7 @@ fn note_gap(written: &Mutex<Written>, error: &kube::Error) {
     if let kube::Error::Api(status) = error
         && status.code == 410
     {
-        lock(written).broken = Some(format!("the watch lost writes: {status}"));
+        written.lock().broken = Some(format!("the watch lost writes: {status}"));
     }
 }
 
@@ -218,7 +215,7 @@ where
             WatchEvent::Deleted(object) => (object, true),
             WatchEvent::Bookmark(mark) => {
                 *version = mark.metadata.resource_version;
-                let mut written = lock(written);
+                let mut written = written.lock();
                 let reached = &mut written.reached[watch_index];
                 *reached = version.parse().unwrap_or(0).max(*reached);
                 continue;
@@ -242,13 +239,9 @@ fn version_of(object: &impl ResourceExt) -> u64 {
 }
 
 fn put(written: &Mutex<Written>, watch_index: usize, version: u64, change: Change) {
-    let mut written = lock(written);
+    let mut written = written.lock();
     let reached = &mut written.reached[watch_index];
     *reached = version.max(*reached);
     written.received.insert(version, Instant::now());
     written.entries.push(Entry { version, change });
-}
-
-fn lock(written: &Mutex<Written>) -> std::sync::MutexGuard<'_, Written> {
-    written.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -156,7 +157,7 @@ impl Nodes {
 
     /// The node that something happened to, and the resourceVersion of that.
     pub fn victim(&self) -> Option<(String, u64)> {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         let victim = state.victim.as_ref();
         victim.map(|victim| (victim.name.clone(), victim.version))
     }
@@ -190,21 +191,21 @@ impl Nodes {
         let [ahead, behind, ..] = self.names() else {
             return;
         };
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.skew.insert(ahead.clone(), SKEW_SECONDS);
         state.skew.insert(behind.clone(), -SKEW_SECONDS);
     }
 
     /// How long ago a node was harmed that is still as it was made.
     pub fn harmed_since(&self) -> Option<Instant> {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         let victim = state.victim.as_ref().filter(|victim| !victim.is_over);
         victim.map(|victim| victim.since)
     }
 
     /// The node is as it was before.
     pub async fn restore(&self) -> Result<()> {
-        let victim = self.shared.lock().victim.clone();
+        let victim = self.shared.state.lock().victim.clone();
         let Some(victim) = victim.filter(|victim| !victim.is_over) else {
             return Ok(());
         };
@@ -213,7 +214,7 @@ impl Nodes {
             Harm::Lost => drop(self.shared.report(&victim.name, "True").await?),
         }
         self.shared.tasks.reach(&victim.addresses);
-        if let Some(victim) = &mut self.shared.lock().victim {
+        if let Some(victim) = &mut self.shared.state.lock().victim {
             victim.is_over = true;
         }
         Ok(())
@@ -257,10 +258,6 @@ fn ready(status: &str) -> Value {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn nodes(&self) -> Api<Node> {
         Api::all(self.client.clone())
     }
@@ -271,7 +268,7 @@ impl Shared {
 
     fn harm(&self, name: String, node: &Node, harm: Harm, addresses: BTreeSet<IpAddr>) {
         let version = node.resource_version().unwrap_or_default();
-        self.lock().victim = Some(Victim {
+        self.state.lock().victim = Some(Victim {
             name,
             since: Instant::now(),
             version: version.parse().unwrap_or(0),
@@ -320,7 +317,7 @@ impl Shared {
 
     /// Nodes whose kubelet works.
     fn answering(&self) -> Vec<String> {
-        let state = self.lock();
+        let state = self.state.lock();
         let victim = state.victim.as_ref();
         let lost = victim.filter(|victim| victim.harm == Harm::Lost && !victim.is_over);
         let names = self.names.iter();
@@ -345,7 +342,7 @@ impl Shared {
     }
 
     fn deed(&self, pod: &Pod, node: &str) -> Option<Deed> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let skew = state.skew.get(node).copied().unwrap_or(0);
         let uid = pod.uid().unwrap_or_default();
         let now = Timestamp::now();

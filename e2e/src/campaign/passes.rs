@@ -1,9 +1,10 @@
 //! How many planning passes an operator has made, read from its metrics again and again.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::host_operator::ask;
@@ -40,8 +41,7 @@ impl Passes {
 
     /// The samples so far.
     pub fn samples(&self) -> Vec<Sample> {
-        let samples = self.samples.lock();
-        samples.unwrap_or_else(PoisonError::into_inner).clone()
+        self.samples.lock().clone()
     }
 }
 
@@ -66,7 +66,7 @@ async fn read(http: SocketAddr, samples: Arc<Mutex<Vec<Sample>>>) {
             to: Instant::now(),
             count,
         };
-        let mut samples = samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = samples.lock();
         samples.push(sample);
     }
 }

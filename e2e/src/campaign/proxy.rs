@@ -10,7 +10,7 @@ mod webhook;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -24,6 +24,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::client::Body;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Child;
 use tokio::sync::watch;
@@ -154,12 +155,12 @@ impl Proxy {
 
     /// The process to kill when it is time.
     pub fn watch_over(&self, operator: Child) {
-        *lock(&self.shared.operator) = Some(operator);
+        *self.shared.operator.lock() = Some(operator);
     }
 
     /// Whether the operator runs.
     pub fn operator_runs(&self) -> bool {
-        let mut operator = lock(&self.shared.operator);
+        let mut operator = self.shared.operator.lock();
         operator
             .as_mut()
             .is_some_and(|operator| matches!(operator.try_wait(), Ok(None)))
@@ -167,7 +168,7 @@ impl Proxy {
 
     /// Kills the operator as a power cut would, and waits until it is gone.
     pub async fn kill(&self) {
-        let taken = lock(&self.shared.operator).take();
+        let taken = self.shared.operator.lock().take();
         if let Some(mut operator) = taken {
             // An error means that it has ended by itself.
             let _ = operator.kill().await;
@@ -183,7 +184,7 @@ impl Proxy {
 
     /// Observations so far.
     pub fn seen(&self) -> Seen {
-        lock(&self.shared.seen).clone()
+        self.shared.seen.lock().clone()
     }
 
     /// Where attempts serve their progress.
@@ -193,18 +194,18 @@ impl Proxy {
 
     /// How many calls there were, and how many writes the apiserver carried out.
     pub fn counts(&self) -> (u64, u64) {
-        let seen = lock(&self.shared.seen);
+        let seen = self.shared.seen.lock();
         (seen.called.len() as u64, seen.writes)
     }
 
     /// Uids of pods that the operator deleted since the last call.
     pub fn take_deleted(&self) -> BTreeSet<String> {
-        std::mem::take(&mut lock(&self.shared.seen).deleted)
+        std::mem::take(&mut self.shared.seen.lock().deleted)
     }
 
     /// Notifications to the operator and its records so far.
     pub fn sight(&self) -> Sight {
-        lock(&self.shared.sight).clone()
+        self.shared.sight.lock().clone()
     }
 }
 
@@ -213,12 +214,8 @@ impl Drop for Proxy {
         self.server.abort();
         self.shared.up.send_replace(false);
         // Connections that are still open must not keep the operator alive: it is killed when it is dropped.
-        drop(lock(&self.shared.operator).take());
+        drop(self.shared.operator.lock().take());
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
@@ -258,7 +255,7 @@ impl Shared {
             Some(Instead::After(answer)) => Some(answer),
             Some(Instead::Nothing) | None => None,
         };
-        call.let_fare(&self.script, &mut lock(&self.seen).unguarded);
+        call.let_fare(&self.script, &mut self.seen.lock().unguarded);
         let about = About::of(&call);
         let sent = self.client.send(call.into_request()?).await;
         let response = sent.map_err(|_| Broken)?;
@@ -300,11 +297,11 @@ impl Shared {
         if about.mirrors && status == StatusCode::UNPROCESSABLE_ENTITY {
             let words = &about.words;
             let refused = format!("I1: the apiserver refused {words}: it breaks batch/v1's rules");
-            lock(&self.seen).unguarded.push(refused);
+            self.seen.lock().unguarded.push(refused);
         }
         let is_refusal = matches!(status.as_u16(), 400 | 403 | 422 | 500);
         if let Some(job) = about.creates_for.as_ref().filter(|_| is_refusal) {
-            *lock(&self.seen).refused.entry(job.clone()).or_default() += 1;
+            *self.seen.lock().refused.entry(job.clone()).or_default() += 1;
         }
     }
 
@@ -314,13 +311,13 @@ impl Shared {
         let object: serde_json::Value = serde_json::from_slice(&raw).unwrap_or_default();
         let version = object["metadata"]["resourceVersion"].as_str();
         if let Some(version) = version.and_then(|version| version.parse().ok()) {
-            lock(&self.sight).sent.insert(version, asked);
+            self.sight.lock().sent.insert(version, asked);
         }
         Ok(whole(raw))
     }
 
     fn note(&self, call: &Call) {
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         seen.called.push(Instant::now());
         seen.unguarded.extend(call.lacks());
         seen.unguarded.extend(call.meddles());
@@ -329,27 +326,27 @@ impl Shared {
 
     fn log(&self, words: &str) {
         let at = self.started.elapsed().as_secs_f64();
-        lock(&self.seen).log.push(format!("{at:8.3} {words}"));
+        self.seen.lock().log.push(format!("{at:8.3} {words}"));
     }
 
     /// A write was carried out: strikes if it is the one.
     async fn committed(&self) -> Result<(), Broken> {
         let number = {
-            let mut seen = lock(&self.seen);
+            let mut seen = self.seen.lock();
             seen.writes += 1;
             seen.writes
         };
         let Some(point) = self.script.point else {
             return Ok(());
         };
-        if number != point.at || lock(&self.seen).struck {
+        if number != point.at || self.seen.lock().struck {
             return Ok(());
         }
         match point.fault {
             Fault::Crash => {
                 // First, so that the run knows why the operator is gone.
                 self.strike(point.fault);
-                if let Some(operator) = lock(&self.operator).as_mut() {
+                if let Some(operator) = self.operator.lock().as_mut() {
                     // An error means that it has ended by itself, which the run notices.
                     let _ = operator.start_kill();
                 }
@@ -367,7 +364,7 @@ impl Shared {
             }
             Fault::Errors => {
                 self.strike(point.fault);
-                lock(&self.seen).failing_until = Some(Instant::now() + ERRORS_LAST);
+                self.seen.lock().failing_until = Some(Instant::now() + ERRORS_LAST);
                 Ok(())
             }
             Fault::ForeignPods | Fault::Cordon | Fault::NodeLost | Fault::ClockSkew => {
@@ -376,7 +373,7 @@ impl Shared {
                     && let Err(error) = ground.strike().await
                 {
                     let failed = format!("the fault could not be brought about: {error:#}");
-                    lock(&self.seen).unguarded.push(failed);
+                    self.seen.lock().unguarded.push(failed);
                 }
                 self.strike(point.fault);
                 Ok(())
@@ -384,12 +381,12 @@ impl Shared {
             Fault::DeniedCreates => {
                 let for_good = point.denies_for_good();
                 let lasts = (!for_good).then_some(point.lasts);
-                lock(&self.seen).denied_until = lasts.map(|lasts| Instant::now() + lasts);
+                self.seen.lock().denied_until = lasts.map(|lasts| Instant::now() + lasts);
                 self.strike(point.fault);
                 Ok(())
             }
             Fault::SlowWebhook => {
-                lock(&self.seen).webhook_until = Some(Instant::now() + webhook::LASTS);
+                self.seen.lock().webhook_until = Some(Instant::now() + webhook::LASTS);
                 self.strike(point.fault);
                 Ok(())
             }
@@ -403,7 +400,7 @@ impl Shared {
 
     fn strike(&self, fault: Fault) {
         self.log(&format!("*** {}", fault.name()));
-        lock(&self.seen).struck = true;
+        self.seen.lock().struck = true;
     }
 
     fn cut_off(&self, lasts: Duration) {
@@ -420,7 +417,7 @@ impl Shared {
         let point = self.script.point;
         let point = point.filter(|point| point.fault == Fault::DeniedCreates)?;
         let job = call.creates_for().filter(|job| *job == DENIED)?;
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         if seen
             .denied_until
             .is_some_and(|until| Instant::now() >= until)
@@ -439,7 +436,7 @@ impl Shared {
         if let Some(denied) = self.deny(call) {
             return Some(denied);
         }
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         let number = seen.called.len() as u64;
         if self.script.fault_is(Fault::Conflicts) && call.is_write() && number.is_multiple_of(3) {
             seen.struck = true;

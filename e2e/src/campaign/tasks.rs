@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -77,7 +78,7 @@ impl Tasks {
 
     /// An attempt begins; returns its address.
     pub fn begin(&self, task: TaskId, resumed_at: f64, whole: Duration) -> Ipv4Addr {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         table.addresses += 1;
         let [_, high, middle, low] = table.addresses.to_be_bytes();
         let address = Ipv4Addr::new(127, 64 | high, middle, low);
@@ -93,18 +94,18 @@ impl Tasks {
 
     /// Requests at these addresses get no response any more.
     pub fn cut_off(&self, addresses: BTreeSet<IpAddr>) {
-        lock(&self.table).cut_off.extend(addresses);
+        self.table.lock().cut_off.extend(addresses);
     }
 
     /// These addresses can be reached again.
     pub fn reach(&self, addresses: &BTreeSet<IpAddr>) {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         table.cut_off.retain(|address| !addresses.contains(address));
     }
 
     /// The most that any attempt of the task has reported so far.
     pub fn reported(&self, task: &TaskId) -> f64 {
-        lock(&self.table).reported.get(task).copied().unwrap_or(0.0)
+        self.table.lock().reported.get(task).copied().unwrap_or(0.0)
     }
 }
 
@@ -112,10 +113,6 @@ impl Drop for Tasks {
     fn drop(&mut self) {
         self.server.abort();
     }
-}
-
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Table {
@@ -139,12 +136,12 @@ async fn answer(mut stream: TcpStream, table: Arc<Mutex<Table>>) {
     let (Ok(_), Ok(address)) = (stream.read(&mut question).await, stream.local_addr()) else {
         return;
     };
-    let is_cut_off = lock(&table).cut_off.contains(&address.ip());
+    let is_cut_off = table.lock().cut_off.contains(&address.ip());
     if is_cut_off {
         tokio::time::sleep(NO_ANSWER).await;
         return;
     }
-    let report = lock(&table).report(address.ip());
+    let report = table.lock().report(address.ip());
     let answer = match report {
         Some(body) => format!(
             "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",

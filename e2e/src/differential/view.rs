@@ -1,7 +1,7 @@
 //! What the apiserver shows of all cases: their Jobs and pods, and whether a controller has anything left to do.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Client, ResourceExt};
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::case::{HOLD, LABEL};
@@ -61,13 +62,15 @@ impl Views {
     /// What is seen of a Job.
     pub fn of(&self, namespace: &str, job: &str) -> View {
         let key = (namespace.to_owned(), job.to_owned());
-        let all = lock(&self.all);
+        let all = self.all.lock();
         all.get(&key).cloned().unwrap_or_default()
     }
 
     /// Frees the memory of a run that is over.
     pub fn forget(&self, namespace: &str, job: &str) {
-        lock(&self.all).remove(&(namespace.to_owned(), job.to_owned()));
+        self.all
+            .lock()
+            .remove(&(namespace.to_owned(), job.to_owned()));
     }
 }
 
@@ -77,10 +80,6 @@ impl Drop for Views {
             watch.abort();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells the runs what a watch shows.
@@ -102,7 +101,7 @@ where
         let name = object.labels().get(JOB_NAME).cloned();
         let name = name.unwrap_or_else(|| object.name_any());
         let key = (object.namespace().unwrap_or_default(), name);
-        let mut all = lock(&all);
+        let mut all = all.lock();
         let view = all.entry(key).or_default();
         view.changed = Instant::now();
         take(view, object, is_gone);

@@ -1,12 +1,12 @@
 //! Many objects: specifications of one MB, half of them another controller's, and jobs that have
 //! finished.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kube::Client;
 use kube::api::ListParams;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shed::api;
 
@@ -148,7 +148,7 @@ impl<'s> Quiet<'s> {
 
     pub(super) fn is_long_enough(&self) -> bool {
         let writes = self.stage.meter.counts().writes();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if last.0 != writes {
             *last = (writes, Instant::now());
         }

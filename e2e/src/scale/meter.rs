@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shed::api;
 use tokio::net::{TcpListener, TcpStream};
@@ -142,17 +143,17 @@ impl Meter {
 
     /// The counts so far.
     pub fn counts(&self) -> Counts {
-        lock(&self.shared.counts).clone()
+        self.shared.counts.lock().clone()
     }
 
     /// Calls about pods so far, but for reads.
     pub fn pod_calls(&self) -> Vec<PodCall> {
-        lock(&self.shared.pod_calls).clone()
+        self.shared.pod_calls.lock().clone()
     }
 
     /// Makes creates of pods slow from now on, or none.
     pub fn slow_down(&self, slow: Option<Slow>) {
-        *lock(&self.shared.slow) = slow;
+        *self.shared.slow.lock() = slow;
     }
 
     /// From now on one percent of all answers is an error, or none.
@@ -165,10 +166,6 @@ impl Drop for Meter {
     fn drop(&mut self) {
         self.server.abort();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
@@ -204,7 +201,7 @@ impl Shared {
             raw = self.let_fare(&mut body).unwrap_or(raw);
         }
         let call = self.begin(&head.method, &path, &body);
-        let slow = lock(&self.slow).clone();
+        let slow = self.slow.lock().clone();
         if let Some(slow) =
             slow.filter(|slow| path == format!("/api/v1/namespaces/{}/pods", slow.namespace))
             && verb == "create"
@@ -220,7 +217,7 @@ impl Shared {
         let outgoing = outgoing.body(kube::client::Body::from(raw));
         let answer = self.client.send(outgoing.map_err(|_| Lost)?).await;
         if let Some(index) = call {
-            lock(&self.pod_calls)[index].answered = Some(Instant::now());
+            self.pod_calls.lock()[index].answered = Some(Instant::now());
         }
         self.forward(answer.map_err(|_| Lost)?).await
     }
@@ -232,7 +229,7 @@ impl Shared {
         let body = if is_refusal {
             let raw = body.collect().await.map_err(|_| Lost)?.to_bytes();
             if String::from_utf8_lossy(&raw).contains("too large") {
-                lock(&self.counts).too_large += 1;
+                self.counts.lock().too_large += 1;
             }
             whole(raw)
         } else {
@@ -256,7 +253,7 @@ impl Shared {
         let is_event = path.ends_with("/events");
         let is_status = path.contains("/deadlinejobs/") && path.ends_with("/status");
         let size = (is_write && is_status).then(|| object_bytes(raw));
-        let mut counts = lock(&self.counts);
+        let mut counts = self.counts.lock();
         *counts
             .calls
             .entry(if is_event { "event" } else { verb })
@@ -273,7 +270,7 @@ impl Shared {
         if !is_hit || !self.is_overloaded.load(Ordering::Relaxed) {
             return None;
         }
-        lock(&self.counts).overloaded += 1;
+        self.counts.lock().overloaded += 1;
         Some(match draw(2, number) % 2 {
             0 => refusal(429, "TooManyRequests", "too many requests"),
             _ => refusal(500, "InternalError", "etcdserver: request timed out"),
@@ -287,7 +284,7 @@ impl Shared {
         }
         let name = body["metadata"]["name"].as_str();
         let path = name.map_or_else(|| path.to_owned(), |name| format!("{path}/{name}"));
-        let mut calls = lock(&self.pod_calls);
+        let mut calls = self.pod_calls.lock();
         calls.push(PodCall {
             method: method.clone(),
             path,

@@ -163,16 +163,14 @@ async fn clone_won(stage: &Stage<'_>, job: &str) -> Result<(String, Instant)> {
     let of_task = format!("{}={job},{}=0", api::LABEL_JOB_NAME, api::LABEL_INDEX);
     let wanted = ListParams::default().labels(&of_task);
     let what = "a clone to succeed";
-    let names = std::sync::Mutex::new(None);
+    let names = parking_lot::Mutex::new(None);
     wait::until(what, WITHIN, async || {
         let listed = pods.list(&wanted).await?.items;
         let number = |pod: &Pod| pod.labels().get(api::LABEL_ATTEMPT).cloned();
         let original = listed
             .iter()
             .find(|pod| number(pod).as_deref() == Some("0"));
-        let mut known = names
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = names.lock();
         if let Some(original) = original {
             *known = Some(original.name_any());
         }

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use http::{Request, Response};
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
@@ -78,7 +78,7 @@ fn apiserver(answers: Vec<(u16, Value)>) -> (Client, Arc<Mutex<Vec<String>>>) {
             let is_metadata = accept.contains("as=PartialObjectMetadata");
             let is_own = query.contains("fieldSelector=metadata.name%3Dshed");
             let words = format!("metadata: {is_metadata}, own: {is_own}");
-            heard.lock().unwrap().push(words);
+            heard.lock().push(words);
             let (code, body) = answers.pop_front().unwrap_or((500, json!({})));
             let response = Response::builder().status(code);
             let body = Body::from(body.to_string().into_bytes());
@@ -113,7 +113,7 @@ async fn known_after(answers: Vec<(u16, Value)>) -> (Arc<Stores>, Vec<String>) {
         stores.changed.notified().await;
     }
     watch.abort();
-    let said = said.lock().unwrap().clone();
+    let said = said.lock().clone();
     (stores, said)
 }
 

@@ -134,7 +134,7 @@ fn what_rests_stays() {
     let foreign = named("foreign", "managedBy: example.com/other");
     let stores = Stores::for_tests(vec![finished("ended"), foreign.clone()], vec![], &[]);
     assert!(stores.live().is_empty());
-    let is_there = |uid: &str| stores.table().version(uid) == Some(7);
+    let is_there = |uid: &str| stores.table.read().version(uid) == Some(7);
     assert!(is_there("uid-ended") && is_there("uid-foreign"));
     let owner = Owner::of(&foreign.metadata);
     assert_eq!(owner.kind, OwnerKind::DeadlineJob);

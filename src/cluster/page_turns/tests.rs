@@ -50,13 +50,13 @@ fn started(
     let server = Arc::clone(&asked);
     let service = service_fn(move |request: Request<Body>| {
         let server = Arc::clone(&server);
-        let answer = server.lock().unwrap().take(&request);
+        let answer = server.lock().take(&request);
         let answer = answer.filter(|_| request.uri().path() != silent);
         async move {
             // Others could ask meanwhile.
             sleep(Duration::from_millis(1)).await;
             if answer.is_some() {
-                server.lock().unwrap().answering -= 1;
+                server.lock().answering -= 1;
             }
             match answer {
                 Some(page) => {
@@ -81,7 +81,7 @@ async fn all_lists_come_in_small_pages_one_at_a_time() {
     let mut tasks = JoinSet::new();
     let (stores, asked) = started("", &mut tasks);
     stores.ready().await;
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock();
     let pages: Vec<_> = asked
         .pages
         .iter()
@@ -107,7 +107,7 @@ async fn a_list_without_an_answer_holds_up_no_other() {
         sleep(Duration::from_secs(1)).await;
     }
     stores.jobs.wait_until_ready().await.unwrap();
-    assert_eq!(asked.lock().unwrap().pages["/api/v1/pods"], 1);
+    assert_eq!(asked.lock().pages["/api/v1/pods"], 1);
 }
 
 /// The number of requests that come in while nothing happens.
@@ -161,8 +161,8 @@ async fn a_page_of_too_many_bytes_is_asked_for_again_in_parts() {
             .split('&')
             .find_map(|pair| pair.strip_prefix("limit="));
         let limit: usize = limit.unwrap().parse().unwrap();
-        log.lock().unwrap().push(limit);
-        let bytes = limit * *object.lock().unwrap();
+        log.lock().push(limit);
+        let bytes = limit * *object.lock();
         let page = vec![b'x'; bytes.min(20_000_000)];
         async move { Ok::<_, kube::Error>(Response::new(Body::from(page))) }
     });
@@ -175,14 +175,14 @@ async fn a_page_of_too_many_bytes_is_asked_for_again_in_parts() {
     };
     assert_eq!(list(PAGE).await, 5_000_000);
     assert_eq!(list(PAGE).await, 5_000_000);
-    *size.lock().unwrap() = 1000;
+    *size.lock() = 1000;
     assert_eq!(list(PAGE).await, 5_000);
     assert_eq!(list(1).await, 1_000);
     assert_eq!(list(PAGE).await, 20_000);
     // One object is as large as it is.
-    *size.lock().unwrap() = 20_000_000;
+    *size.lock() = 20_000_000;
     assert_eq!(list(PAGE).await, 20_000_000);
-    assert_eq!(*asked.lock().unwrap(), [20, 5, 5, 5, 1, 20, 20, 5, 2, 1]);
+    assert_eq!(*asked.lock(), [20, 5, 5, 5, 1, 20, 20, 5, 2, 1]);
 }
 
 #[test]

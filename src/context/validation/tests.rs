@@ -121,7 +121,7 @@ impl World {
                 mode: AdoptJobs::Managed,
                 store,
                 template_extras: TemplateExtrasTable::default(),
-                lent: std::sync::Mutex::default(),
+                lent: parking_lot::Mutex::default(),
             },
             writer,
             memos: Memos::default(),

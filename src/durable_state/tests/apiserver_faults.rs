@@ -7,12 +7,12 @@ async fn after_a_conflict_the_leaders_content_wins_unless_the_other_is_newer() {
     let api = Apiserver::with(&text_of(experience(1)));
     let term = Term::begin(&api).await;
     term.learn(2);
-    api.world().rival = Some(text_of(experience(9)));
+    api.world.lock().rival = Some(text_of(experience(9)));
     sleep(Duration::from_secs(30) + A_LITTLE).await;
     assert_eq!(api.writes(), ["PATCH 409", "PATCH 200"]);
     assert_eq!(api.text(), text_of(experience(2)));
     term.learn(3);
-    api.world().rival = Some(r#"{"version":2}"#.to_owned());
+    api.world.lock().rival = Some(r#"{"version":2}"#.to_owned());
     sleep(Duration::from_secs(90)).await;
     assert_eq!(api.writes(), ["PATCH 409"]);
     assert_eq!(api.text(), r#"{"version":2}"#);
@@ -23,14 +23,14 @@ async fn after_a_conflict_the_leaders_content_wins_unless_the_other_is_newer() {
 async fn a_deleted_configmap_is_created_again() {
     let api = Apiserver::with(&text_of(experience(1)));
     let term = Term::begin(&api).await;
-    api.world().map = None;
+    api.world.lock().map = None;
     term.learn(2);
     sleep(Duration::from_secs(30) + A_LITTLE).await;
     assert_eq!(api.writes(), ["PATCH 404", "POST 201"]);
     // Another client is faster.
-    api.world().map = None;
+    api.world.lock().map = None;
     term.learn(3);
-    api.world().rival = Some(String::new());
+    api.world.lock().rival = Some(String::new());
     sleep(Duration::from_secs(30)).await;
     assert_eq!(api.writes(), ["PATCH 409", "PATCH 200"]);
     assert_eq!(api.text(), text_of(experience(3)));
@@ -39,7 +39,7 @@ async fn a_deleted_configmap_is_created_again() {
 #[tokio::test(start_paused = true)]
 async fn without_rights_a_term_begins_with_priors_and_counts_failed_writes() {
     let api = Apiserver::with(&text_of(experience(1)));
-    api.world().refuses = Some((Method::GET, 403));
+    api.world.lock().refuses = Some((Method::GET, 403));
     let begun = tokio::time::Instant::now();
     let term = Term::begin(&api).await;
     assert_eq!(begun.elapsed(), Duration::ZERO, "the answer is final");
@@ -51,10 +51,10 @@ async fn without_rights_a_term_begins_with_priors_and_counts_failed_writes() {
     sleep(Duration::from_secs(61)).await;
     assert_eq!(term.metrics.write_errors.get(), 2);
     // Once it may read, it may write.
-    api.world().refuses = None;
+    api.world.lock().refuses = None;
     sleep(Duration::from_secs(30)).await;
     assert_eq!(api.writes(), ["PATCH 200"]);
-    api.world().refuses = Some((Method::PATCH, 403));
+    api.world.lock().refuses = Some((Method::PATCH, 403));
     term.learn(3);
     sleep(Duration::from_secs(30)).await;
     assert_eq!(term.metrics.write_errors.get(), 3);
@@ -63,15 +63,15 @@ async fn without_rights_a_term_begins_with_priors_and_counts_failed_writes() {
 #[tokio::test(start_paused = true)]
 async fn an_unavailable_apiserver_is_waited_for_within_limits() {
     let api = Apiserver::with(&text_of(experience(1)));
-    api.world().refuses = Some((Method::GET, 503));
+    api.world.lock().refuses = Some((Method::GET, 503));
     let begun = tokio::time::Instant::now();
     let (term, ()) = tokio::join!(Term::begin(&api), async {
         sleep(Duration::from_millis(500)).await;
-        api.world().refuses = None;
+        api.world.lock().refuses = None;
     });
     assert_eq!(term.begun_with.planner, experience(1));
     assert!(begun.elapsed() <= Duration::from_secs(2));
-    api.world().refuses = Some((Method::GET, 503));
+    api.world.lock().refuses = Some((Method::GET, 503));
     let term = Term::begin(&api).await;
     assert_eq!(term.unusable(UNREADABLE), 1);
 }

@@ -69,7 +69,7 @@ async fn totals_that_cannot_be_read_are_not_replaced_and_not_shown() {
     term.totals.gone("a");
     term.hand_over.take_place().await;
     api.writes();
-    api.world().refuses = Some((Method::GET, 403));
+    api.world.lock().refuses = Some((Method::GET, 403));
     let next = Term::begin(&api).await;
     ended(&next.totals, "b");
     ended(&next.totals, "c");
@@ -79,7 +79,7 @@ async fn totals_that_cannot_be_read_are_not_replaced_and_not_shown() {
     assert_eq!(met(&next.totals), None);
     assert!(api.writes().is_empty());
     next.totals.gone("b");
-    api.world().refuses = None;
+    api.world.lock().refuses = None;
     sleep(Duration::from_secs(31)).await;
     assert_eq!(met(&next.totals), Some(3));
     assert_eq!(api.writes(), ["PATCH 200"]);

@@ -1,9 +1,10 @@
 //! One Secret in an apiserver in memory.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::{Method, Request, Response};
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
@@ -68,7 +69,7 @@ fn apiserver(world: World) -> (Client, Arc<Mutex<World>>) {
             let body = body.collect_bytes().await.unwrap();
             let body = serde_json::from_slice(&body).unwrap_or_default();
             let (code, answer) = {
-                let mut world = served.lock().unwrap();
+                let mut world = served.lock();
                 let (code, answer) = world.answer(&head.method, body);
                 if head.method != Method::GET {
                     world.writes.push(format!("{} {code}", head.method));
@@ -97,7 +98,7 @@ fn filled(bytes: Vec<u8>) -> Value {
 async fn loaded(world: World) -> (Result<String>, Vec<String>, Option<Value>) {
     let (client, world) = apiserver(world);
     let key = load(&client, "key").await.map(|key| key.public());
-    let mut world = world.lock().unwrap();
+    let mut world = world.lock();
     (key, std::mem::take(&mut world.writes), world.secret.take())
 }
 

@@ -109,7 +109,7 @@ async fn a_pod_that_runs_on_without_an_entry_holds_its_room() {
     {
         // Its attempt is counted, it has yet to end.
         let job = api.job();
-        let mut world = api.world();
+        let mut world = api.world.lock();
         let mut left = world.pods[&pod_name(&job, (0, 0))].clone();
         let labels = left.metadata.labels.as_mut().unwrap();
         labels.insert(crate::api::LABEL_ATTEMPT.to_owned(), "7".to_owned());

@@ -53,7 +53,7 @@ fn quarantined(process: &Process) -> i64 {
 
 /// The job is quarantined as its ledger stands.
 fn quarantine(api: &Apiserver, process: &Process) {
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let job = world.job.as_mut().expect("the job");
     let ledger = job
         .status

@@ -129,7 +129,7 @@ async fn a_quota_is_kept_full_without_refusals_of_what_does_not_fit() {
         };
         for id in said.iter().filter_map(of_job) {
             let name = pod_name(&api.job(), id);
-            if api.world().pods.contains_key(&name) {
+            if api.world.lock().pods.contains_key(&name) {
                 api.run(id);
                 began.insert(id, seconds);
             } else {

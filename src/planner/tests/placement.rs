@@ -61,7 +61,7 @@ async fn launched(change: &str, tasks: u32) -> (Apiserver, Process) {
 }
 
 fn answer_all(api: &Apiserver, seconds: i64, reason: &str, message: &str) {
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let pods = world.pods.values_mut();
     pods.for_each(|pod| answer(pod, seconds, reason, message));
 }
@@ -119,7 +119,7 @@ async fn where_nodes_are_full_the_pod_waits_for_the_cluster_to_grow() {
     let name = pod_name(&api.job(), (2, 0));
     let full = "0/1 nodes are available: 1 Insufficient cpu.";
     answer(
-        api.world().pods.get_mut(&name).unwrap(),
+        api.world.lock().pods.get_mut(&name).unwrap(),
         60,
         "Unschedulable",
         full,
@@ -268,7 +268,7 @@ async fn requests_that_admission_added_are_counted_for_launches_to_come() {
     let name = pod_name(&api.job(), (0, 0));
     // A LimitRange of 1500m.
     let asked = json!({"requests": {"cpu": "1500m"}});
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let spec = world.pods.get_mut(&name).unwrap().spec.as_mut().unwrap();
     spec.containers[0].resources = serde_json::from_value(asked).unwrap();
     drop(world);
@@ -381,7 +381,7 @@ async fn a_clone_that_can_not_be_placed_is_given_up_and_counts_against_its_task(
         let name = pod_name(&api.job(), id);
         let words = "0/2 nodes are available: 2 node(s) had volume node affinity conflict.";
         answer(
-            api.world().pods.get_mut(&name).unwrap(),
+            api.world.lock().pods.get_mut(&name).unwrap(),
             11,
             "Unschedulable",
             words,

@@ -10,7 +10,7 @@ use crate::fixtures;
 use crate::reconcile::companion_failures::Failures;
 use crate::reconcile::mock::{Apiserver, Process, SLOW_NAMESPACE, WEBHOOK_TIME, slow_webhook};
 use crate::validate::template_extras::TemplateExtras;
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 /// An apiserver that holds one Job and refuses companions with this answer. It keeps the status
@@ -35,10 +35,10 @@ fn refusing_field(
             let is_status = head.uri.path().ends_with("/jobs/pi/status");
             let is_job = is_status || head.uri.path().ends_with("/jobs/pi");
             if is_status {
-                *job.lock().unwrap() = serde_json::from_slice(&body).expect("Job");
+                *job.lock() = serde_json::from_slice(&body).expect("Job");
             }
             let (code, answer) = match is_job {
-                true => (200, json!(&*job.lock().unwrap())),
+                true => (200, json!(&*job.lock())),
                 false => (
                     code,
                     json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
@@ -59,7 +59,7 @@ fn refusing_field(
 }
 
 fn said(job: &Mutex<Job>) -> Option<(String, String)> {
-    let status = job.lock().unwrap().status.clone()?;
+    let status = job.lock().status.clone()?;
     let mut conditions = status.conditions.into_iter().flatten();
     let found = conditions.find(|one| one.type_ == crate::api::ADOPTION_REFUSED)?;
     Some((
@@ -82,7 +82,7 @@ async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_
         let (client, job) = refusing(code, message);
         let context = Arc::get_mut(&mut process.context).expect("nobody else has it");
         (context.client, context.companion_failures) = (client, Failures::default());
-        let held = job.lock().unwrap().clone();
+        let held = job.lock().clone();
         let wanted = translate::companion(&held).unwrap();
         let mut waits = Vec::new();
         for count in 1..8 {
@@ -116,7 +116,7 @@ async fn what_the_schema_refuses_waits_for_a_change_of_the_job() {
         let (client, job) = refusing_field(field, 422, message);
         let context = Arc::get_mut(&mut process.context).expect("the only owner");
         (context.client, context.companion_failures) = (client, Failures::default());
-        let held = job.lock().unwrap().clone();
+        let held = job.lock().clone();
         let wanted = translate::companion(&held).unwrap();
         let created = create(&process.context, &held, &wanted).await.unwrap();
         assert_eq!(created, expected);
@@ -140,7 +140,7 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
     Arc::get_mut(&mut process.context)
         .expect("the only owner")
         .client = client;
-    let mut job = job.lock().unwrap().clone();
+    let mut job = job.lock().clone();
     let mut annotate = |name: &str, value: &str| {
         let annotations = job.metadata.annotations.get_or_insert_default();
         annotations.insert(format!("shed.dev/{name}"), value.to_owned());
@@ -163,7 +163,7 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
 async fn a_gang_is_refused_and_gets_no_companion() {
     let api = Apiserver::new(fixtures::job(""));
     let (client, job) = refusing(500, "no companion is wanted");
-    let held = job.lock().unwrap().clone();
+    let held = job.lock().clone();
     let stores = Stores::for_tests(vec![], vec![], &[]);
     let stores = stores.adopting(AdoptJobs::All, vec![held.clone()]);
     let mut extras = TemplateExtras::default();
@@ -211,7 +211,7 @@ async fn companions_of_a_slow_namespace_delay_no_other() {
     }
     let mut looks = std::pin::pin!(run(Arc::clone(&process.context), named));
     assert!(timeout(WEBHOOK_TIME / 2, &mut looks).await.is_err());
-    assert_eq!(*created.lock().unwrap(), ["other"]);
+    assert_eq!(*created.lock(), ["other"]);
     assert!(timeout(WEBHOOK_TIME * 4, &mut looks).await.is_err());
-    assert_eq!(created.lock().unwrap().len(), jobs.len());
+    assert_eq!(created.lock().len(), jobs.len());
 }

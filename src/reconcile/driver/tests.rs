@@ -135,7 +135,7 @@ async fn a_conflict_creates_no_pod_and_gives_the_slice_back() {
 
 /// Another client writes to the job.
 fn edit(api: &Apiserver, change: impl FnOnce(&mut DeadlineJob)) {
-    let mut world = api.world();
+    let mut world = api.world.lock();
     world.version += 1;
     let version = world.version.to_string();
     let job = world.job.as_mut().unwrap();
@@ -191,7 +191,7 @@ async fn a_job_that_is_gone_is_no_conflict_to_try_again_at_once() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
     let process = Process::start(&api);
     let stale = api.job();
-    api.world().job = None;
+    api.world.lock().job = None;
     process.plan(&stale, originals(1));
     let error = process.reconcile(stale).await.unwrap_err();
     assert!(matches!(error, Error::Gone), "{error}");
@@ -319,7 +319,7 @@ async fn a_preference_of_the_plan_goes_with_the_pod_that_it_launches() {
 
 /// The bodies of the events that were written, and the words of those calls.
 fn events(api: &Apiserver) -> Vec<(String, serde_json::Value)> {
-    let world = api.world();
+    let world = api.world.lock();
     let calls = world
         .calls
         .iter()

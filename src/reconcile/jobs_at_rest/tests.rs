@@ -37,7 +37,7 @@ fn is_remembered(process: &Process, api: &Apiserver) -> bool {
 
 /// A process that begins with these stored totals.
 fn begun_with(api: &Apiserver, stored: StoredTotals) -> Process {
-    let jobs = api.world().job.iter().cloned().collect();
+    let jobs = api.world.lock().job.iter().cloned().collect();
     let stores = Stores::for_tests(jobs, api.pods(), &[]);
     Process::with_totals(api, stores, stored)
 }
@@ -110,7 +110,7 @@ async fn the_next_leader_shows_what_the_one_before_wrote_and_no_scrape_has_seen(
     let totals = process.context.shared.stores.totals();
     totals.gone(api.job().metadata.uid.as_deref().unwrap());
     let stored = totals.to_store();
-    api.world().job = None;
+    api.world.lock().job = None;
     let next = begun_with(&api, stored);
     assert_eq!(met(&next).as_deref(), Some("1"));
     // A process that does not lead shows none.
@@ -126,7 +126,7 @@ async fn a_job_with_a_time_to_live_of_0_is_deleted_at_its_end() {
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
     api.exit((0, 0), 0, clock::now());
-    while api.world().job.is_some() {
+    while api.world.lock().job.is_some() {
         process.look(&api).await.unwrap();
     }
     let said = api.said();
@@ -142,7 +142,7 @@ async fn suspended() -> (Apiserver, Process) {
     let mut weighed = api.job().status.clone().unwrap().conditions[0].clone();
     api::DEADLINE_FEASIBLE.clone_into(&mut weighed.type_);
     weighed.status = "True".to_owned();
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let status = world.job.as_mut().and_then(|job| job.status.as_mut());
     status.unwrap().conditions.push(weighed);
     drop(world);
@@ -158,7 +158,7 @@ async fn a_suspended_job_rests_until_it_is_resumed() {
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "its deadline comes");
     assert!(api.said().is_empty());
-    api.world().job.as_mut().unwrap().spec.suspend = false;
+    api.world.lock().job.as_mut().unwrap().spec.suspend = false;
     assert!(kept(&api).live().is_some());
     visit(&process, &api).await;
     let said = api.said();
@@ -322,7 +322,7 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
     let status = serde_json::json!({"conditions": [{"type": "Suspended", "status": "True"}]});
     job.status = serde_json::from_value(status).unwrap();
     let api = Apiserver::new(companion.clone());
-    api.world().batch = Some(job.clone());
+    api.world.lock().batch = Some(job.clone());
     let stores = Stores::for_tests(vec![companion.clone()], vec![], &[]);
     let stores = stores.adopting(AdoptJobs::Managed, vec![job]);
     let process = Process::with_stores(&api, stores);

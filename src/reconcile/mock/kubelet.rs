@@ -43,7 +43,7 @@ impl Apiserver {
     pub fn exit_at(&self, id: AttemptId, said: &str) {
         self.exit(id, 0, self.now());
         let name = pod_name(&self.job(), id);
-        let mut world = self.world();
+        let mut world = self.world.lock();
         let pod = world.pods.get_mut(&name).expect("the pod is there");
         let agent = json!([{"name": crate::api::AGENT_CONTAINER, "ready": false, "restartCount": 0,
             "image": "i", "imageID": "i",
@@ -100,7 +100,7 @@ impl Apiserver {
     /// Another client deletes the attempt's pod, which must be gone by then.
     pub fn delete(&self, id: AttemptId, due: Instant) {
         let name = pod_name(&self.job(), id);
-        let mut world = self.world();
+        let mut world = self.world.lock();
         let pod = world.pods.get_mut(&name).expect("the pod is there");
         pod.metadata.deletion_timestamp = Some(clock::time(due));
     }
@@ -108,7 +108,7 @@ impl Apiserver {
     /// The attempt's pod was placed on this node, and has not reported since.
     pub fn place(&self, id: AttemptId, node: &str) {
         let name = pod_name(&self.job(), id);
-        let mut world = self.world();
+        let mut world = self.world.lock();
         let pod = world.pods.get_mut(&name).expect("the pod is there");
         let spec = pod.spec.as_mut().expect("a template");
         spec.node_name = Some(node.to_owned());
@@ -122,7 +122,7 @@ impl Apiserver {
 
     fn write_status(&self, id: AttemptId, status: serde_json::Value) {
         let name = pod_name(&self.job(), id);
-        let mut world = self.world();
+        let mut world = self.world.lock();
         let pod = world.pods.get_mut(&name).expect("the pod is there");
         if let Some(spec) = &mut pod.spec {
             spec.node_name.get_or_insert_with(|| "node-1".to_owned());
@@ -138,7 +138,7 @@ impl Apiserver {
         for &id in &ids {
             self.exit(id, 143, self.now());
         }
-        self.world().collect_garbage();
+        self.world.lock().collect_garbage();
         !ids.is_empty()
     }
 }

@@ -49,7 +49,7 @@ pub struct Process {
 impl Process {
     /// A process that has just listed everything.
     pub fn start(api: &Apiserver) -> Self {
-        let jobs = api.world().job.iter().cloned().collect();
+        let jobs = api.world.lock().job.iter().cloned().collect();
         Self::with_stores(api, Stores::for_tests(jobs, api.pods(), &[]))
     }
 
@@ -156,7 +156,7 @@ impl Process {
 
     /// Polls the attempts for their progress.
     pub fn ask(&self, api: &Apiserver) {
-        let world = api.world();
+        let world = api.world.lock();
         let Some(job) = &world.job else { return };
         for (&id, answer) in &world.answers {
             let Some(pod) = world.pods.get(&crate::reconcile::mock::pod_name(job, id)) else {
@@ -174,7 +174,7 @@ impl Process {
     /// Deadlines met, missed and failed, once the watch has caught up.
     pub fn deadlines(&self, api: &Apiserver) -> [u64; 3] {
         let totals = self.context.shared.stores.totals();
-        if let Some(job) = &api.world().job {
+        if let Some(job) = &api.world.lock().job {
             totals.see(&uid(job), false, JobWithDeadline::of(job));
         }
         let shown = totals.shown().expect("everything is known");

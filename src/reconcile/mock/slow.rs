@@ -1,12 +1,13 @@
 //! An apiserver with a webhook that is slow over the objects of one namespace.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// The namespace over whose objects the webhook is slow.
@@ -45,7 +46,7 @@ async fn answer(
             if namespace == SLOW_NAMESPACE {
                 tokio::time::sleep(WEBHOOK_TIME).await;
             }
-            writes.lock().unwrap().push(namespace);
+            writes.lock().push(namespace);
             let body = body.collect_bytes().await.expect("body");
             Some(serde_json::from_slice(&body).expect("JSON"))
         }

@@ -24,7 +24,7 @@ async fn two_attempts(
     api.run((0, 0));
     api.run((1, 0));
     let job = left((*api.job()).clone());
-    api.world().job.clone_from(&job);
+    api.world.lock().job.clone_from(&job);
     let stores = Stores::for_tests(job.into_iter().collect(), api.pods(), &[]);
     let process = Process::with_stores(&api, stores);
     api.said();
@@ -89,7 +89,7 @@ async fn two_attempts_of_an_unreadable(leaving: bool) -> (Apiserver, Process) {
     if leaving {
         job.metadata.deletion_timestamp = Some(clock::time(clock::now()));
     }
-    api.world().job = Some(job.clone());
+    api.world.lock().job = Some(job.clone());
     let unreadable = fixtures::object(&job, &[("/spec/onMiss", "Postpone".into())]);
     let (stores, _writer) = Stores::of_objects(vec![unreadable], api.pods());
     let process = Process::with_stores(&api, stores);
@@ -176,7 +176,10 @@ async fn let_go(change: impl Fn(&mut Pod)) -> [bool; 2] {
         pod.metadata.name = Some("stray-9-9".to_owned());
         pod.metadata.uid = Some("stray".to_owned());
         change(&mut pod);
-        api.world().pods.insert("stray-9-9".to_owned(), pod.clone());
+        api.world
+            .lock()
+            .pods
+            .insert("stray-9-9".to_owned(), pod.clone());
         process.context.shared.stores.show(vec![pod]);
         looks(&process, 1).await;
         let said = api.said();
@@ -211,7 +214,7 @@ async fn an_attempt_without_labels_is_let_go_with_its_job_and_not_before() {
         (false, vec!["GET job", "PATCH pod 0-0", "PATCH pod 1-0"]),
     ] {
         let (api, process) = two_attempts(|job| stays.then_some(job)).await;
-        for pod in api.world().pods.values_mut() {
+        for pod in api.world.lock().pods.values_mut() {
             pod.metadata.labels = None;
         }
         process.context.shared.stores.show(api.pods());
@@ -265,11 +268,12 @@ async fn job_pod_let_go(
     if deleting {
         delete(&mut pod);
     }
-    api.world().job = companion_stays.then(|| companion.clone());
+    api.world.lock().job = companion_stays.then(|| companion.clone());
     let companions = companion_stays.then_some(companion).into_iter();
     let stores = Stores::for_tests(companions.collect(), vec![pod.clone()], &[]);
     let process = Process::with_stores(&api, adopting(stores, job));
-    api.world()
+    api.world
+        .lock()
         .pods
         .insert(pod.metadata.name.clone().unwrap(), pod);
     looks(&process, 1).await;
@@ -312,7 +316,7 @@ async fn many_orphans_of_a_namespace_are_let_go_together_and_keep_no_other_waiti
         process.look(&api).await.unwrap();
     }
     let there = api.pods();
-    api.world().job = None;
+    api.world.lock().job = None;
     let stores = Stores::for_tests(Vec::new(), there.clone(), &[]);
     let process = Process::with_stores(&api, stores);
     api.said();
@@ -349,9 +353,9 @@ async fn orphans_of_a_slow_namespace_delay_no_other_release() {
     // Another namespace gets an orphan while the first release is under way.
     stores.show(pods);
     assert!(timeout(PERIOD * 3 / 2, &mut looks).await.is_err());
-    let once = released.lock().unwrap().clone();
+    let once = released.lock().clone();
     assert!(!once.is_empty() && once.iter().all(|namespace| namespace == "team"));
     assert!(timeout(WEBHOOK_TIME, &mut looks).await.is_err());
     let slow = |namespace: &&String| *namespace == SLOW_NAMESPACE;
-    assert_eq!(released.lock().unwrap().iter().filter(slow).count(), 1);
+    assert_eq!(released.lock().iter().filter(slow).count(), 1);
 }

@@ -272,5 +272,5 @@ async fn a_pass_begins_creations_for_a_time_and_leaves_the_rest() {
         ),
         "{answers:?}"
     );
-    assert_eq!(created.lock().unwrap().len(), 1);
+    assert_eq!(created.lock().len(), 1);
 }

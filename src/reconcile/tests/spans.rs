@@ -1,6 +1,6 @@
 //! The spans of a planning pass and of the reconcile that carries out its slice.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use shed_core::policy::Policy;
 use tracing::span::{Attributes, Id};
@@ -60,7 +60,7 @@ where
         if !attributes.metadata().target().starts_with("shed") {
             return;
         }
-        self.0.lock().unwrap().push((name, parent));
+        self.0.lock().push((name, parent));
     }
 }
 
@@ -71,7 +71,7 @@ async fn spans_under(filter: &str) -> Vec<(&'static str, Option<&'static str>)> 
     let listening = tracing::subscriber::set_default(logs.with(collected));
     plan_and_reconcile().await;
     drop(listening);
-    std::mem::take(&mut *collected.0.lock().unwrap())
+    std::mem::take(&mut *collected.0.lock())
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +109,7 @@ mod exported {
 
     impl SpanExporter for Memory {
         async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-            self.0.lock().unwrap().extend(batch);
+            self.0.lock().extend(batch);
             Ok(())
         }
     }
@@ -126,7 +126,7 @@ mod exported {
         let listening = tracing::subscriber::set_default(subscriber);
         plan_and_reconcile().await;
         drop(listening);
-        let mut spans = memory.0.lock().unwrap().clone();
+        let mut spans = memory.0.lock().clone();
         spans.sort_by_key(|span| span.start_time);
         let names: HashMap<_, _> = spans
             .iter()

@@ -10,9 +10,9 @@ use kube::client::Body as KubeBody;
 use serde_json::{Value, json};
 use tower::Service;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::super::reviews::TOKEN_MAX;
@@ -32,7 +32,7 @@ fn apiserver(code: u16) -> (Client, Calls) {
         while let Some((request, respond)) = handle.next_request().await {
             let is_token = request.uri().path().ends_with("/tokenreviews");
             let kind = if is_token { "token" } else { "access" };
-            noted.lock().unwrap().push(kind);
+            noted.lock().push(kind);
             let body = request.into_body().collect_bytes().await.unwrap();
             let mut body: Value = serde_json::from_slice(&body).unwrap();
             body["status"] = match kind {
@@ -112,9 +112,9 @@ async fn each_token_gets_its_answer() {
         (Some("Bearer reader"), 200, 2),
         (Some("bearer reader"), 200, 0),
     ] {
-        calls.lock().unwrap().clear();
+        calls.lock().clear();
         let found = scrape(&reviewer, authorization).await;
-        let made = calls.lock().unwrap().len();
+        let made = calls.lock().len();
         assert_eq!((found, made), (status, reviews), "{authorization:.20?}");
     }
 }
@@ -126,7 +126,7 @@ async fn without_an_apiserver_no_scrape_is_answered() {
         for _ in 0..2 {
             assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 503);
         }
-        assert_eq!(*calls.lock().unwrap(), ["token", "token"]);
+        assert_eq!(*calls.lock(), ["token", "token"]);
     }
 }
 
@@ -146,7 +146,7 @@ async fn answers_are_kept_for_seconds() {
     for (wait, reviews) in [(0, 2), (9, 2), (2, 4)] {
         tokio::time::sleep(Duration::from_secs(wait)).await;
         assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
-        assert_eq!(calls.lock().unwrap().len(), reviews);
+        assert_eq!(calls.lock().len(), reviews);
     }
 }
 
@@ -159,9 +159,9 @@ async fn answers_are_bounded_and_refused_tokens_evict_no_reader() {
         assert_eq!(scrape(&reviewer, Some(&token)).await, 401);
     }
     assert_eq!(reviewer.reviewer.tokens(), KEEPING.most);
-    calls.lock().unwrap().clear();
+    calls.lock().clear();
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
-    assert!(calls.lock().unwrap().is_empty());
+    assert!(calls.lock().is_empty());
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn one_address_causes_a_bounded_number_of_reviews() {
     let reviewed = answers.iter().filter(|status| **status == 401).count();
     let refused = answers.iter().filter(|status| **status == 429).count();
     assert_eq!(reviewed + refused, 50);
-    assert_eq!(calls.lock().unwrap().len(), reviewed);
+    assert_eq!(calls.lock().len(), reviewed);
     assert!(refused >= 30, "{answers:?}");
     // Others are served, and a token that is known costs nothing.
     for _ in 0..50 {

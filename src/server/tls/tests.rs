@@ -96,7 +96,7 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let (first, key) = self_signed::certificate(PURPOSE.name).unwrap();
     write(&folder, &first, &key);
     let certificates = Arc::new(Certificates::open(Some(&folder), PURPOSE).unwrap());
-    let now = || Arc::as_ptr(&certificates.config.read().unwrap());
+    let now = || Arc::as_ptr(&certificates.config.read());
     let follower = Arc::clone(&certificates);
     let follower = tokio::spawn(async move { follower.follow().await });
     let began = now();

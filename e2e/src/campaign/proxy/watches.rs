@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::call::{Watched, status};
 use super::scope::{self, Told};
-use super::{Broken, Shared, lock};
+use super::{Broken, Shared};
 use crate::campaign::fault::{Counts, Fault, hold};
 
 /// The fate of one notification.
@@ -81,7 +81,7 @@ impl Lines {
             Fate::Shown => {
                 let version = told.map_or(0, |told| told.version);
                 let now = Instant::now();
-                lock(&self.shared.sight).shown.insert(version, now);
+                self.shared.sight.lock().shown.insert(version, now);
                 Some(line)
             }
             Fate::Gone => {
@@ -120,14 +120,14 @@ impl Lines {
 impl Shared {
     /// When a watch that begins now breaks off, if the fault breaks watches.
     fn breaks_at(&self) -> Option<Instant> {
-        let number = lock(&self.seen).called.len() as u64;
+        let number = self.seen.lock().called.len() as u64;
         let is_cut = self.script.fault_is(Fault::Turmoil);
         is_cut.then(|| Instant::now() + hold(1, number))
     }
 
     /// Counts a notification, and strikes if it is the one.
     fn notified(&self, kind: Watched) -> Fate {
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         match kind {
             Watched::Pods => seen.pods += 1,
             Watched::Jobs => seen.jobs += 1,
@@ -168,7 +168,7 @@ impl Shared {
             Watched::Pods => pods,
             Watched::Jobs => jobs,
         };
-        let until = lock(&self.seen).held_until.filter(|_| concerned)?;
+        let until = self.seen.lock().held_until.filter(|_| concerned)?;
         (Instant::now() < until).then_some(until)
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 
 use super::call::Call;
-use super::{Answer, Shared, lock, no};
+use super::{Answer, Shared, no};
 use crate::campaign::fault::{Fault, Webhook, draw};
 
 /// How long the webhook is as it is under [`Fault::SlowWebhook`].
@@ -41,7 +41,7 @@ impl Shared {
     async fn admitted(&self, call: &Call) -> Option<Answer> {
         let point = self.script.point;
         let point = point.filter(|point| point.fault == Fault::SlowWebhook)?;
-        let until = lock(&self.seen).webhook_until?;
+        let until = self.seen.lock().webhook_until?;
         let (method, does) = point.webhook();
         let own = &self.script.ground.as_ref()?.own;
         let is_asked = Instant::now() < until && call.is_about_pods(own, &method);
@@ -72,7 +72,7 @@ impl Shared {
         if !is_turmoil && !self.script.fault_is(Fault::Overloaded) {
             return None;
         }
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         let number = seen.called.len() as u64;
         if !is_hit(number) {
             return None;

@@ -109,13 +109,13 @@ impl Cluster {
     async fn step(&mut self, now: Instant) {
         // The apiserver answers all the time.
         self.process.context.shared.clock.learn_for_tests(Span(0));
-        self.api.world().time = Some(now);
+        self.api.world.lock().time = Some(now);
         self.end_tasks(now);
         self.start_pods(now);
         self.report(now);
         for look in 0..LOOKS {
             let now = now.plus(Span(look * SECOND.0));
-            self.api.world().time = Some(now);
+            self.api.world.lock().time = Some(now);
             let shared = &self.process.context.shared;
             let job = fixtures::object(&self.api.job(), &[]);
             shared.stores.see_job(&mut self.watch, Event::Apply(job));
@@ -123,7 +123,7 @@ impl Cluster {
             let _ = self.passes.pass();
             let looked = self.process.reconcile(self.api.job()).await;
             looked.expect("the apiserver serves every call");
-            let mut world = self.api.world();
+            let mut world = self.api.world.lock();
             self.story.take(now, &std::mem::take(&mut world.calls));
             drop(world);
             self.api.kill_deleted();
@@ -150,7 +150,7 @@ impl Cluster {
     /// The mock's attempts have run for ten seconds when they end.
     fn set_start(&self, id: AttemptId, started: Time) {
         let name = pod_name(&self.api.job(), id);
-        let mut world = self.api.world();
+        let mut world = self.api.world.lock();
         let status = world
             .pods
             .get_mut(&name)
@@ -198,7 +198,7 @@ impl Cluster {
         for (id, run) in &mut self.running {
             let share = now.since(run.started).seconds() / run.ends.since(run.started).seconds();
             run.reports.push((now, format!("{share:.4}")));
-            let world = self.api.world();
+            let world = self.api.world.lock();
             let Some(pod) = world.pods.get(&pod_name(&job, *id)) else {
                 continue;
             };

@@ -15,7 +15,7 @@ async fn of_age(seconds: i64, change: &str) -> (Apiserver, Process) {
 }
 
 fn set_age(api: &Apiserver, seconds: i64) {
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let metadata = &mut world.job.as_mut().unwrap().metadata;
     let created = clock::now().plus(Span::from_seconds(-seconds));
     metadata.creation_timestamp = Some(clock::time(created));
@@ -163,7 +163,7 @@ async fn a_pruned_clone_whose_node_is_behind_wins_nothing() {
 async fn an_exit_with_0_that_answers_an_eviction_is_no_result() {
     let (api, process) = two_running("").await;
     {
-        let mut world = api.world();
+        let mut world = api.world.lock();
         for pod in world.pods.values_mut() {
             let gone_by = clock::now().plus(Span::from_seconds(30));
             pod.metadata.deletion_timestamp = Some(clock::time(gone_by));

@@ -90,7 +90,7 @@ async fn a_pod_that_no_scheduler_placed_ends_with_its_namespace() {
     // The namespace's controller deletes its content, and nothing can be created there any more.
     let gone = "unable to create new content in namespace team because it is being terminated";
     api.refuse("POST pod", 403, "Forbidden", gone);
-    for pod in api.world().pods.values_mut() {
+    for pod in api.world.lock().pods.values_mut() {
         pod.metadata.deletion_timestamp = Some(clock::time(clock::now()));
     }
     process.look(&api).await.unwrap();

@@ -7,7 +7,7 @@ use crate::cluster::Stores;
 
 fn uid_of(api: &Apiserver, id: (u32, u32)) -> String {
     let name = pod_name(&api.job(), id);
-    let world = api.world();
+    let world = api.world.lock();
     world.pods[&name].metadata.uid.clone().unwrap()
 }
 
@@ -94,7 +94,7 @@ pub(super) fn succeed(api: &Apiserver) {
     let ended = json!({"exitCode": 0, "startedAt": at, "finishedAt": at});
     let status = json!({"phase": "Succeeded", "containerStatuses": [{"name": "task", "ready": false,
         "restartCount": 0, "image": "i", "imageID": "i", "state": {"terminated": ended}}]});
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let pod = world.pods.values_mut().next().expect("a pod");
     pod.status = serde_json::from_value(status).expect("status");
     let spec = pod.spec.as_mut().expect("a template");
@@ -194,7 +194,7 @@ async fn a_failed_pod_is_let_go_while_its_namespace_terminates() {
     let (api, process) = two_running("").await;
     api.exit((0, 0), 0, clock::now());
     let name = pod_name(&api.job(), (0, 0));
-    if let Some(status) = &mut api.world().pods.get_mut(&name).unwrap().status {
+    if let Some(status) = &mut api.world.lock().pods.get_mut(&name).unwrap().status {
         status.phase = Some("Failed".to_owned());
     }
     let terminates =
@@ -216,7 +216,7 @@ async fn a_failed_pod_is_let_go_while_its_namespace_terminates() {
 pub async fn overdue(change: &str) -> (Apiserver, Process) {
     let (api, process) = two_running(change).await;
     {
-        let mut world = api.world();
+        let mut world = api.world.lock();
         let metadata = &mut world.job.as_mut().unwrap().metadata;
         metadata.creation_timestamp = Some(clock::time(Instant(clock::now().0 - 608_000)));
     }
@@ -259,7 +259,7 @@ async fn the_pods_are_read_live_before_the_deadline_stops_any() {
 #[tokio::test]
 async fn the_live_read_goes_through_every_page() {
     let (api, process) = overdue("").await;
-    api.world().page = 1;
+    api.world.lock().page = 1;
     let in_time = Instant(clock::now().0 - 11_000);
     api.exit((1, 0), 0, in_time);
     process.reconcile(api.job()).await.unwrap();
@@ -350,7 +350,7 @@ async fn a_finished_job_is_deleted_by_its_uid_when_its_time_to_live_is_over() {
             "POST event Completed"
         ]
     );
-    assert!(api.world().job.is_none());
+    assert!(api.world.lock().job.is_none());
     // The watch has not shown it yet. The pod is gone, as intended.
     process.reconcile(job).await.unwrap();
 }
@@ -386,7 +386,7 @@ async fn a_suspended_job_stops_its_attempts_and_resumes_with_new_numbers() {
 
 /// A pod with the job's labels and a number that was never given out, running.
 fn stray(api: &Apiserver) {
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let mut pod = world.pods.values().next().cloned().expect("a pod");
     let name = pod.metadata.name.take().unwrap();
     let name = format!("{}7", name.trim_end_matches('0'));

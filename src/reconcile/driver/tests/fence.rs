@@ -28,7 +28,7 @@ pub(super) async fn race() -> (Apiserver, Process) {
 
 fn pod_uid(api: &Apiserver, id: AttemptId) -> String {
     let name = pod_name(&api.job(), id);
-    let pod = api.world().pods.get(&name).cloned();
+    let pod = api.world.lock().pods.get(&name).cloned();
     pod.and_then(|pod| pod.metadata.uid).unwrap_or_default()
 }
 
@@ -188,7 +188,8 @@ async fn after_the_deadline_nobody_is_granted_where_it_stops_the_job() {
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
     api.run((0, 0));
-    api.world()
+    api.world
+        .lock()
         .job
         .as_mut()
         .unwrap()
@@ -213,7 +214,7 @@ fn node(boot: &str, taint: &str) -> Node {
 
 /// A process that sees this node.
 fn with_node(api: &Apiserver, node: &Node) -> Process {
-    let jobs = api.world().job.iter().cloned().collect();
+    let jobs = api.world.lock().job.iter().cloned().collect();
     let nodes = std::slice::from_ref(node);
     Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes))
 }
@@ -268,7 +269,7 @@ async fn what_must_not_run_twice_is_retried_only_when_it_is_proven_gone() {
 #[tokio::test]
 async fn a_pod_whose_finalizer_somebody_took_off_is_not_gone_for_that() {
     let api = out_of_reach().await;
-    api.world().pods.clear();
+    api.world.lock().pods.clear();
     let said = retry(&api, &node("boot-1", "")).await;
     assert!(
         !said.iter().any(|call| call.starts_with("POST pod")),
@@ -280,7 +281,8 @@ async fn a_pod_whose_finalizer_somebody_took_off_is_not_gone_for_that() {
 #[tokio::test]
 async fn the_end_of_a_job_waits_for_no_proof() {
     let api = out_of_reach().await;
-    api.world()
+    api.world
+        .lock()
         .job
         .as_mut()
         .unwrap()

@@ -12,7 +12,7 @@ type Change = fn(&mut Pod);
 /// Copies of attempt (0, 0), which would have succeeded if they counted; each is disowned for one reason.
 fn copies(api: &Apiserver) -> Vec<(&'static str, Pod)> {
     let name = pod_name(&api.job(), (0, 0));
-    let real = api.world().pods[&name].clone();
+    let real = api.world.lock().pods[&name].clone();
     let changes: [(&str, Change); 4] = [
         ("another namespace, the labels alone", |pod| {
             pod.metadata.namespace = Some("evil".to_owned());
@@ -77,7 +77,7 @@ async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
         let (what, copy) = copies(&api).swap_remove(position);
         let name = copy.metadata.name.clone().unwrap();
         process.context.shared.stores.show(api.pods());
-        api.world().pods.insert(name.clone(), copy);
+        api.world.lock().pods.insert(name.clone(), copy);
         process.reconcile(api.job()).await.unwrap();
         // The fate is reported once its attempts are seen as deleted.
         process.look(&api).await.unwrap();
@@ -87,14 +87,17 @@ async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
             "{what}"
         );
         assert_eq!(api.job().status.as_ref().unwrap().succeeded, 0, "{what}");
-        assert!(api.world().pods.contains_key(&name), "{what}: left alone");
+        assert!(
+            api.world.lock().pods.contains_key(&name),
+            "{what}: left alone"
+        );
     }
 }
 
 /// Every label is taken off an attempt.
 fn strip(api: &Apiserver, id: (u32, u32)) {
     let name = pod_name(&api.job(), id);
-    let mut world = api.world();
+    let mut world = api.world.lock();
     world.pods.get_mut(&name).unwrap().metadata.labels = None;
 }
 
@@ -129,10 +132,10 @@ async fn a_finish_of_an_attempt_without_labels_is_honored_at_the_deadline() {
 async fn an_attempt_whose_owner_was_taken_off_is_lost_and_its_task_goes_on() {
     let (api, process) = two_running("").await;
     let name = pod_name(&api.job(), (0, 0));
-    let pod = |api: &Apiserver| api.world().pods[&name].clone();
+    let pod = |api: &Apiserver| api.world.lock().pods[&name].clone();
     let mut freed = pod(&api);
     freed.metadata.owner_references = None;
-    api.world().pods.insert(name.clone(), freed);
+    api.world.lock().pods.insert(name.clone(), freed);
     process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "POST pod 0-1"]);
@@ -147,7 +150,7 @@ async fn an_attempt_whose_owner_was_taken_off_is_lost_and_its_task_goes_on() {
 #[tokio::test]
 async fn a_new_process_does_not_take_a_freed_pod_for_its_attempt() {
     let (api, _) = two_running("").await;
-    for pod in api.world().pods.values_mut() {
+    for pod in api.world.lock().pods.values_mut() {
         pod.metadata.owner_references = None;
     }
     let jobs = vec![(*api.job()).clone()];

@@ -239,7 +239,7 @@ async fn a_job_that_goes_while_its_reconcile_fails_is_forgotten() {
     let (api, process) = started("");
     let watched = api.job();
     process.plan(&watched, originals(4));
-    api.world().job = None;
+    api.world.lock().job = None;
     process.reconcile_by(watched, panics).await.unwrap();
     assert_eq!(api.said(), ["GET job"]);
 }
@@ -255,7 +255,7 @@ async fn after_a_panic_the_job_is_taken_up_as_by_a_process_that_starts() {
         died.unwrap();
         // The watch is behind the pass's writes, and one of its pods is gone by now.
         let gone = pod_name(&api.job(), (1, 0));
-        api.world().pods.remove(&gone).unwrap();
+        api.world.lock().pods.remove(&gone).unwrap();
         wait_over(&api);
         api.said();
         if starts {

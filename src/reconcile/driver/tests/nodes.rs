@@ -15,7 +15,7 @@ fn ready(name: &str, is: &str) -> Node {
 
 /// A process that has just listed everything, these nodes among it.
 fn seeing(api: &Apiserver, nodes: &[Node]) -> Process {
-    let jobs = api.world().job.iter().cloned().collect();
+    let jobs = api.world.lock().job.iter().cloned().collect();
     Process::with_stores(api, Stores::for_tests(jobs, api.pods(), nodes))
 }
 
@@ -373,7 +373,7 @@ async fn a_clone_that_is_preempted_is_told_to_the_planner() {
     api.exit((0, 1), 143, clock::now());
     {
         let name = pod_name(&api.job(), (0, 1));
-        let mut world = api.world();
+        let mut world = api.world.lock();
         let status = world
             .pods
             .get_mut(&name)

@@ -36,7 +36,7 @@ async fn at_20() -> (Apiserver, Process) {
 }
 
 fn answers(api: &Apiserver, id: AttemptId, answer: &str) {
-    api.world().answers.insert(id, answer.to_owned());
+    api.world.lock().answers.insert(id, answer.to_owned());
 }
 
 /// The same, divided at 40; the clone's pod is there, and runs if it should.
@@ -76,7 +76,7 @@ fn variable(pod: &Pod, name: &str) -> Option<String> {
 
 fn pod(api: &Apiserver, id: AttemptId) -> Pod {
     let name = pod_name(&api.job(), id);
-    api.world().pods.get(&name).cloned().unwrap()
+    api.world.lock().pods.get(&name).cloned().unwrap()
 }
 
 /// Ends everything that runs and must stop, until no more calls are made.

@@ -188,7 +188,7 @@ async fn name_is_taken(change: impl FnOnce(&mut Pod)) -> (Apiserver, Process) {
     let mut pod = fixtures::attempt_pod(&api.job(), (0, 0), "node-1", "Running");
     change(&mut pod);
     let process = Process::start(&api);
-    api.world().pods.insert(name, pod);
+    api.world.lock().pods.insert(name, pod);
     process.plan(&api.job(), originals(1));
     process.reconcile(api.job()).await.unwrap();
     (api, process)
@@ -272,7 +272,7 @@ fn of_newer_operator(job: &DeadlineJob) -> DeadlineJob {
 async fn a_job_whose_ledger_has_a_newer_form_is_left_alone() {
     let (api, process) = two_running("").await;
     let newer = of_newer_operator(&api.job());
-    api.world().job = Some(newer);
+    api.world.lock().job = Some(newer);
     api.exit((0, 0), 0, clock::now());
     process.plan(&api.job(), originals(2));
     for said in [&["POST event LedgerTooNew"][..], &[]] {
@@ -294,9 +294,9 @@ async fn a_job_is_taken_on_again_once_its_ledger_can_be_read() {
     let (api, process) = two_running("").await;
     let own = api.job();
     let newer = of_newer_operator(&own);
-    api.world().job = Some(newer);
+    api.world.lock().job = Some(newer);
     process.look(&api).await.unwrap();
-    api.world().job.as_mut().unwrap().status = own.status.clone();
+    api.world.lock().job.as_mut().unwrap().status = own.status.clone();
     api.said();
     api.exit((0, 0), 0, clock::now());
     process.look(&api).await.unwrap();
@@ -319,7 +319,7 @@ async fn what_a_newer_operator_wrote_into_the_status_is_kept_by_every_write() {
         ),
     ];
     let object = fixtures::changed(&api.job(), &novel);
-    api.world().job = Some(serde_json::from_value(object).unwrap());
+    api.world.lock().job = Some(serde_json::from_value(object).unwrap());
     api.exit((0, 0), 0, clock::now());
     process.look(&api).await.unwrap();
     let put = api.call("PUT job status").body;
@@ -347,7 +347,7 @@ async fn with_claim(modes: Vec<&'static str>, change: &str) -> (Apiserver, Proce
          {{name: data, persistentVolumeClaim: {{claimName: data}}}}]}}}}}}"
     );
     let api = Apiserver::new(fixtures::job_of_age(0, &change));
-    api.world().claims.insert("data".to_owned(), modes);
+    api.world.lock().claims.insert("data".to_owned(), modes);
     let process = Process::start(&api);
     process.look(&api).await.unwrap();
     (api, process)

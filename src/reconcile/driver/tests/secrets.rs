@@ -1,8 +1,8 @@
 //! No log contains the checkpoints of tasks.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use shed_core::plan::Launch;
 use shed_core::snapshot::ResumePoint;
 use tracing_subscriber::fmt::MakeWriter;
@@ -17,7 +17,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.0.lock();
         log.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -37,7 +37,7 @@ impl<'w> MakeWriter<'w> for Log {
 
 impl Log {
     fn text(&self) -> String {
-        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.0.lock();
         String::from_utf8(log.clone()).unwrap()
     }
 }
@@ -70,7 +70,7 @@ async fn no_checkpoint_is_logged() {
     let progress = "progress: {file: {}}, resume: Checkpoint";
     let (api, process) = two_running(progress).await;
     let says = format!(r#"{{"progress":0.4,"checkpoint":"{SECRET}"}}"#);
-    api.world().answers.insert((0, 0), says);
+    api.world.lock().answers.insert((0, 0), says);
     process.plan(&api.job(), vec![resumed()]);
     process.look(&api).await.unwrap();
     // A pod that can't be created, a conflict, and a write that fails.

@@ -97,7 +97,7 @@ async fn a_pod_without_an_entry_goes_with_its_job() {
     let (api, process, old) = retried().await;
     let behind = of_the_past(&api, &old);
     drop(process);
-    api.world().job = None;
+    api.world.lock().job = None;
     behind.reconcile(old).await.unwrap();
     let said = api.said();
     assert_eq!(said[..2], ["GET job", "DELETE pod 0-1"], "{said:?}");

@@ -24,7 +24,7 @@ fn await_volume(api: &Apiserver, id: (u32, u32)) {
             "state": {"waiting": {"reason": "ContainerCreating"}}}],
     });
     api.place(id, "node-1");
-    let mut world = api.world();
+    let mut world = api.world.lock();
     let pod = world.pods.get_mut(&name).unwrap();
     pod.status = serde_json::from_value(status).unwrap();
 }
