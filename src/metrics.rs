@@ -1,8 +1,9 @@
 //! Prometheus metrics. Label values come from `label()` functions or are the job's own name. The series of
 //! a job are removed with the job.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus::{Gauge, IntCounter, Registry, Result, TextEncoder};
 use shed_core::time::Instant;
 
@@ -120,55 +121,55 @@ impl Metrics {
             observed: ObservedMetrics::register(&mut registrar)?,
             attempts: AttemptMetrics::register(&mut registrar)?,
             slot_time: SlotTimeMetrics::register(&mut registrar)?,
-            capacity_used: registrar.gauges(
+            capacity_used: registrar.register(
                 "shed_capacity_used",
                 "Resources that attempts hold, in the unit of the label",
                 ["resource", "unit"],
             )?,
-            capacity_usable: registrar.gauges(
+            capacity_usable: registrar.register(
                 "shed_capacity_usable",
                 "Resources that attempts may use, in the unit of the label",
                 ["resource", "unit"],
             )?,
             planning: PlanningMetrics::register(&mut registrar)?,
             progress: ProgressMetrics::register(&mut registrar)?,
-            writes: registrar.counters(
+            writes: registrar.register(
                 "shed_apiserver_writes_total",
                 "Writes to the apiserver, by operation",
                 ["operation"],
             )?,
-            recording_lost: registrar.counter(
+            recording_lost: registrar.register(
                 "shed_recording_entries_lost_total",
-                "Planning passes and finished attempts that are missing in the recording",
+                "Planning passes and finished attempts that are missing in the recording", ()
             )?,
             ledger: LedgerMetrics::register(&mut registrar)?,
-            events_dropped: registrar.counters(
+            events_dropped: registrar.register(
                 "shed_events_dropped_total",
                 "Events that shed did not write because too many waited, too many were written, or the apiserver refused them",
                 ["reason"],
             )?,
             reconciles: ReconcileMetrics::register(&mut registrar)?,
-            clock_uncertainty: registrar.gauge(
+            clock_uncertainty: registrar.register(
                 "shed_clock_uncertainty_seconds",
                 "Largest possible difference between the operator's time and the apiserver's time. \
-                 Above 2 s shed stops no job at its deadline. Infinite before the first response",
+                 Above 2 s shed stops no job at its deadline. Infinite before the first response", ()
             )?,
-            clock_offset: registrar.gauge(
+            clock_offset: registrar.register(
                 "shed_clock_offset_seconds",
-                "Apiserver's clock minus the operator's wall clock",
+                "Apiserver's clock minus the operator's wall clock", ()
             )?,
             watch_ages: Arc::default(),
-            watch_age: registrar.gauges(
+            watch_age: registrar.register(
                 "shed_watch_age_seconds",
                 "Time since the apiserver last answered the leader's watch of the resource. A healthy watch is answered \
                  every minute",
                 ["resource"],
             )?,
-            memory_limit: registrar.gauge(
+            memory_limit: registrar.register(
                 "shed_memory_limit_bytes",
-                "Memory limit of the operator's container. Infinite without a limit",
+                "Memory limit of the operator's container. Infinite without a limit", ()
             )?,
-            build_info: registrar.gauges(
+            build_info: registrar.register(
                 "shed_build_info",
                 "1, with the version of the operator",
                 ["version"],
@@ -203,7 +204,7 @@ impl Metrics {
 
     /// The page that Prometheus scrapes, at that time by the apiserver's clock.
     pub fn page_at(&self, now: Instant) -> Result<String> {
-        let _page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        let _page = self.page.lock();
         self.jobs.show(now);
         self.blocked.show();
         self.memory_limit.set(memory_limit::own());

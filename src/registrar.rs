@@ -61,6 +61,122 @@ impl fmt::Display for MetricType {
     }
 }
 
+/// A kind of metric that a [`Registrar`] registers.
+pub trait Metric: Sized {
+    /// What it takes beside a name and a help text: labels, bounds of buckets.
+    type Options;
+    /// What the registry collects.
+    type Collected: Collector + Clone + 'static;
+    /// Its type.
+    const TYPE: MetricType;
+
+    /// A new one, not registered.
+    fn new(name: &str, help: &str, options: Self::Options) -> Result<Self>;
+
+    /// What the registry collects of it.
+    fn collector(&self) -> &Self::Collected;
+}
+
+/// Metrics without labels.
+macro_rules! single {
+    ($($metric:ty => $type:expr),*) => {$(
+        impl Metric for $metric {
+            type Options = ();
+            type Collected = Self;
+            const TYPE: MetricType = $type;
+
+            fn new(name: &str, help: &str, (): ()) -> Result<Self> {
+                Self::new(name, help)
+            }
+
+            fn collector(&self) -> &Self {
+                self
+            }
+        }
+    )*};
+}
+
+single!(IntCounter => MetricType::Counter, Counter => MetricType::Counter);
+single!(IntGauge => MetricType::Gauge, Gauge => MetricType::Gauge);
+
+/// Families with these names of their labels.
+macro_rules! labelled {
+    ($($vec:ty => $type:expr),*) => {$(
+        impl<const N: usize> Metric for Family<$vec, N> {
+            type Options = [&'static str; N];
+            type Collected = $vec;
+            const TYPE: MetricType = $type;
+
+            fn new(name: &str, help: &str, labels: Self::Options) -> Result<Self> {
+                <$vec>::new(Opts::new(name, help), &labels).map(Self)
+            }
+
+            fn collector(&self) -> &$vec {
+                &self.0
+            }
+        }
+    )*};
+}
+
+labelled!(IntCounterVec => MetricType::Counter, CounterVec => MetricType::Counter, GaugeVec => MetricType::Gauge);
+
+impl Metric for Histogram {
+    /// The upper bounds of its buckets.
+    type Options = Vec<f64>;
+    type Collected = Self;
+    const TYPE: MetricType = MetricType::Histogram;
+
+    fn new(name: &str, help: &str, buckets: Vec<f64>) -> Result<Self> {
+        Self::with_opts(HistogramOpts::new(name, help).buckets(buckets))
+    }
+
+    fn collector(&self) -> &Self {
+        self
+    }
+}
+
+impl<const N: usize> Metric for Histograms<N> {
+    /// The names of the labels, and the upper bounds of the buckets.
+    type Options = ([&'static str; N], Vec<f64>);
+    type Collected = HistogramVec;
+    const TYPE: MetricType = MetricType::Histogram;
+
+    fn new(name: &str, help: &str, (labels, buckets): Self::Options) -> Result<Self> {
+        HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), &labels).map(Self)
+    }
+
+    fn collector(&self) -> &HistogramVec {
+        &self.0
+    }
+}
+
+/// A struct of metrics with its registration. A field has a type, a name, a help text and the type's options. The
+/// function at the end begins the series that exist from the start: Prometheus sees no increase in one that begins at 1.
+macro_rules! metrics {
+    ($(#[$meta:meta])* $vis:vis struct $struct:ident {$(
+        $field_vis:vis $field:ident: $type:ty = $name:literal, $help:literal $(, $options:expr)?;
+    )*} $(=> $begin:path)?) => {
+        $(#[$meta])*
+        $vis struct $struct {$(
+            #[doc = $help]
+            $field_vis $field: $type,
+        )*}
+
+        impl $struct {
+            /// Registers everything.
+            $vis fn register(registrar: &mut $crate::registrar::Registrar) -> prometheus::Result<Self> {
+                let metrics = Self {$(
+                    $field: registrar.register($name, $help, ($($options)?))?,
+                )*};
+                $($begin(&metrics);)?
+                Ok(metrics)
+            }
+        }
+    };
+}
+
+pub(crate) use metrics;
+
 /// A metric as the reference lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -88,76 +204,18 @@ impl Registrar {
         (self.registry, self.listed)
     }
 
-    /// A counter of whole numbers.
-    pub fn counter(&mut self, name: &str, help: &str) -> Result<IntCounter> {
-        self.add(MetricType::Counter, IntCounter::new(name, help))
-    }
-
-    /// Counters of whole numbers.
-    pub fn counters<const N: usize>(
+    /// Registers a metric.
+    pub fn register<M: Metric>(
         &mut self,
         name: &str,
         help: &str,
-        labels: [&str; N],
-    ) -> Result<Counters<N>> {
-        let made = IntCounterVec::new(Opts::new(name, help), &labels);
-        self.add(MetricType::Counter, made).map(Family)
-    }
-
-    /// A counter of fractions.
-    pub fn sum(&mut self, name: &str, help: &str) -> Result<Counter> {
-        self.add(MetricType::Counter, Counter::new(name, help))
-    }
-
-    /// Counters of fractions.
-    pub fn sums<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        labels: [&str; N],
-    ) -> Result<Sums<N>> {
-        let made = CounterVec::new(Opts::new(name, help), &labels);
-        self.add(MetricType::Counter, made).map(Family)
-    }
-
-    /// A gauge of whole numbers.
-    pub fn count(&mut self, name: &str, help: &str) -> Result<IntGauge> {
-        self.add(MetricType::Gauge, IntGauge::new(name, help))
-    }
-
-    /// A gauge.
-    pub fn gauge(&mut self, name: &str, help: &str) -> Result<Gauge> {
-        self.add(MetricType::Gauge, Gauge::new(name, help))
-    }
-
-    /// Gauges.
-    pub fn gauges<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        labels: [&str; N],
-    ) -> Result<Gauges<N>> {
-        let made = GaugeVec::new(Opts::new(name, help), &labels);
-        self.add(MetricType::Gauge, made).map(Family)
-    }
-
-    /// A histogram with these upper bounds of its buckets.
-    pub fn histogram(&mut self, name: &str, help: &str, buckets: &[f64]) -> Result<Histogram> {
-        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-        self.add(MetricType::Histogram, Histogram::with_opts(options))
-    }
-
-    /// Histograms with these upper bounds of their buckets.
-    pub fn histograms<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        labels: [&str; N],
-        buckets: &[f64],
-    ) -> Result<Histograms<N>> {
-        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-        let made = HistogramVec::new(options, &labels);
-        self.add(MetricType::Histogram, made).map(Family)
+        options: M::Options,
+    ) -> Result<M> {
+        let metric = M::new(name, help, options)?;
+        let collector = metric.collector();
+        self.list(|_| M::TYPE, collector);
+        self.registry.register(Box::new(collector.clone()))?;
+        Ok(metric)
     }
 
     /// The metrics of this process: CPU, memory, files, threads, start.
@@ -170,17 +228,6 @@ impl Registrar {
         };
         self.list(kind, &process);
         self.registry.register(Box::new(process))
-    }
-
-    fn add<C: Collector + Clone + 'static>(
-        &mut self,
-        kind: MetricType,
-        made: Result<C>,
-    ) -> Result<C> {
-        let metric = made?;
-        self.list(|_| kind, &metric);
-        self.registry.register(Box::new(metric.clone()))?;
-        Ok(metric)
     }
 
     fn list(&mut self, kind: impl Fn(&str) -> MetricType, collector: &impl Collector) {

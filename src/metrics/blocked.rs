@@ -1,8 +1,8 @@
 //! Unfinished jobs that cannot start or continue, by namespace and reason. They show the state at the last check.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use prometheus::Result;
 
 use super::namespaces::{OTHER, with_own};
@@ -22,7 +22,7 @@ impl BlockedSeries {
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
         Ok(Self {
             jobs: Mutex::default(),
-            family: registrar.gauges(
+            family: registrar.register(
                 "shed_jobs_blocked",
                 "Unfinished jobs that shed cannot start or continue, by the reason of their condition",
                 ["job_namespace", "reason"],
@@ -32,13 +32,13 @@ impl BlockedSeries {
 
     /// Takes over what a check found.
     pub fn set(&self, jobs: BlockedJobs) {
-        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = jobs;
+        *self.jobs.lock() = jobs;
     }
 
     /// Writes the series as they are now. Only a page does this: a page between the two steps would lack series, and
     /// an alert would begin again.
     pub(super) fn show(&self) {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.jobs.lock();
         let namespaces = jobs.iter();
         let own = with_own(
             namespaces

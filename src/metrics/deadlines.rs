@@ -1,79 +1,73 @@
 //! Metrics of deadlines: outcomes, slack, and how right the predictions were.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus::{Histogram, Result};
 
 use crate::deadline_totals::{DeadlineOutcome, DeadlineTotals};
 use crate::forecast::Scored;
-use crate::registrar::{Counters, Histograms, Registrar};
+use crate::registrar::{Counters, Histograms, Registrar, metrics};
 
 /// From a second to a day.
 const SECONDS: [f64; 10] = [
     1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 7200.0, 14_400.0, 43_200.0, 86_400.0,
 ];
 
+metrics! {
+    /// The families.
+    struct Families {
+        met: Counters<2> = "shed_deadlines_met_total",
+            "Jobs that completed at or before their deadline, since shed was installed", BY_CLASS;
+        missed: Counters<2> = "shed_deadlines_missed_total",
+            "Ended jobs whose deadline passed before they completed, since shed was installed", BY_CLASS;
+        failed: Counters<2> = "shed_deadlines_failed_total",
+            "Jobs that failed for another reason before their deadline, since shed was installed", BY_CLASS;
+        slack: Histogram = "shed_job_completion_slack_seconds",
+            "Time that was left until the deadline when a job was complete in time", SECONDS.to_vec();
+        lateness: Histogram = "shed_job_completion_lateness_seconds",
+            "Time by which a job was complete after its deadline", SECONDS.to_vec();
+        squared_errors: Histograms<2> = "shed_prediction_squared_error",
+            "Squared difference between a prediction and whether the job met its deadline, by prediction and by \
+             the share of the job's time that had passed; sum / count is the Brier score",
+            (["prediction", "passed"], vec![0.01, 0.04, 0.09, 0.16, 0.25, 0.36, 0.49, 0.64, 0.81, 1.0]);
+    }
+}
+
+const BY_CLASS: [&str; 2] = ["job_namespace", "job_class"];
+
 /// Metrics of deadlines.
 pub struct DeadlineMetrics {
-    /// Ended jobs, in the order of [`DeadlineOutcome::ALL`].
-    ended: [Counters<2>; 3],
+    families: Families,
     /// The leader's totals.
     totals: Mutex<Option<Arc<DeadlineTotals>>>,
-    slack: Histogram,
-    lateness: Histogram,
-    squared_errors: Histograms<2>,
 }
 
 impl DeadlineMetrics {
     /// Registers everything.
     pub fn register(registrar: &mut Registrar) -> Result<Self> {
-        let mut ended = |name, help| registrar.counters(name, help, ["job_namespace", "job_class"]);
         Ok(Self {
-            ended: [
-                ended(
-                    "shed_deadlines_met_total",
-                    "Jobs that completed at or before their deadline, since shed was installed",
-                )?,
-                ended(
-                    "shed_deadlines_missed_total",
-                    "Ended jobs whose deadline passed before they completed, since shed was installed",
-                )?,
-                ended(
-                    "shed_deadlines_failed_total",
-                    "Jobs that failed for another reason before their deadline, since shed was installed",
-                )?,
-            ],
+            families: Families::register(registrar)?,
             totals: Mutex::default(),
-            slack: registrar.histogram(
-                "shed_job_completion_slack_seconds",
-                "Time that was left until the deadline when a job was complete in time",
-                &SECONDS,
-            )?,
-            lateness: registrar.histogram(
-                "shed_job_completion_lateness_seconds",
-                "Time by which a job was complete after its deadline",
-                &SECONDS,
-            )?,
-            squared_errors: registrar.histograms(
-                "shed_prediction_squared_error",
-                "Squared difference between a prediction and whether the job met its deadline, by prediction and by \
-                 the share of the job's time that had passed; sum / count is the Brier score",
-                ["prediction", "passed"],
-                &[0.01, 0.04, 0.09, 0.16, 0.25, 0.36, 0.49, 0.64, 0.81, 1.0],
-            )?,
         })
     }
 
     /// From now on pages show these totals, or none: another replica shows them now.
     pub fn show_totals(&self, totals: Option<Arc<DeadlineTotals>>) {
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = totals;
+        *self.totals.lock() = totals;
     }
 
     /// Writes the series for a page.
     pub(super) fn show(&self) {
-        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let totals = self.totals.lock();
         let shown = totals.as_ref().and_then(|totals| totals.shown());
-        for (family, outcome) in self.ended.iter().zip(DeadlineOutcome::ALL) {
+        let Families {
+            met,
+            missed,
+            failed,
+            ..
+        } = &self.families;
+        for (family, outcome) in [met, missed, failed].into_iter().zip(DeadlineOutcome::ALL) {
             family.clear();
             for (namespace, class, counts) in shown.iter().flatten() {
                 let series = family.with([namespace, class]);
@@ -85,8 +79,8 @@ impl DeadlineMetrics {
     /// A job is complete, this many seconds before its deadline.
     pub fn completed(&self, left: f64) {
         match left >= 0.0 {
-            true => self.slack.observe(left),
-            false => self.lateness.observe(-left),
+            true => self.families.slack.observe(left),
+            false => self.families.lateness.observe(-left),
         }
     }
 
@@ -100,7 +94,10 @@ impl DeadlineMetrics {
             ] {
                 if let Some(value) = value {
                     let error = value - actual;
-                    let family = self.squared_errors.with([prediction, scored.passed]);
+                    let family = self
+                        .families
+                        .squared_errors
+                        .with([prediction, scored.passed]);
                     family.observe(error * error);
                 }
             }

@@ -2,16 +2,15 @@
 //! bounded; all jobs are in the histograms of their namespaces. Both show the state at the moment of the scrape.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use prometheus::{IntGauge, Result};
 use shed_core::fair::fair_order;
 use shed_core::time::{Instant, Span};
 
 use super::JobLabels;
-use super::job_work::{JobWork, WorkSeries};
+use super::job_work::JobWork;
 use super::namespaces::NamespaceSeries;
-use super::observed::ObservedSeries;
 use crate::observed_clones::Figures;
 use crate::registrar::{Gauges, Registrar};
 
@@ -93,68 +92,120 @@ impl Table {
     }
 }
 
+/// The figure that a series of a job shows, if it is known.
+type Figure = fn(&JobFigures) -> Option<f64>;
+
+/// The families of a job's own series: names, help texts and figures.
+const OWN: [(&str, &str, Figure); 14] = [
+    (
+        "shed_job_pocd",
+        "Probability of completion before the deadline, from 0 to 1, of the jobs most at risk",
+        |job| job.pocd,
+    ),
+    (
+        "shed_job_pocd_calibrated",
+        "Calibrated PoCD: share of past jobs with a similar prediction that met their deadline",
+        |job| job.calibrated,
+    ),
+    (
+        "shed_job_slack_seconds",
+        "Deadline minus expected completion; negative if the job is expected to be late",
+        |job| job.slack().map(Span::seconds),
+    ),
+    (
+        "shed_job_deadline_timestamp_seconds",
+        "Deadline of the job as a Unix time",
+        |job| job.deadline.map(unix_time),
+    ),
+    (
+        "shed_job_earliest_feasible_deadline_timestamp_seconds",
+        "Earliest deadline that reaches the job's target PoCD, from the last estimate",
+        |job| job.earliest.map(unix_time),
+    ),
+    (
+        "shed_job_expected_completion_timestamp_seconds",
+        "Expected finish of the job's last task",
+        |job| job.expected.map(unix_time),
+    ),
+    (
+        "shed_job_observed_clones",
+        "Clones that shed would have started so far for a job with speculation.mode Observe",
+        |job| job.observed.map(|total| f64::from(total.clones)),
+    ),
+    (
+        "shed_job_observed_clone_slot_seconds",
+        "Expected work of these clones",
+        |job| job.observed.map(|total| total.slot_seconds),
+    ),
+    (
+        "shed_job_observed_price",
+        "Expected deadlines that other jobs would have lost to these clones",
+        |job| job.observed?.price,
+    ),
+    (
+        "shed_job_observed_gain",
+        "By how much these clones would have raised PoCD, as the model estimates",
+        |job| job.observed.map(|total| total.gain),
+    ),
+    (
+        "shed_job_tasks",
+        "Tasks of the job; a divided task counts as its segments",
+        |job| job.work.map(|work| f64::from(work.tasks)),
+    ),
+    (
+        "shed_job_tasks_done",
+        "Tasks of the job that are done",
+        |job| job.work.map(|work| f64::from(work.done)),
+    ),
+    (
+        "shed_job_attempts_live",
+        "Live attempts of the job, clones included",
+        |job| job.work.map(|work| f64::from(work.attempts)),
+    ),
+    ("shed_job_clones_live", "Live clones of the job", |job| {
+        job.work.map(|work| f64::from(work.clones))
+    }),
+];
+
+fn unix_time(at: Instant) -> f64 {
+    at.0 as f64 / 1000.0
+}
+
 /// Series of unfinished jobs.
 pub struct JobSeries {
     table: Mutex<Table>,
     own_max: usize,
     unfinished: IntGauge,
-    pocd: Gauges<2>,
-    calibrated: Gauges<2>,
-    slack: Gauges<2>,
-    deadline: Gauges<2>,
-    earliest: Gauges<2>,
-    expected: Gauges<2>,
-    observed: ObservedSeries,
-    work: WorkSeries,
+    own: Vec<(Gauges<2>, Figure)>,
     namespaces: NamespaceSeries,
 }
 
 impl JobSeries {
     /// Registers everything; at most about `own_max` jobs have series of their own.
     pub fn register(registrar: &mut Registrar, own_max: u32) -> Result<Self> {
-        let unfinished = registrar.count(
-            "shed_jobs_unfinished",
-            "Unfinished jobs, with and without series of their own",
-        )?;
-        let namespaces = NamespaceSeries::register(registrar)?;
-        let mut gauges = |name, help| registrar.gauges(name, help, ["job_namespace", "job_name"]);
+        let mut own = Vec::with_capacity(OWN.len());
+        for (name, help, figure) in OWN {
+            own.push((
+                registrar.register(name, help, ["job_namespace", "job_name"])?,
+                figure,
+            ));
+        }
         Ok(Self {
             table: Mutex::default(),
             own_max: own_max as usize,
-            unfinished,
-            namespaces,
-            pocd: gauges(
-                "shed_job_pocd",
-                "Probability of completion before the deadline, from 0 to 1, of the jobs most at risk",
+            unfinished: registrar.register(
+                "shed_jobs_unfinished",
+                "Unfinished jobs, with and without series of their own",
+                (),
             )?,
-            calibrated: gauges(
-                "shed_job_pocd_calibrated",
-                "Calibrated PoCD: share of past jobs with a similar prediction that met their deadline",
-            )?,
-            slack: gauges(
-                "shed_job_slack_seconds",
-                "Deadline minus expected completion; negative if the job is expected to be late",
-            )?,
-            deadline: gauges(
-                "shed_job_deadline_timestamp_seconds",
-                "Deadline of the job as a Unix time",
-            )?,
-            earliest: gauges(
-                "shed_job_earliest_feasible_deadline_timestamp_seconds",
-                "Earliest deadline that reaches the job's target PoCD, from the last estimate",
-            )?,
-            expected: gauges(
-                "shed_job_expected_completion_timestamp_seconds",
-                "Expected finish of the job's last task",
-            )?,
-            observed: ObservedSeries::register(&mut gauges)?,
-            work: WorkSeries::register(gauges)?,
+            own,
+            namespaces: NamespaceSeries::register(registrar)?,
         })
     }
 
     /// Takes over what a pass found about a job.
     pub fn set(&self, job: &JobLabels, figures: &JobFigures) {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         match table.jobs.get_mut(job) {
             Some(known) => known.update(figures),
             None => drop(table.jobs.insert(job.clone(), *figures)),
@@ -163,24 +214,26 @@ impl JobSeries {
 
     /// Drops a job that has ended or is gone.
     pub fn forget(&self, job: &JobLabels) {
-        self.lock().jobs.remove(job);
+        self.table.lock().jobs.remove(job);
     }
 
     /// Drops all: another replica shows them now.
     pub fn clear(&self) {
-        *self.lock() = Table::default();
+        *self.table.lock() = Table::default();
     }
 
     /// Writes the series as they are now.
     pub fn show(&self, now: Instant) {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         table.shown = table.choose(self.own_max, now);
         self.unfinished
             .set(i64::try_from(table.jobs.len()).unwrap_or(i64::MAX));
-        self.clear_own();
-        for job in &table.shown {
-            if let Some(figures) = table.jobs.get(job) {
-                self.show_own(job, figures);
+        for (family, figure) in &self.own {
+            family.clear();
+            for job in &table.shown {
+                if let Some(value) = table.jobs.get(job).and_then(figure) {
+                    family.with([&job.job_namespace, &job.job_name]).set(value);
+                }
             }
         }
         let jobs = table.jobs.iter();
@@ -188,48 +241,6 @@ impl JobSeries {
             jobs.map(|(job, figures)| (&*job.job_namespace, figures)),
             now,
         );
-    }
-
-    fn show_own(&self, job: &JobLabels, figures: &JobFigures) {
-        let at = |instant: Option<Instant>| instant.map(|at| at.0 as f64 / 1000.0);
-        for (family, value) in [
-            (&self.pocd, figures.pocd),
-            (&self.calibrated, figures.calibrated),
-            (&self.slack, figures.slack().map(Span::seconds)),
-            (&self.deadline, at(figures.deadline)),
-            (&self.earliest, at(figures.earliest)),
-            (&self.expected, at(figures.expected)),
-        ] {
-            if let Some(value) = value {
-                family.with([&job.job_namespace, &job.job_name]).set(value);
-            }
-        }
-        if let Some(total) = &figures.observed {
-            self.observed.show(job, total);
-        }
-        if let Some(work) = figures.work {
-            self.work.show(job, work);
-        }
-    }
-
-    fn clear_own(&self) {
-        for family in [
-            &self.pocd,
-            &self.calibrated,
-            &self.slack,
-            &self.deadline,
-            &self.earliest,
-            &self.expected,
-        ] {
-            family.clear();
-        }
-        self.observed.clear();
-        self.work.clear();
-    }
-
-    // A panic while the lock was held leaves whole entries.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prometheus::Result;
 use shed_core::time::{Instant, Span};
 
 use super::jobs::JobFigures;
-use crate::registrar::{Histograms, Registrar};
+use crate::registrar::{Histograms, metrics};
 
 /// Namespaces with series of their own: those with the most unfinished jobs.
 const OWN_MAX: usize = 200;
@@ -24,44 +23,27 @@ const REMAINING: [f64; 9] = [
     60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 43_200.0, 86_400.0,
 ];
 
-/// Histograms of all unfinished jobs by namespace.
-pub struct NamespaceSeries {
-    pocd: Histograms<1>,
-    calibrated: Histograms<1>,
-    slack: Histograms<1>,
-    remaining: Histograms<1>,
+metrics! {
+    /// Histograms of all unfinished jobs by namespace.
+    pub struct NamespaceSeries {
+        pocd: Histograms<1> = "shed_jobs_pocd",
+            "Unfinished jobs now, by PoCD; read the buckets without rate", by_namespace(&CHANCES);
+        calibrated: Histograms<1> = "shed_jobs_pocd_calibrated",
+            "Unfinished jobs now, by calibrated PoCD; read the buckets without rate", by_namespace(&CHANCES);
+        slack: Histograms<1> = "shed_jobs_slack_seconds",
+            "Unfinished jobs now, by deadline minus expected completion; read the buckets without rate",
+            by_namespace(&SLACKS);
+        remaining: Histograms<1> = "shed_jobs_remaining_seconds",
+            "Unfinished jobs now, by time until the expected completion; read the buckets without rate",
+            by_namespace(&REMAINING);
+    }
+}
+
+fn by_namespace(buckets: &[f64]) -> ([&'static str; 1], Vec<f64>) {
+    (["job_namespace"], buckets.to_vec())
 }
 
 impl NamespaceSeries {
-    /// Registers everything.
-    pub fn register(registrar: &mut Registrar) -> Result<Self> {
-        let mut histograms = |name, help, buckets: &[f64]| {
-            registrar.histograms(name, help, ["job_namespace"], buckets)
-        };
-        Ok(Self {
-            pocd: histograms(
-                "shed_jobs_pocd",
-                "Unfinished jobs now, by PoCD; read the buckets without rate",
-                &CHANCES,
-            )?,
-            calibrated: histograms(
-                "shed_jobs_pocd_calibrated",
-                "Unfinished jobs now, by calibrated PoCD; read the buckets without rate",
-                &CHANCES,
-            )?,
-            slack: histograms(
-                "shed_jobs_slack_seconds",
-                "Unfinished jobs now, by deadline minus expected completion; read the buckets without rate",
-                &SLACKS,
-            )?,
-            remaining: histograms(
-                "shed_jobs_remaining_seconds",
-                "Unfinished jobs now, by time until the expected completion; read the buckets without rate",
-                &REMAINING,
-            )?,
-        })
-    }
-
     /// Writes the series for these jobs.
     pub(super) fn show<'a>(
         &self,
