@@ -6,10 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use shed_core::time::{Instant, Span};
 
 mod apiserver_clock;
-mod layer;
 
 pub use apiserver_clock::{Clock, UNCERTAINTY_MAX};
-pub use layer::ClockLayer;
 
 /// This machine's wall clock, as the core counts it. It may be set at any moment and be wrong, so
 /// that nothing is decided by it: see [`Clock`].

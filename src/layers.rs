@@ -17,6 +17,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "registrar",
             "memory_limit",
             "watch_age",
+            "answer_layer",
             "api",
             "token_bucket",
             "observed_clones",

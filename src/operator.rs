@@ -20,11 +20,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::answer_layer::AnswerLayer;
 use crate::answers::CurrentTerm;
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, agent_context};
-use crate::clock::{Clock, ClockLayer};
+use crate::clock::Clock;
 use crate::cluster::{Stores, Touched};
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, Memos};
@@ -48,7 +49,7 @@ use crate::reconcile::write_places::WritePlaces;
 use crate::reconcile::{self, companions};
 use crate::restore_check::RestoreCheck;
 use crate::server::{Protection, Served};
-use crate::watch_age::WatchAgeLayer;
+use crate::watch_age::WatchAges;
 use crate::watchdog::{self, Polls, Term, Watch};
 use crate::{
     durable_state, fence, leader_api, planner, progress, recording, restore_check, server,
@@ -164,7 +165,10 @@ fn election(
     }
     let elector = Elector::new(identity, timing);
     let client = ClientBuilder::try_from(setup.config.clone())?
-        .with_layer(&ClockLayer(Arc::clone(&setup.clock)))
+        .with_layer(&AnswerLayer {
+            clock: Arc::clone(&setup.clock),
+            watches: Arc::default(),
+        })
         .build();
     let (lease, standing) = (setup.metrics.lease.clone(), Arc::clone(&setup.standing));
     let election = Election::new(client, place, elector, lease, standing);
@@ -286,8 +290,7 @@ async fn act(
 ) -> anyhow::Result<&'static str> {
     let clock = Arc::clone(&setup.clock);
     let term = Term { writes };
-    let watches = WatchAgeLayer(Arc::clone(&setup.metrics.watch_ages));
-    let client = client(&setup.config, &clock, &term, watches)?;
+    let client = client(&setup.config, &clock, &term, &setup.metrics.watch_ages)?;
     let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let (calm, calm_jobs) = mpsc::unbounded_channel();
@@ -479,12 +482,14 @@ fn client(
     config: &Config,
     clock: &Arc<Clock>,
     term: &Term,
-    watches: WatchAgeLayer,
+    watches: &Arc<WatchAges>,
 ) -> Result<Client, kube::Error> {
     let builder = ClientBuilder::try_from(config.clone())?;
     Ok(builder
-        .with_layer(&ClockLayer(Arc::clone(clock)))
-        .with_layer(&watches)
+        .with_layer(&AnswerLayer {
+            clock: Arc::clone(clock),
+            watches: Arc::clone(watches),
+        })
         .with_layer(&FenceLayer(Arc::clone(&term.writes)))
         .build())
 }

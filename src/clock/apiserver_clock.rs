@@ -4,9 +4,10 @@
 //! proves that the apiserver's clock was in a certain second between request and answer.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use shed_core::time::{Instant, Span};
 
 /// No job is ended for its deadline or a time limit while the apiserver's time is not known to within
@@ -80,12 +81,12 @@ impl Clock {
 
     /// The apiserver's time when the process's own clock showed this.
     pub fn at(&self, ticks: Instant) -> Instant {
-        ticks.plus(self.heard().offset)
+        ticks.plus(self.heard.lock().offset)
     }
 
     /// The maximum error of the apiserver's time as reported here; absent while it is unknown.
     pub fn uncertainty(&self) -> Option<Span> {
-        self.heard().uncertainty(self.ticks())
+        self.heard.lock().uncertainty(self.ticks())
     }
 
     /// The same, unless it is more than may be for a job to be ended.
@@ -129,12 +130,7 @@ impl Clock {
             low: date.since(answered),
             high: date.plus(DATE).since(sent),
         };
-        self.heard().take(offsets);
-    }
-
-    // A panic while the lock was held leaves bounds that are all valid.
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock().take(offsets);
     }
 }
 
@@ -238,7 +234,7 @@ impl Clock {
 
     /// Forgets earlier answers, and records that the apiserver is this far ahead.
     pub fn learn_for_tests(&self, ahead: Span) {
-        *self.heard() = Heard::default();
+        *self.heard.lock() = Heard::default();
         let now = self.ticks();
         let half = Span(-DATE.0 / 2);
         let date = now.plus(ahead).plus(half);

@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use crate::clock::Clock;
 use crate::quarantine::note::put;
 use crate::quarantine::{Crash, Subject};
-use crate::watch_age::WatchAgeLayer;
 use crate::watchdog::Stuck;
 
 /// The exit code: 1 is any error, 2 a wrong command line, 101 a panic.
@@ -29,7 +28,7 @@ pub fn end(config: &Config, clock: &Arc<Clock>, stuck: &Stuck) {
         std::process::exit(EXIT_CODE);
     });
     note_and_log(stuck, clock, || {
-        super::client(config, clock, &stuck.term, WatchAgeLayer(Arc::default()))
+        super::client(config, clock, &stuck.term, &Arc::default())
     });
     std::process::exit(EXIT_CODE);
 }

@@ -10,6 +10,7 @@ use crate::cluster::Stores;
 use crate::metrics::BlockedJobs;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::job_status;
+use crate::reconcile::looks;
 use crate::reconcile::record::LEDGER_TOO_NEW;
 
 /// Interval of the check, which makes no call.
@@ -18,10 +19,8 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
     let stores = &context.shared.stores;
-    stores.ready().await;
     let mut seen = None;
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         let now = (stores.live_version(), stores.batch_version());

@@ -11,16 +11,15 @@ use crate::api::{ANNOTATION_CLONES, CLONES_STOP, UNKNOWN_VALUE};
 use crate::cluster::clone_stops::CloneStops;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
+use crate::reconcile::looks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    context.shared.stores.ready().await;
     let mut told = Arc::default();
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         look(&context, &mut told);

@@ -19,6 +19,7 @@ use crate::cluster::pod::PodFacts;
 use crate::metrics::disowned_reasons::{NAME, NAMESPACE, NO_JOB, OWNER};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
+use crate::reconcile::looks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -40,10 +41,8 @@ struct Strangers {
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    context.shared.stores.ready().await;
     let mut strangers = Strangers::default();
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         let now = context.shared.clock.ticks();

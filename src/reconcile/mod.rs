@@ -19,6 +19,7 @@ pub mod job_status;
 mod jobs_at_rest;
 mod kubelet_obstacles;
 mod live_read;
+mod looks;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;

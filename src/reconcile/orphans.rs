@@ -20,6 +20,7 @@ use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::pod::{PodFacts, PodRef};
 use crate::metrics::JobLabels;
 use crate::reconcile::context::ReconcileContext;
+use crate::reconcile::looks;
 use crate::reconcile::pod_writer::PodWriter;
 
 /// Interval of the check, which makes no call.
@@ -39,11 +40,9 @@ type Orphans = BTreeMap<Arc<str>, Vec<Arc<PodFacts>>>;
 /// Checks without end. Each namespace is released by itself: one that is slow delays no other, and is left out until it
 /// is done.
 pub async fn run(context: Arc<ReconcileContext>) {
-    context.shared.stores.ready().await;
     let (mut seen, mut busy) = (None, BTreeSet::new());
     let mut releases = FuturesUnordered::new();
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         tokio::select! {
             _ = ticks.tick() => {

@@ -13,6 +13,7 @@ use crate::cluster::Stores;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
+use crate::reconcile::looks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -31,10 +32,8 @@ struct Told {
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    context.shared.stores.ready().await;
     let mut told = Told::default();
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         for companion in look(&context, &mut told) {

@@ -13,6 +13,7 @@ use crate::api::DeadlineJob;
 use crate::cluster::Gap;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
+use crate::reconcile::looks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -21,11 +22,9 @@ const NAMED_MAX: usize = 10;
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    context.shared.stores.ready().await;
     let mut told = BTreeMap::new();
     let mut seen = None;
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         look(&context, &mut told, &mut seen).await;
