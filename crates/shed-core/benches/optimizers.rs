@@ -9,8 +9,6 @@ use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
 use shed_core::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use shed_core::optimize::greedy::{GreedyInput, GreedyMode, alloc_task, alloc_task_within};
-use shed_core::optimize::incremental::Incremental;
-use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
 use shed_core::optimize::room::Room;
 use shed_core::resources::Resources;
 
@@ -20,7 +18,7 @@ mod measure;
 #[path = "../tests/optimizer/reference.rs"]
 mod reference;
 
-use instances::{Random, straggler, stragglers};
+use instances::{Random, stragglers};
 use measure::{load, ms, time};
 
 /// The papers' claims are about 1 000 jobs.
@@ -118,47 +116,6 @@ fn growth(_: &mut Criterion) {
     }
 }
 
-fn incremental(criterion: &mut Criterion) {
-    let input = input(JOBS);
-    for (name, mode) in MODES {
-        let label = format!("state from scratch, {name}");
-        report(&label, &input, 10, || Incremental::new(input.clone(), mode));
-        let mut state = Incremental::new(input.clone(), mode);
-        let mut random = Random(2);
-        let mut change = || {
-            let (job, task) = (random.below(JOBS), random.below(TASKS));
-            state.set_task(job, task, straggler(&mut random));
-            state.omega()
-        };
-        let used = allocation_counter::measure(|| {
-            black_box(change());
-        });
-        let mut times: Vec<Duration> = (0..1000).map(|_| time(1, &mut change).0).collect();
-        times.sort_unstable();
-        println!(
-            "one changed task, {name:<10} {JOBS:>6} jobs {:>8} tasks κ {:>7}: min {:>7.1} µs, \
-             median {:>7.1} µs, p99 {:>7.1} µs of 1000; {} allocations, {} B; {}",
-            JOBS * TASKS,
-            input.kappa,
-            ms(times[0]) * 1e3,
-            ms(times[500]) * 1e3,
-            ms(times[990]) * 1e3,
-            used.count_total,
-            used.bytes_total,
-            load(),
-        );
-        criterion.bench_function(&format!("one changed task, {name}"), |bench| {
-            bench.iter_custom(|calls| {
-                let begin = ThreadTime::now();
-                for _ in 0..calls {
-                    black_box(change());
-                }
-                begin.elapsed()
-            });
-        });
-    }
-}
-
 /// The naive greedy scans and sums everything again for each clone, so the comparison uses a size that it can handle.
 fn ratio_to_naive(_: &mut Criterion) {
     let input = stragglers(&mut Random(3), 100, 20, 600);
@@ -173,27 +130,6 @@ fn ratio_to_naive(_: &mut Criterion) {
             "  naive / fast: {:.0}",
             naive.as_secs_f64() / fast.as_secs_f64()
         );
-    }
-    let jobs = job_level(200, &mut Random(5));
-    let mode = JobLevelMode::Guarded;
-    let (fast, _) = time(50, || alloc_job(&jobs, mode));
-    let (naive, _) = time(3, || reference::job_level(&jobs, mode));
-    println!(
-        "job level, 200 jobs, naive / fast: {:.0}",
-        naive.as_secs_f64() / fast.as_secs_f64()
-    );
-}
-
-/// Slots for three clones of each task of every second job.
-fn job_level(jobs: usize, random: &mut Random) -> JobLevelInput {
-    let job = |_| JobLevelJob {
-        tasks: TASKS as u32,
-        ln_miss_attempt: -random.between(0.1, 4.0),
-    };
-    JobLevelInput {
-        kappa: (jobs * TASKS * 3 / 2) as i64,
-        max_clones: 5,
-        jobs: (0..jobs).map(job).collect(),
     }
 }
 
@@ -219,10 +155,6 @@ fn further(_: &mut Criterion) {
             alloc_task_within(&input.jobs, Room::vector(&free, &demands), mode)
         });
     }
-    let jobs = job_level(JOBS, &mut random);
-    report("job level", &input, 50, || {
-        alloc_job(&jobs, JobLevelMode::Guarded)
-    });
 }
 
 fn settings() -> Criterion {
@@ -235,6 +167,6 @@ fn settings() -> Criterion {
 criterion_group! {
     name = benches;
     config = settings();
-    targets = from_scratch, growth, incremental, ratio_to_naive, further
+    targets = from_scratch, growth, ratio_to_naive, further
 }
 criterion_main!(benches);

@@ -53,9 +53,8 @@
 //!
 //! # From probabilities to clones
 //!
-//! [`optimize::greedy`] is \[S+\] Algorithm 1 as printed and its exact relatives; [`optimize::job_level`] that of
-//! \[S\]; [`optimize::alpha_fair`] the family of utilities between total and max-min. [`optimize::incremental`]
-//! computes only the decisions again that a change affects.
+//! [`optimize::greedy`] is \[S+\] Algorithm 1 as printed and its exact relatives; [`optimize::alpha_fair`] the family
+//! of utilities between total and max-min.
 //!
 //! # Policies
 //!

@@ -14,7 +14,6 @@ use shed_core::optimize::alpha_fair::{Stride, alloc_alpha_fair};
 use shed_core::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason, alloc_task, gains,
 };
-use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
 use shed_core::optimize::room::Room;
 
 #[path = "optimizer/reference.rs"]
@@ -331,53 +330,6 @@ proptest! {
             clones.rotate_left(by);
         }
         prop_assert_eq!(clones_of(&alloc_task(&permuted, mode)), expected);
-    }
-}
-
-fn any_job_level() -> impl Strategy<Value = JobLevelInput> {
-    let job = (0u32..9, any_ln_miss()).prop_map(|(tasks, ln_miss_attempt)| JobLevelJob {
-        tasks,
-        ln_miss_attempt,
-    });
-    let bound = prop_oneof![4 => 0u32..6, 1 => Just(u32::MAX)];
-    (-3i64..80, bound, prop::collection::vec(job, 0..6)).prop_map(|(kappa, max_clones, jobs)| {
-        JobLevelInput {
-            kappa,
-            max_clones,
-            jobs,
-        }
-    })
-}
-
-proptest! {
-    #![proptest_config(cases(400))]
-
-    #[test]
-    fn job_level_clones_are_those_of_the_plain_scan_and_fit(
-        input in any_job_level(), guarded in any::<bool>(),
-    ) {
-        let mode = if guarded { JobLevelMode::Guarded } else { JobLevelMode::Paper };
-        let outcome = alloc_job(&input, mode);
-        prop_assert_eq!(&outcome.clones, &reference::job_level(&input, mode));
-        prop_assert!(outcome.omega <= input.kappa.max(0));
-        let used = outcome.clones.iter().zip(&input.jobs);
-        let used: i64 = used.map(|(&r, job)| i64::from(r) * i64::from(job.tasks)).sum();
-        prop_assert_eq!(used, outcome.omega);
-        prop_assert!(outcome.clones.iter().all(|&clones| clones <= input.max_clones));
-    }
-
-    /// Single jobs may fall, because the capacity left by a large job may fit it now.
-    #[test]
-    fn more_room_never_lowers_the_least_pocd_at_job_level(
-        input in any_job_level(), more in 1i64..30,
-    ) {
-        let least = |input: &JobLevelInput| {
-            let outcome = alloc_job(input, JobLevelMode::Guarded);
-            let possible = outcome.ln_pocd.into_iter().filter(|ln_pocd| ln_pocd.is_finite());
-            possible.fold(0.0, f64::min)
-        };
-        let larger = JobLevelInput { kappa: input.kappa + more, ..input.clone() };
-        prop_assert!(not_below(least(&larger), least(&input)));
     }
 }
 

@@ -6,11 +6,11 @@
 //! arrival only if the distribution is given. Killed attempts free their slots later, so clones
 //! follow when slots become free.
 
+use crate::formulas::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
 use crate::given_law::GivenLaw;
 use crate::redundancy::launch_copies_anytime;
 use crate::state::Decided;
 use shed_core::estimate::law::{AttemptLaw, Evidence};
-use shed_core::optimize::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
 use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, Heeds, MODES};

@@ -136,13 +136,6 @@ impl JobState {
         self.tasks.iter().map(|task| task.clones).collect()
     }
 
-    /// The increase of ln PoCD by the task's last clone; absent if the task was granted none.
-    pub(super) fn last_gain(&self, task: usize) -> Option<f64> {
-        let miss = self.tasks.get(task)?.miss();
-        let clones = miss.clones.checked_sub(1)?;
-        Some(TaskMiss { clones, ..miss }.gain_of_one_more())
-    }
-
     /// Gives the task one clone and returns its effect on the job.
     pub(super) fn grant(&mut self, task: usize) -> StepGain {
         let (before, task_gain) = (self.ln_pocd(), self.gain(task));
@@ -170,19 +163,6 @@ impl JobState {
             state.clones_left -= 1;
             self.open -= usize::from(state.clones_left == 0);
             self.ln_pocds.set(task, state.miss().ln_pocd());
-        }
-    }
-
-    /// Takes the task's last clone back.
-    pub(super) fn revoke(&mut self, task: usize) {
-        if let Some(state) = self.tasks.get_mut(task) {
-            self.open += usize::from(state.clones_left == 0);
-            state.clones_left += 1;
-            state.clones -= 1;
-            let ln_pocd = state.miss().ln_pocd();
-            let is_rescue = is_impossible(ln_pocd) && state.miss().clone_can_help();
-            self.rescues_needed += i64::from(is_rescue);
-            self.ln_pocds.set(task, ln_pocd);
         }
     }
 

@@ -7,14 +7,14 @@ use crate::optimize::block_tree::{BlockTree, Combine};
 pub(super) const TIE: f64 = 1e-11;
 
 /// The key of a position without a candidate. No candidate has it, and no key is NaN.
-pub(super) const ABSENT: f64 = f64::INFINITY;
+pub const ABSENT: f64 = f64::INFINITY;
 
 /// A heap that keeps its candidates in the order of their indexes.
 ///
 /// A change costs O(log n) and so does the best, for any number of equal keys. A binary heap would have to search all
 /// ties for the lowest index.
 #[derive(Debug, Clone)]
-pub(super) struct Tournament {
+pub struct Tournament {
     /// A node holds the lowest key below it.
     keys: BlockTree,
     /// Cached, because it is read often.
@@ -33,7 +33,7 @@ impl Combine for Lowest {
 
 impl Tournament {
     /// A position for each key; [`ABSENT`] leaves it empty. O(n).
-    pub(super) fn new(keys: impl IntoIterator<Item = f64>, places: usize) -> Self {
+    pub fn new(keys: impl IntoIterator<Item = f64>, places: usize) -> Self {
         let keys = BlockTree::new::<Lowest>(keys, places);
         let lowest = keys.total::<Lowest>();
         Self { keys, lowest }
@@ -46,14 +46,14 @@ impl Tournament {
     }
 
     /// Sets the key of the candidate at `index`; [`ABSENT`] removes it.
-    pub(super) fn set(&mut self, index: usize, key: f64) {
+    pub fn set(&mut self, index: usize, key: f64) {
         if let Some(lowest) = self.keys.set::<Lowest>(index, key) {
             self.lowest = lowest;
         }
     }
 
     /// Removes the candidate at `index`, if it is present.
-    pub(super) fn remove(&mut self, index: usize) {
+    pub fn remove(&mut self, index: usize) {
         self.set(index, ABSENT);
     }
 
@@ -76,7 +76,7 @@ impl Tournament {
     /// candidate that beats everything before it becomes the incumbent whatever came before. Moving left while a
     /// candidate there ties finds such a candidate, and the scan starts there. O(log n) for each step of the chain of
     /// near ties, usually one.
-    pub(super) fn best(&self) -> Option<usize> {
+    pub fn best(&self) -> Option<usize> {
         let lowest = self.lowest();
         if lowest >= ABSENT {
             return None;

@@ -1,9 +1,8 @@
 //! Straightforward implementations of the optimizers: every step scans everything and recomputes every sum. They are
 //! slow and evidently correct; the fast ones are compared with them.
 
-use shed_core::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd};
+use shed_core::estimate::pocd::ln_task_pocd;
 use shed_core::optimize::greedy::{GreedyInput, GreedyJob, GreedyMode, GreedyTask};
-use shed_core::optimize::job_level::{JobLevelInput, JobLevelMode};
 
 const IMPOSSIBLE: f64 = f64::NEG_INFINITY;
 
@@ -161,40 +160,4 @@ pub fn steps(input: &GreedyInput, mode: GreedyMode) -> Vec<(usize, usize)> {
         steps.push((job, task));
     }
     steps
-}
-
-/// Shed Algorithm 1, steps 2 to 4.
-pub fn job_level(input: &JobLevelInput, mode: JobLevelMode) -> Vec<u32> {
-    let mut clones = vec![0u32; input.jobs.len()];
-    let mut open: Vec<usize> = (0..input.jobs.len())
-        .filter(|&job| {
-            let hopeless = input.jobs[job].ln_miss_attempt >= 0.0;
-            input.max_clones > 0
-                && input.jobs[job].tasks > 0
-                && !(hopeless && mode == JobLevelMode::Guarded)
-        })
-        .collect();
-    let mut omega = 0;
-    loop {
-        let key = |&job: &usize| {
-            let the_job = &input.jobs[job];
-            (
-                job,
-                ln_job_pocd_uniform(the_job.ln_miss_attempt, clones[job] + 1, the_job.tasks),
-            )
-        };
-        let Some(job) = scan(open.iter().map(key)) else {
-            return clones;
-        };
-        let needed = i64::from(input.jobs[job].tasks);
-        if needed + omega > input.kappa {
-            open.retain(|&other| other != job);
-            continue;
-        }
-        clones[job] += 1;
-        omega += needed;
-        if clones[job] == input.max_clones {
-            open.retain(|&other| other != job);
-        }
-    }
 }

@@ -31,6 +31,7 @@ pub mod ese;
 pub mod example;
 pub mod fluid;
 pub mod gradient;
+pub mod job_level;
 pub mod levels;
 pub mod load;
 pub mod mantri;

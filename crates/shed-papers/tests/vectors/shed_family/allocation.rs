@@ -8,7 +8,7 @@ use shed_core::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason,
     alloc_task as alloc_task_of, gains,
 };
-use shed_core::optimize::job_level::{
+use shed_papers::formulas::job_level::{
     JobLevelInput, JobLevelJob, JobLevelMode, alloc_job as alloc_job_of,
 };
 
