@@ -21,8 +21,6 @@ pub mod fence;
 pub mod fixtures;
 pub mod forecast;
 pub mod job;
-#[cfg(test)]
-mod layers;
 pub mod leader_api;
 pub mod lease;
 pub mod memory_limit;
