@@ -1,4 +1,4 @@
-//! What the apiserver's answers tell beside their content: its time, and that it still answers a watch.
+//! What is read off the answers of the apiserver: its time, and that it still answers a watch.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -63,7 +63,7 @@ impl fmt::Display for MetricType {
 
 /// A kind of metric that a [`Registrar`] registers.
 pub trait Metric: Sized {
-    /// What it takes beside a name and a help text: labels, bounds of buckets.
+    /// What it takes in addition to a name and a help text: labels, bounds of buckets.
     type Options;
     /// What the registry collects.
     type Collected: Collector + Clone + 'static;
