@@ -2,7 +2,6 @@
 //! progress of a silent attempt is unknown, not zero. A refused report keeps the last good value
 //! and is counted.
 
-mod budget;
 mod launches;
 #[cfg(test)]
 mod load_test;

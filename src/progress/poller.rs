@@ -16,10 +16,10 @@ use crate::job::view;
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{Follower, Key, Rules, Table};
-use crate::progress::budget::Budget;
 use crate::progress::period::{Outlook, jittered};
 use crate::progress::request::{self, HttpClient, Question, Reply};
 use crate::progress::{Entry, ProgressTable};
+use crate::token_bucket::TokenBucket;
 use crate::validate::{self, ProgressRule};
 
 /// Polls under way at once.
@@ -63,7 +63,7 @@ pub async fn run(
         clock,
         client: request::client(),
     });
-    let mut budget = Budget::new(per_second, poller.clock.ticks());
+    let mut budget = TokenBucket::per_second(per_second);
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -93,10 +93,10 @@ impl Poller {
     }
 
     /// Takes in the changes, and begins the due polls as far as budget and places allow.
-    fn due(&self, budget: &mut Budget, ticks: Instant) -> Vec<Asking> {
+    fn due(&self, budget: &mut TokenBucket, ticks: Instant) -> Vec<Asking> {
         self.follower.follow(&self.table.entries, ticks);
         let now = self.clock.at(ticks);
-        let allowed = budget.take(ASKED_AT_ONCE_MAX, ticks);
+        let allowed = budget.take_up_to(ASKED_AT_ONCE_MAX, ticks);
         let mut table = self.table.lock();
         let place = |namespace: &Arc<str>| self.places.try_acquire(namespace);
         let begun = table.begin_polls(ticks, allowed, place);

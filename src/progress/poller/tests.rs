@@ -82,7 +82,7 @@ async fn a_pod_that_says_to_be_where_no_pod_is_is_not_asked() {
     job.status = Some(crate::api::DeadlineJobStatus::default());
     let first = pods[0].metadata.uid.clone().unwrap();
     let poller = polling(&Stores::for_tests(vec![job], pods, &[]));
-    let mut budget = Budget::new(10, Instant(0));
+    let mut budget = TokenBucket::per_second(10);
     let asked = poller.due(&mut budget, clock::now());
     let asked: Vec<&str> = asked.iter().map(|(to, _)| &*to.attempt.pod).collect();
     assert_eq!(asked, [first]);
@@ -118,7 +118,7 @@ fn asked(tenants: &[(&str, u32)], per_second: u32) -> BTreeMap<String, u32> {
         pods.extend(own);
     }
     let poller = polling(&Stores::for_tests(jobs, pods, &[]));
-    let mut budget = Budget::new(per_second, Instant(0));
+    let mut budget = TokenBucket::per_second(per_second);
     let mut counts = BTreeMap::new();
     let mut under_way: Vec<(Instant, Asking)> = vec![];
     for tick in 0..100 {
@@ -174,7 +174,7 @@ fn a_division_moves_the_poll_of_its_task_alone() {
     let (job, pods) = tenant("quick", 3);
     let (stores, mut writer) = Stores::of_objects(vec![fixtures::object(&job, &[])], pods);
     let poller = polling(&stores);
-    let mut budget = Budget::new(100, Instant(0));
+    let mut budget = TokenBucket::per_second(100);
     let mut polled_at = |now: i64| {
         let asked = poller.due(&mut budget, Instant(now));
         for (question, _place) in &asked {
