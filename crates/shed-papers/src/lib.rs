@@ -2,8 +2,7 @@
 //! each with the defaults of its paper and its equation numbers.
 //!
 //! [`registry`] adds them to the policies of the product, so that each can be named in a policy
-//! text. [`formulas`] holds the papers' computations on plain numbers. Policies call them, and the
-//! golden vectors check them.
+//! text. [`formulas`] has the papers' computations on plain numbers that policies call.
 //!
 //! | policy | which tasks get clones, and when | begins | source |
 //! |---|---|---|---|

@@ -1,9 +1,10 @@
 //! Closed forms: Figure 1, the cutoff of the load, Figure 5.
 
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_papers::formulas::ese::{duplication_cost, straggler_factor};
-use shed_papers::formulas::gradient::{Steps, gradient_projection};
-use shed_papers::formulas::load::{Service, cutoff};
+use shed_formulas::ese::duplication_cost;
+use shed_formulas::gradient::{Steps, gradient_projection};
+use shed_formulas::load::{Service, cutoff};
+use shed_papers::formulas::ese::straggler_factor;
 use shed_papers::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};
 
 use super::super::findings::{Check, Findings, Sample};

@@ -57,7 +57,7 @@ impl CpuMem {
     }
 
     /// The larger of each amount; NaN does not count.
-    pub(super) fn most(&self, other: &Self) -> Self {
+    pub(crate) fn most(&self, other: &Self) -> Self {
         Self {
             cpu: self.cpu.max(other.cpu),
             mem: self.mem.max(other.mem),
@@ -65,7 +65,7 @@ impl CpuMem {
     }
 
     /// The lesser of each amount; NaN does not count.
-    pub(super) fn least(&self, other: &Self) -> Self {
+    pub(crate) fn least(&self, other: &Self) -> Self {
         Self {
             cpu: self.cpu.min(other.cpu),
             mem: self.mem.min(other.mem),
@@ -73,7 +73,7 @@ impl CpuMem {
     }
 
     /// The largest amounts that [`CpuMem::fits`] here: to compare many with them is less work.
-    pub(super) fn largest_that_fits(&self) -> Self {
+    pub(crate) fn largest_that_fits(&self) -> Self {
         Self {
             cpu: largest_at_most(self.cpu),
             mem: largest_at_most(self.mem),
@@ -87,7 +87,7 @@ impl CpuMem {
 }
 
 /// A share of zero capacity is 0 for a demand of zero, and otherwise infinite.
-pub(super) fn share(part: f64, whole: f64) -> f64 {
+pub(crate) fn share(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
 }
 

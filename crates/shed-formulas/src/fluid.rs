@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::formulas::board::Board;
-use crate::formulas::cluster::{CpuMem, Server, total_capacity};
-use crate::formulas::dag::{DagError, Job, Phase, Task};
+use crate::board::Board;
+use crate::cluster::{CpuMem, Server, total_capacity};
+use crate::dag::{DagError, Job, Phase, Task};
 use shed_core::estimate::speedup::speedup;
 
 /// A job of the model.
@@ -208,8 +208,8 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formulas::dag::tests::{job, phase};
-    use crate::formulas::ordering::{by_arrival, in_order};
+    use crate::dag::tests::{job, phase};
+    use crate::ordering::{by_arrival, in_order};
 
     fn server(cpu: f64) -> Server {
         let capacity = CpuMem { cpu, mem: cpu };

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shed_papers::formulas::board::Board;
-use shed_papers::formulas::cluster::{Launch, total_capacity};
-use shed_papers::formulas::dag::{DagError, Job};
-use shed_papers::formulas::dollymp::{
+use shed_formulas::board::Board;
+use shed_formulas::cluster::{Launch, total_capacity};
+use shed_formulas::dag::{DagError, Job};
+use shed_formulas::dollymp::{
     DollyMp, Fit, PassLaunch, Priorities, cached_levels, priorities, round,
 };
-use shed_papers::formulas::levels::{
+use shed_formulas::levels::{
     LevelItem, TransientJob, dominant_share, effective_time, levels, printed_top_level,
     remaining_time, transient as transient_of, volume,
 };
-use shed_papers::formulas::ordering::{
+use shed_formulas::ordering::{
     Queue, TetrisScore, by_arrival, by_remaining_time, by_volume, capacity, carbyne, drf, in_order,
     tetris,
 };

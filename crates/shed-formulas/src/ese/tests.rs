@@ -1,21 +1,5 @@
 use super::*;
-use crate::formulas::sca::RunningTask;
-
-#[test]
-fn the_factor_balances_a_remaining_time_with_two_copies_that_end_together() {
-    for alpha in [1.05, 1.5, 2.0, 3.0, 10.0] {
-        let law = ParetoLaw {
-            t_min: 1.0,
-            beta: alpha,
-        };
-        let a = straggler_factor(alpha).unwrap() * fastest_mean(&law, 1.0);
-        let both = 1.0 + (1.0 - libm::pow(a, 1.0 - alpha)) / (alpha - 1.0);
-        assert!((a / (2.0 * both) - 1.0).abs() < 1e-12);
-    }
-    assert_eq!(straggler_factor(f64::INFINITY), Some(2.0));
-    assert_eq!(straggler_factor(1.0), None);
-    assert_eq!(duplication_cost(0.9, 1.0), None);
-}
+use crate::sca::RunningTask;
 
 #[test]
 fn the_factor_is_where_duplication_costs_least() {
@@ -56,6 +40,7 @@ fn the_cost_is_the_mean_over_times_and_looks() {
 fn times_that_do_not_vary_cost_what_is_duplicated_too_early() {
     assert_eq!(duplication_cost(f64::INFINITY, 1.0), Some(1.0));
     assert_eq!(duplication_cost(f64::INFINITY, 0.0), Some(1.5));
+    assert_eq!(duplication_cost(0.9, 1.0), None);
 }
 
 fn job(id: u64, tasks: u32, t_min: f64) -> CloneJob {

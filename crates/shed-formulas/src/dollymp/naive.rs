@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::formulas::board::Board;
-use crate::formulas::cluster::{CpuMem, Server};
-use crate::formulas::dollymp::{DollyMp, Fit, PassLaunch, offered_tasks};
+use crate::board::Board;
+use crate::cluster::{CpuMem, Server};
+use crate::dollymp::{DollyMp, Fit, PassLaunch, offered_tasks};
 use shed_core::estimate::compare::first_largest;
 
 /// As [`super::round`].
-pub(super) fn round(
+pub(crate) fn round(
     board: &mut Board,
     level: &BTreeMap<u64, u32>,
     params: &DollyMp,

@@ -4,25 +4,24 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::formulas::board::Board;
-use crate::formulas::cluster::{CpuMem, Launch, Server};
-use crate::formulas::dag::tests::{job, phase};
-use crate::formulas::dag::{DagError, Job, Phase, Task};
-use crate::formulas::dollymp::{DollyMp, Fit, priorities, round};
-use crate::formulas::ese::{Ese, duplication_cost, ese_round, straggler_factor};
-use crate::formulas::fluid::{FluidJob, simulate};
-use crate::formulas::levels::{LevelItem, TransientJob, level_length, levels, transient};
-use crate::formulas::mantri::pays_blind;
-use crate::formulas::ordering::{
+use crate::board::Board;
+use crate::cluster::{CpuMem, Launch, Server};
+use crate::dag::tests::{job, phase};
+use crate::dag::{DagError, Job, Phase, Task};
+use crate::dollymp::{DollyMp, Fit, priorities, round};
+use crate::ese::{Ese, duplication_cost, ese_round};
+use crate::fluid::{FluidJob, simulate};
+use crate::levels::{LevelItem, TransientJob, level_length, levels, transient};
+use crate::ordering::{
     TetrisScore, by_arrival, by_remaining_time, by_volume, capacity, carbyne, drf, in_order, tetris,
 };
-use crate::formulas::sca::{
-    Assignment, CloneJob, P2, RunningTask, SlotJob, objective, round_copies, sca_round,
-    solve_relaxed,
-};
+use crate::sca::{Assignment, RunningTask, SlotJob, sca_round};
 use shed_core::estimate::compare::sort_with_ties;
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::estimate::speedup::{pareto_from_moments, speedup, speedup_limit};
+use shed_papers::formulas::ese::straggler_factor;
+use shed_papers::formulas::mantri::pays_blind;
+use shed_papers::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};
 
 fn amounts() -> impl Strategy<Value = CpuMem> {
     // Halves are exact, so that sums don't depend on their order.

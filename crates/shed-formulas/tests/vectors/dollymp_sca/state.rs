@@ -1,8 +1,8 @@
 //! Servers, jobs and launches between JSON and the core's types.
 
 use serde_json::{Value, json};
-use shed_papers::formulas::cluster::{CpuMem, Launch, Server};
-use shed_papers::formulas::dag::{Job, Phase, Task};
+use shed_formulas::cluster::{CpuMem, Launch, Server};
+use shed_formulas::dag::{Job, Phase, Task};
 
 use crate::case::{count, items, number};
 

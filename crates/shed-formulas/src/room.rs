@@ -1,6 +1,6 @@
 //! The first of many servers with enough capacity, without checking all of them.
 
-use crate::formulas::cluster::CpuMem;
+use crate::cluster::CpuMem;
 
 /// Free capacity per server, and over each power-of-two range of servers the largest free amount of
 /// either resource.
@@ -8,7 +8,7 @@ use crate::formulas::cluster::CpuMem;
 /// A search skips a range when the demand exceeds one of its largest amounts. The two largest
 /// amounts need not be on the same server, so a search may turn back.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RoomIndex {
+pub(crate) struct RoomIndex {
     /// A complete binary tree: the root at 1, the children of n at 2n and 2n + 1, the servers in
     /// the last `leaves` places.
     largest: Vec<CpuMem>,
@@ -23,7 +23,7 @@ const NO_SERVER: CpuMem = CpuMem {
 
 impl RoomIndex {
     /// The index over these free amounts.
-    pub(super) fn new(free: impl ExactSizeIterator<Item = CpuMem>) -> Self {
+    pub(crate) fn new(free: impl ExactSizeIterator<Item = CpuMem>) -> Self {
         let leaves = free.len().next_power_of_two();
         let mut largest = vec![NO_SERVER; leaves];
         largest.extend(free);
@@ -43,7 +43,7 @@ impl RoomIndex {
     }
 
     /// Takes note that `free` is free on the server at `server`. O(log servers) at most.
-    pub(super) fn set(&mut self, server: usize, free: CpuMem) {
+    pub(crate) fn set(&mut self, server: usize, free: CpuMem) {
         let mut node = self.leaves + server;
         self.largest[node] = free;
         while node > 1 {
@@ -55,7 +55,7 @@ impl RoomIndex {
     }
 
     /// The position of the first server with enough capacity for `demand`.
-    pub(super) fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
+    pub(crate) fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
         self.first_below(1, demand)
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::formulas::cluster::{CpuMem, Launch, Server, total_capacity};
-use crate::formulas::dag::{DagError, Job, Task};
-use crate::formulas::room::RoomIndex;
+use crate::cluster::{CpuMem, Launch, Server, total_capacity};
+use crate::dag::{DagError, Job, Task};
+use crate::room::RoomIndex;
 
 /// Input of a round: servers and jobs by ascending id, so that their original order never matters.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +105,7 @@ impl Board {
     }
 
     /// Starts a copy of a task on the server at `server`, even beyond its capacity.
-    pub(super) fn launch(&mut self, job: usize, task: (usize, usize), server: usize) -> Launch {
+    pub(crate) fn launch(&mut self, job: usize, task: (usize, usize), server: usize) -> Launch {
         let (phase, index) = task;
         let demand = self.demand(job, phase);
         let host = self.take(job, server, &demand);
@@ -137,7 +137,7 @@ impl Board {
     }
 
     /// Takes back the start of a first copy.
-    pub(super) fn withdraw(&mut self, job: usize, task: (usize, usize), server: usize) {
+    pub(crate) fn withdraw(&mut self, job: usize, task: (usize, usize), server: usize) {
         let (phase, index) = task;
         let demand = self.demand(job, phase);
         self.take(job, server, &demand.times(-1.0));
@@ -160,7 +160,7 @@ fn waiting(job: &Job) -> VecDeque<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formulas::dag::tests::{job, phase};
+    use crate::dag::tests::{job, phase};
 
     fn server(id: u64, cpu: f64) -> Server {
         let capacity = CpuMem { cpu, mem: cpu };

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::formulas::cluster::{CpuMem, Server};
+use crate::cluster::{CpuMem, Server};
 
 /// One task of a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,7 +252,7 @@ impl Job {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A phase of `tasks` pending tasks of one core and one GB that take `theta` seconds.

@@ -2,14 +2,11 @@
 
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_papers::formulas::ese::{
-    Ese, best_whole_copies, duplication_cost, ese_round as ese_round_of, straggler_factor,
-};
-use shed_papers::formulas::gradient::{Point, Steps, gradient_projection};
-use shed_papers::formulas::sca::{
-    Assignment, CloneJob, P2, RunningTask, ScaMode, SlotJob, objective, round_copies,
-    sca_round as sca_round_of, solve_relaxed,
-};
+use shed_formulas::ese::{Ese, duplication_cost, ese_round as ese_round_of};
+use shed_formulas::gradient::{Point, Steps, gradient_projection};
+use shed_formulas::sca::{Assignment, RunningTask, ScaMode, SlotJob, sca_round as sca_round_of};
+use shed_papers::formulas::ese::{best_whole_copies, straggler_factor};
+use shed_papers::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};
 
 use super::state::id;
 use crate::case::{Case, count, float, items, number, numbers};

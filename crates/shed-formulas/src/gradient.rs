@@ -1,7 +1,7 @@
 //! SCA/ESE's own solver of P2: gradient projection on the multipliers, as printed except for the
 //! additions that make it terminate.
 
-use crate::formulas::sca::{CloneJob, P2};
+use shed_papers::formulas::sca::{CloneJob, P2};
 
 /// How the solver steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,8 +117,8 @@ pub fn gradient_projection(jobs: &[CloneJob], p2: &P2, steps: &Steps) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formulas::sca::solve_relaxed;
     use shed_core::estimate::pareto::ParetoLaw;
+    use shed_papers::formulas::sca::solve_relaxed;
 
     #[test]
     fn with_the_residual_per_machine_it_finds_the_optimum_of_figure_1() {

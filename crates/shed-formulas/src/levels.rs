@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::formulas::cluster::CpuMem;
-use crate::formulas::dag::{DagError, Job, Phase};
+use crate::cluster::CpuMem;
+use crate::dag::{DagError, Job, Phase};
 use shed_core::estimate::compare::sort_with_ties;
 pub use shed_core::round::levels::{
     LEVELS_MAX, LevelItem, Levels, level_length, levels, top_level,
@@ -140,7 +140,7 @@ pub fn printed_top_level(jobs: &[TransientJob], capacity: &CpuMem) -> Option<f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formulas::dag::tests::{job, phase};
+    use crate::dag::tests::{job, phase};
 
     fn item(id: u64, volume: f64, time: f64) -> LevelItem {
         LevelItem { id, volume, time }

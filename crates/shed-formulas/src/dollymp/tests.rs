@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::formulas::dag::tests::{job, phase};
-use crate::formulas::dag::{Job, Phase};
+use crate::dag::tests::{job, phase};
+use crate::dag::{Job, Phase};
 
 fn servers(count: u64, cpu: f64) -> Vec<Server> {
     let capacity = CpuMem { cpu, mem: cpu };

@@ -6,10 +6,10 @@
 //! *candidate* of a job is its first pending task; *first fit* takes the first server with enough
 //! capacity.
 
-use crate::formulas::board::Board;
-use crate::formulas::cluster::{CpuMem, Launch};
-use crate::formulas::dag::{DagError, Job, Phase};
-use crate::formulas::levels::{remaining_time, volume};
+use crate::board::Board;
+use crate::cluster::{CpuMem, Launch};
+use crate::dag::{DagError, Job, Phase};
+use crate::levels::{remaining_time, volume};
 use shed_core::estimate::compare::{at_most, first_largest, sort_with_ties};
 
 /// The positions of the jobs of `board` by arrival.

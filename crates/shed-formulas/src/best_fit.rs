@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::formulas::cluster::CpuMem;
+use crate::cluster::CpuMem;
 use shed_core::estimate::compare::{first_largest, margin};
 
 /// Minimum number of demands in a tile, except for the last.
@@ -14,7 +14,7 @@ const TILE_MIN: usize = 8;
 /// The demands lie in *tiles* of neighbors, about √n tiles of √n demands. The corners of a tile
 /// bound the fits in it. A search therefore checks all tiles but opens only few of them. It opens
 /// all tiles only if unlike demands tie.
-pub(super) struct BestFit {
+pub(crate) struct BestFit {
     demands: Vec<CpuMem>,
     /// The place of each in `demands`, by its bits.
     places: BTreeMap<(u64, u64), usize>,
@@ -47,7 +47,7 @@ const NOTHING_FITS: f64 = f64::NAN;
 
 impl BestFit {
     /// The index of these demands, without any offer yet.
-    pub(super) fn new(mut demands: Vec<CpuMem>) -> Self {
+    pub(crate) fn new(mut demands: Vec<CpuMem>) -> Self {
         demands.sort_unstable_by(|a, b| a.cpu.total_cmp(&b.cpu).then(a.mem.total_cmp(&b.mem)));
         demands.dedup_by_key(|demand| bits(demand));
         let tile_size = demands.len().isqrt().max(TILE_MIN);
@@ -74,12 +74,12 @@ impl BestFit {
     }
 
     /// No offer takes less of either resource. It fits nowhere if there is no offer.
-    pub(super) fn least(&self) -> CpuMem {
+    pub(crate) fn least(&self) -> CpuMem {
         self.least
     }
 
     /// `by` offers one of the demands, until it withdraws that.
-    pub(super) fn offer(&mut self, demand: &CpuMem, by: usize) {
+    pub(crate) fn offer(&mut self, demand: &CpuMem, by: usize) {
         if let Some(&place) = self.places.get(&bits(demand)) {
             self.by[place].insert(by);
             self.set(place, self.demands[place]);
@@ -87,7 +87,7 @@ impl BestFit {
     }
 
     /// Removes the offer of this demand by `by`.
-    pub(super) fn withdraw(&mut self, demand: &CpuMem, by: usize) {
+    pub(crate) fn withdraw(&mut self, demand: &CpuMem, by: usize) {
         if let Some(&place) = self.places.get(&bits(demand)) {
             self.by[place].remove(&by);
             if self.by[place].is_empty() {
@@ -115,7 +115,7 @@ impl BestFit {
     /// The job with the best offer of those that fit. Of equally good offers the
     /// first wins, as in [`first_largest`]. The fit of a demand is `cpu` of its cores plus `mem` of
     /// its memory. Both functions must be monotonic.
-    pub(super) fn best(
+    pub(crate) fn best(
         &mut self,
         room: &CpuMem,
         cpu: impl Fn(f64) -> f64,
@@ -225,7 +225,7 @@ impl Leader {
 }
 
 /// The least of each amount. Demands without an offer do not count.
-pub(super) fn least_of(demands: impl Iterator<Item = CpuMem>) -> CpuMem {
+pub(crate) fn least_of(demands: impl Iterator<Item = CpuMem>) -> CpuMem {
     demands.fold(NOBODY, |least, demand| least.least(&demand))
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use shed_papers::formulas::board::Board;
-use shed_papers::formulas::cluster::{CpuMem, Server};
-use shed_papers::formulas::dag::{Job, Phase, Task};
-use shed_papers::formulas::dollymp::{DollyMp, priorities, round};
+use shed_formulas::board::Board;
+use shed_formulas::cluster::{CpuMem, Server};
+use shed_formulas::dag::{Job, Phase, Task};
+use shed_formulas::dollymp::{DollyMp, priorities, round};
 
 #[path = "../../shed-core/tests/optimizer/instances.rs"]
 #[expect(dead_code, reason = "only the generator is wanted here")]

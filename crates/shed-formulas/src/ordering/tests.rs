@@ -1,6 +1,6 @@
 use super::*;
-use crate::formulas::cluster::Server;
-use crate::formulas::dag::tests::{job, phase};
+use crate::cluster::Server;
+use crate::dag::tests::{job, phase};
 
 fn servers(count: u64, cpu: f64) -> Vec<Server> {
     let capacity = CpuMem { cpu, mem: cpu };

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Range, RangeInclusive};
 
-use crate::formulas::best_fit::{BestFit, least_of};
-use crate::formulas::board::Board;
-use crate::formulas::cluster::{CpuMem, Launch, Server, share};
-use crate::formulas::dag::{DagError, Task};
-use crate::formulas::levels::{LevelItem, levels, remaining_time, volume};
+use crate::best_fit::{BestFit, least_of};
+use crate::board::Board;
+use crate::cluster::{CpuMem, Launch, Server, share};
+use crate::dag::{DagError, Task};
+use crate::levels::{LevelItem, levels, remaining_time, volume};
 
 /// How well a task fits a server, larger being better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
