@@ -34,7 +34,7 @@ down: ## Stop the local cluster and delete everything of it
 .PHONY: check unit alerts lint docs generate
 check: ## Format, clippy, unit tests and words of what changed (under a minute)
 	.ci/check $(BASE)
-unit: ## All unit tests, property tests and golden vectors, without a cluster (8 min)
+unit: ## All unit tests, property tests and golden vectors of the product, without a cluster (8 min)
 	cargo test --locked --workspace
 	cargo test --locked --workspace --test vectors -- --nocapture
 	.ci/example-policy
@@ -95,6 +95,7 @@ test: ## Everything that CI checks, with end-to-end tests on a local cluster (an
 	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
 	e2e/step.sh "format, lints, purity, generated files" --budget 3 env SHED=$(PROGRAMS)/shed $(MAKE) --no-print-directory lint
 	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
+	e2e/step.sh "research, if it changed" --budget 12 .ci/check --research
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
 	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
 	e2e/step.sh "end to end" --budget 16 e2e/run.sh
@@ -157,15 +158,20 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify otel scale clone-cost polls prometheus airflow clients page
-verify: scale otel prometheus airflow clients page ## The operator at scale, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, slow commands of the docs (an hour)
+.PHONY: verify research otel scale clone-cost polls prometheus airflow clients page
+verify: scale otel research prometheus airflow clients page ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, slow commands of the docs (an hour)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
-	cargo build --locked --quiet --package shed-sim --package shed-lab --bins
+	cargo build --locked --quiet --package shed-sim --bins
+	cargo build --locked --quiet --manifest-path research/Cargo.toml --bins
 	e2e/docs-commands.py verify
 	@echo 'Commands of the pages that no test runs:'
 	@e2e/docs-commands.py --list
+research: ## Format, clippy and tests of the laboratory in research/, a workspace of its own (10 min; `make test` runs it when it changed)
+	cargo fmt --manifest-path research/Cargo.toml --check
+	cargo clippy --locked --manifest-path research/Cargo.toml --all-targets -- -D warnings
+	cargo test --locked --manifest-path research/Cargo.toml
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
@@ -199,7 +205,7 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 .PHONY: bench bench-planner bench-scale bench-latency bench-large league frontier profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
-	cargo bench --locked --package shed-papers --bench dollymp
+	cargo bench --locked --package shed-formulas --bench dollymp
 	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
 bench-planner: ## What a planning pass of the operator costs, part by part, against the size of the cluster
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
@@ -217,9 +223,9 @@ bench-large: ## Many nodes and tasks under lost nodes, killed leaders and a bad 
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed
 	e2e/bench-large.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs/develop $(LARGE)
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
-	cargo run --locked --release --quiet --package shed-lab -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
+	cargo run --locked --release --quiet --manifest-path research/Cargo.toml -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
-	crates/shed-lab/frontier.sh
+	research/frontier.sh
 
 profile: ## Flame graphs of the simulator and of the operator under a bench (needs perf)
 	e2e/profile.sh

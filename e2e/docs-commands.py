@@ -280,8 +280,10 @@ class Session:
 
 
 def programs():
-    """The folder of shed-sim and shed-lab, which the caller has built."""
-    return pathlib.Path(os.environ.get("SHED_PROGRAMS", ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug"))
+    """The folders of shed-sim and shed-lab for PATH. The caller has built the first, and for `verify` the second."""
+    target = os.environ.get("CARGO_TARGET_DIR")
+    folders = [ROOT / target] if target else [ROOT / "target", ROOT / "research/target"]
+    return os.environ.get("SHED_PROGRAMS") or ":".join(str(folder / "debug") for folder in folders)
 
 
 def run_page(page, run_class):

@@ -473,7 +473,7 @@ fn d_11(lab: &mut Lab) -> Result<Findings, LabError> {
 }
 
 fn d_12(_: &mut Lab) -> Result<Findings, LabError> {
-    let reason = "a time of this machine would make the page come out differently each time; `cargo bench -p shed-papers \
+    let reason = "a time of this machine would make the page come out differently each time; `cargo bench -p shed-formulas \
         --bench dollymp` measures it, docs/develop/bench-optimizers.md has the figures";
     Ok(Findings {
         not_run: vec![reason.into()],

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds shed-sim as shed-prime was before its passes became rarer and clones got a price, for `shed-lab frontier --frozen`.
 #
-#   crates/shed-lab/frozen.sh           that commit
-#   crates/shed-lab/frozen.sh COMMIT    another one
+#   research/frozen.sh           that commit
+#   research/frozen.sh COMMIT    another one
 #
 # It exports the commit's sources with git archive, builds them in a folder of their own, and prints the path of the
 # program, which stays in ${XDG_CACHE_HOME:-~/.cache}/shed/frozen. A program that is there is not built again.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 
 # The last one before passes became rarer and clones got a price.
 commit=${1-1293e5c039855064efc430bca137e8eb123c8a83}

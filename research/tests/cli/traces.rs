@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-#[path = "../../../shed-sim/tests/common/traces.rs"]
+#[path = "../../../crates/shed-sim/tests/common/traces.rs"]
 mod shared;
 
 use shared::shared_trace;

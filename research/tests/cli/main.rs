@@ -2,12 +2,12 @@
 
 mod bound;
 mod calibrate;
-#[path = "../../../shed-sim/tests/cli/common.rs"]
+#[path = "../../../crates/shed-sim/tests/cli/common.rs"]
 #[expect(dead_code, reason = "the simulator's tests use more of it")]
 mod common;
 mod fit;
 mod frontier;
-#[path = "../../../shed-sim/tests/cli/help.rs"]
+#[path = "../../../crates/shed-sim/tests/cli/help.rs"]
 mod help;
 mod laser;
 mod league;

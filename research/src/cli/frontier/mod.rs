@@ -29,9 +29,9 @@ Examples:
   Two presets at two loads; stopped, the same command goes on:
     shed-lab frontier --results frontier.jsonl --preset pareto,google --load 0.6,0.95 --seed 200..220 --out frontier.md
   Against shed-prime without prices, as an older program has it:
-    shed-lab frontier --results frontier.jsonl --preset pareto --frozen \"$(crates/shed-lab/frozen.sh)\"
+    shed-lab frontier --results frontier.jsonl --preset pareto --frozen \"$(research/frozen.sh)\"
   The bars, with up to 400 seeds per cell:
-    shed-lab frontier --bars --results frontier.jsonl --frozen \"$(crates/shed-lab/frozen.sh)\"";
+    shed-lab frontier --bars --results frontier.jsonl --frozen \"$(research/frozen.sh)\"";
 
 #[derive(Debug, Args)]
 pub(super) struct FrontierArgs {
@@ -73,7 +73,7 @@ pub(super) struct FrontierArgs {
     /// Other policies, each a point.
     #[arg(long, value_name = "POLICIES", default_value = others!())]
     policy: String,
-    /// A shed-sim program of another version, whose shed-prime is `shed-prime@frozen`; crates/shed-lab/frozen.sh
+    /// A shed-sim program of another version, whose shed-prime is `shed-prime@frozen`; research/frozen.sh
     /// builds the last one without prices.
     #[arg(long, value_name = "FILE")]
     frozen: Option<PathBuf>,

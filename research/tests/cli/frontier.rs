@@ -145,7 +145,7 @@ fn a_program_that_prints_something_else_is_refused_with_the_fix() {
         run_fails(
             &[&run[..], &[program, "--bars"]].concat(),
             "--frozen",
-            &[what, "crates/shed-lab/frozen.sh"],
+            &[what, "research/frozen.sh"],
         );
     };
     fails(path(&program), "printed no result of `shed-sim run`");

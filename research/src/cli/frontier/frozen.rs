@@ -10,7 +10,7 @@ use shed_sim::cli::output::Row;
 use shed_sim::cli::sweep::CellRow;
 
 /// How a user gets such a program.
-const FIX: &str = "crates/shed-lab/frozen.sh builds it and prints its path";
+const FIX: &str = "research/frozen.sh builds it and prints its path";
 
 /// The program.
 #[derive(Debug)]
