@@ -130,6 +130,8 @@ pub struct ReconcileMemo {
     pub last_write: Option<LastWrite>,
     /// Deletes and releases of its pods that the watch has not shown yet.
     pub done_writes: DoneWrites,
+    /// The version on which shed reported last that it waits for memory. The watch may show it for long after that.
+    pub told_crowded: Option<JobVersion>,
     /// Whether shed has checked its template for reserved labels and reported them.
     pub reserved_told: bool,
     /// Whether shed has reported that the job's object is too large to be written.

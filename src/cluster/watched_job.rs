@@ -74,7 +74,9 @@ pub struct Crowded {
     pub bytes: usize,
     /// Bytes of its specification.
     pub spec_bytes: usize,
-    /// Its status, until that reports why it waits. Absent also if it is large or has a ledger.
+    /// Whether its status reports why it waits.
+    pub is_told: bool,
+    /// Its status until then. Absent if it is large: the job must be read for it.
     pub status: Option<DeadlineJobStatus>,
 }
 
@@ -127,11 +129,11 @@ impl WatchedJob {
     pub fn crowded(job: &DeadlineJob) -> Self {
         let status = job.status.clone().unwrap_or_default();
         let is_told = conditions::crowded(&status, job.metadata.generation, Instant(0)) == status;
-        let is_small = status.ledger.is_none() && size::bytes(&status) <= STATUS_KEPT_MAX;
-        let spec_bytes = size::bytes(&job.spec);
+        let is_small = size::bytes(&status) <= STATUS_KEPT_MAX;
         let crowded = Crowded {
             bytes: whole_bytes(job),
-            spec_bytes,
+            spec_bytes: size::bytes(&job.spec),
+            is_told,
             status: (is_small && !is_told).then_some(status),
         };
         Self::resting(job, Rest::Crowded(Box::new(crowded)))

@@ -69,8 +69,9 @@ where
         return driver::reconcile_by(job, Arc::clone(&context), work).await;
     }
     if !stores.reserve(Kind::Deadline, metadata, crowded.bytes) {
-        record::tell_crowded(&context, metadata, crowded).await?;
-        return Ok(Wake::requeue(MEMORY_WAIT));
+        let is_told = crowded.is_told || tell_crowded(&context, skeleton, crowded).await?;
+        let wait = if is_told { MEMORY_WAIT } else { PLACE_WAIT };
+        return Ok(Wake::requeue(wait));
     }
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<JobObject> = Api::namespaced(context.client.clone(), namespace);
@@ -86,6 +87,43 @@ where
     stores.give_back(Kind::Deadline, metadata);
     job.map_err(Error::Read)?;
     Ok(Wake::requeue(MEMORY_WAIT))
+}
+
+/// Reports why a job waits, once for each version. False if no place is free for a read of its status.
+async fn tell_crowded(
+    context: &ReconcileContext,
+    skeleton: &Skeleton,
+    crowded: &Crowded,
+) -> Result<bool, Error> {
+    let (metadata, memos) = (&skeleton.metadata, &context.shared.memos);
+    let (uid, version) = (Arc::from(uid(skeleton)), Some(skeleton.version));
+    if memos.look(&uid, |memo| memo.reconcile.told_crowded == version) {
+        return Ok(true);
+    }
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let told = match &crowded.status {
+        Some(status) => record::tell_crowded(context, metadata, crowded.spec_bytes, status).await,
+        None => {
+            let Some(_place) = context.shared.stores.whole_place(&namespace.into()) else {
+                return Ok(false);
+            };
+            let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
+            let name = metadata.name.as_deref().unwrap_or_default();
+            let job = api.get_opt(name).await.map_err(Error::Read)?;
+            let Some(job) = job.filter(|job| job.metadata.uid == metadata.uid) else {
+                return Ok(true);
+            };
+            let status = job.status.unwrap_or_default();
+            record::tell_crowded(context, &job.metadata, crowded.spec_bytes, &status).await
+        }
+    };
+    match told {
+        // The watch will show a newer version.
+        Ok(()) | Err(Error::Conflict) => {}
+        Err(error) => return Err(error),
+    }
+    memos.look(&uid, |memo| memo.reconcile.told_crowded = version);
+    Ok(true)
 }
 
 /// The skeleton of the Job that shed runs and that this companion represents, if no more of it is kept.

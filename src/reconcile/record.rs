@@ -20,8 +20,8 @@ use crate::api::{
     reason,
 };
 use crate::clock;
+use crate::cluster::Refusal;
 use crate::cluster::pod::{JobPods, Stage};
-use crate::cluster::{Crowded, Refusal};
 use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::Told;
@@ -395,19 +395,21 @@ pub(super) async fn refuse_unread(
     Ok(true)
 }
 
-/// Reports that a job waits because the operator's memory budget does not admit it, unless its status says so.
+/// Reports that a job waits because the operator's memory budget does not admit it. A ledger of a newer form stays as
+/// it is.
 pub(super) async fn tell_crowded(
     context: &ReconcileContext,
     metadata: &ObjectMeta,
-    crowded: &Crowded,
+    spec_bytes: usize,
+    old: &DeadlineJobStatus,
 ) -> Result<(), Error> {
-    let Some(old) = &crowded.status else {
-        return Ok(());
-    };
     let status = conditions::crowded(old, metadata.generation, context.shared.clock.now());
+    if status == *old || Ledger::from_status(Some(old)).is_err() {
+        return Ok(());
+    }
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let _place = context.passes.acquire(&namespace.into()).await;
-    let write = write::write_unread(context, metadata, crowded.spec_bytes, &status);
+    let write = write::write_unread(context, metadata, spec_bytes, &status);
     write.await.map(drop)
 }
 

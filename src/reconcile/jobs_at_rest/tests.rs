@@ -165,6 +165,71 @@ async fn a_suspended_job_rests_until_it_is_resumed() {
     assert_eq!(said, ["PUT job status"], "reconciled as any other");
 }
 
+/// Jobs of other namespaces take the whole memory budget, whatever it is.
+fn fill_memory(stores: &Stores) {
+    for bit in (0..usize::BITS - 1).rev() {
+        let other = ObjectMeta {
+            namespace: Some(format!("other-{bit}")),
+            uid: Some(format!("other-{bit}")),
+            ..ObjectMeta::default()
+        };
+        let _ = stores.reserve(Kind::Deadline, &other, 1 << bit);
+    }
+}
+
+/// What shed does about a resumed job that the memory budget does not admit: at first, before the watch has shown that,
+/// and after that.
+async fn resumed_without_memory(change: impl FnOnce(&mut Ledger)) -> (Apiserver, [Vec<String>; 3]) {
+    let (api, process) = suspended().await;
+    fill_memory(&process.context.shared.stores);
+    let mut world = api.world.lock();
+    let job = world.job.as_mut().unwrap();
+    job.spec.suspend = false;
+    let status = job.status.as_mut().unwrap();
+    change(
+        status
+            .ledger
+            .as_mut()
+            .expect("the ledger of a suspended job"),
+    );
+    drop(world);
+    let visit = async |waiting: WatchedJob| {
+        let work = |watched, context| driver::work(watched, context, None);
+        let context = Arc::clone(&process.context);
+        let wake = reconcile_by(Arc::new(waiting), context, work)
+            .await
+            .unwrap();
+        assert_eq!(wake, Wake::requeue(MEMORY_WAIT));
+        api.said()
+    };
+    let seen = WatchedJob::crowded(&api.job());
+    let said = [visit(seen.clone()).await, visit(seen).await];
+    let [first, unseen] = said;
+    let shown = visit(WatchedJob::crowded(&api.job())).await;
+    (api, [first, unseen, shown])
+}
+
+#[tokio::test]
+async fn a_resumed_job_without_memory_reports_that_it_waits() {
+    let is_told = |api: &Apiserver| {
+        let blocked = api.condition(api::ATTEMPTS_BLOCKED);
+        blocked.is_some_and(|(_, reason)| reason == api::reason::OPERATOR_MEMORY)
+    };
+    let (api, said) = resumed_without_memory(|_| {}).await;
+    assert_eq!(said, [vec!["PUT job status"], vec![], vec![]]);
+    assert!(is_told(&api));
+    // Its status is too large to be kept until then.
+    let grow = |ledger: &mut Ledger| ledger.ended_runs = vec![Span(1_000_000); 1000];
+    let (api, said) = resumed_without_memory(grow).await;
+    assert_eq!(said, [vec!["GET job", "PUT job status"], vec![], vec![]]);
+    assert!(is_told(&api));
+    let ledger = api.job().status.clone().unwrap().ledger.unwrap();
+    assert_eq!(ledger.ended_runs.len(), 1000);
+    // A write would lose fields of a newer ledger.
+    let (api, said) = resumed_without_memory(|ledger| ledger.form = u32::MAX).await;
+    assert!(said.concat().is_empty() && !is_told(&api));
+}
+
 #[tokio::test]
 async fn a_suspended_job_fails_at_its_deadline() {
     let (api, process) = suspended().await;
