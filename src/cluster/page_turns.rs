@@ -20,8 +20,11 @@ use crate::fair_places::{FairPlaces, Place};
 
 /// Objects per page of a list.
 pub const PAGE: u32 = 20;
-/// A page of more bytes is asked for again with fewer objects.
-const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// A page that weighs more is asked for again with fewer objects.
+const WEIGHT_MAX: usize = 16 * 1024 * 1024;
+/// Bytes that count for each object within an object. However little JSON it has, its decoded form has all fields: a
+/// volume those of 30 kinds.
+const NESTED: usize = 1024;
 /// A page that is not taken in by then loses its turn, so that a list without an answer holds up no other.
 const TURN_MAX: Duration = Duration::from_secs(10);
 
@@ -94,22 +97,29 @@ async fn page(
     loop {
         let most = limit.load(Ordering::Relaxed);
         let (head, mut body) = client.send(limited(list, most)).await?.into_parts();
-        let mut bytes = Vec::new();
+        let (mut bytes, mut weight) = (Vec::new(), 0);
         while let Some(frame) = body.frame().await {
             let data = frame?.into_data().unwrap_or_default();
             bytes.extend_from_slice(&data);
-            if bytes.len() > BYTES_MAX && most > 1 {
+            weight += weigh(&data);
+            if weight > WEIGHT_MAX && most > 1 {
                 break;
             }
         }
-        if bytes.len() <= BYTES_MAX || most == 1 {
-            if bytes.len() <= BYTES_MAX / 8 {
+        if weight <= WEIGHT_MAX || most == 1 {
+            if weight <= WEIGHT_MAX / 8 {
                 limit.store(PAGE.min(2 * most), Ordering::Relaxed);
             }
             return Ok(Response::from_parts(head, Body::from(bytes)));
         }
         limit.store(most.div_ceil(4), Ordering::Relaxed);
     }
+}
+
+/// About the bytes of JSON once they are decoded.
+fn weigh(json: &[u8]) -> usize {
+    let nested = json.iter().filter(|byte| **byte == b'{');
+    json.len() + NESTED * nested.count()
 }
 
 /// The request for at most this many objects.

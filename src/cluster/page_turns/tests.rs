@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::core::v1::Volume;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -183,6 +184,28 @@ async fn a_page_of_too_many_bytes_is_asked_for_again_in_parts() {
     *size.lock() = 20_000_000;
     assert_eq!(list(PAGE).await, 20_000_000);
     assert_eq!(*asked.lock(), [20, 5, 5, 5, 1, 20, 20, 5, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_page_of_many_small_parts_is_asked_for_again_in_parts() {
+    let stores = Stores::unlisted();
+    let asked: Arc<AtomicU32> = Arc::default();
+    let count = Arc::clone(&asked);
+    assert!(
+        size_of::<Volume>() > NESTED,
+        "and so no page of it counts too much"
+    );
+    let page = br#"{"name":"a","emptyDir":{}},"#.repeat(30_000);
+    let service = service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let page = page.clone();
+        async move { Ok::<_, kube::Error>(Response::new(Body::from(page))) }
+    });
+    let reader = stores.reader(&Client::new(service, "shed"));
+    let request = Request::get("/api/v1/pods?limit=20").body(Body::empty());
+    reader.send(request.unwrap()).await.unwrap();
+    // 20, 5, 2 and 1.
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
 }
 
 #[test]
