@@ -132,7 +132,7 @@ async fn rest(stage: &Stage<'_>, empty: u64, outcome: &mut Outcome) -> Result<()
     judge(stage, &subject, outcome)
 }
 
-/// Since when the operator has written nothing.
+/// Since when the operator has written and listed nothing.
 pub(super) struct Quiet<'s> {
     stage: &'s Stage<'s>,
     last: Mutex<(u64, Instant)>,
@@ -140,20 +140,24 @@ pub(super) struct Quiet<'s> {
 
 impl<'s> Quiet<'s> {
     pub(super) fn since_now(stage: &'s Stage<'_>) -> Self {
-        Self {
-            stage,
-            last: Mutex::new((stage.meter.counts().writes(), Instant::now())),
-        }
+        let last = Mutex::new((work(stage), Instant::now()));
+        Self { stage, last }
     }
 
     pub(super) fn is_long_enough(&self) -> bool {
-        let writes = self.stage.meter.counts().writes();
+        let work = work(self.stage);
         let mut last = self.last.lock();
-        if last.0 != writes {
-            *last = (writes, Instant::now());
+        if last.0 != work {
+            *last = (work, Instant::now());
         }
         last.1.elapsed() >= QUIET
     }
+}
+
+/// Writes and lists. An operator that is ready may still list jobs.
+fn work(stage: &Stage<'_>) -> u64 {
+    let counts = stage.meter.counts();
+    counts.writes() + counts.calls.get("list").copied().unwrap_or(0)
 }
 
 /// Whether the chart would have let the operator live.
