@@ -40,6 +40,9 @@ pub struct Options {
     /// Jobs that arrive at once, in a load of its own at the lowest rate; 0 for no such load.
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub storm: u32,
+    /// Whether only that load is run. The steady loads of the results may then be of another build of the operator.
+    #[arg(long)]
+    pub only_storm: bool,
     /// For how long jobs arrive, in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub seconds: u64,
@@ -72,7 +75,8 @@ pub async fn bench_latency(options: &Options) -> Result<bool> {
     };
     let operator = fingerprint(&program)?;
     let is_other = |line: &&Line| line.origin.operator != operator;
-    if let Some(other) = loads.steady.values().chain(&loads.storm).find(is_other) {
+    let steady = loads.steady.values().filter(|_| !options.only_storm);
+    if let Some(other) = steady.chain(&loads.storm).find(is_other) {
         anyhow::bail!(
             "{} has loads of another build of the operator (revision {}): name another file with --results, or remove it",
             options.results.display(),
@@ -83,12 +87,15 @@ pub async fn bench_latency(options: &Options) -> Result<bool> {
         return Ok(true);
     }
     let storm = options.storm > 0 && loads.storm.is_none();
-    if storm || !rest(options, &loads.steady).is_empty() {
+    let steady = !options.only_storm && !rest(options, &loads.steady).is_empty();
+    if storm || steady {
         let (site, origin) = set_up(program, operator).await?;
         if storm {
             loads.storm = Some(one_load(options, &site, &origin, lowest(options)?, true).await?);
         }
-        all_loads(options, &site, &origin, &mut loads.steady).await?;
+        if steady {
+            all_loads(options, &site, &origin, &mut loads.steady).await?;
+        }
     }
     println!("{}", page::table(&loads.steady));
     if let Some(line) = &loads.storm {

@@ -65,10 +65,13 @@ pub fn table(lines: &BTreeMap<Rate, Line>) -> String {
 pub fn storm(line: &Line) -> String {
     format!(
         "## Kills under a storm of launches\n\n\
+         Measured on {} at revision {}.\n\
          {} further jobs of {TASKS} tasks arrive at once, in the namespace of a load of {} jobs per second. \
          None of them needs a clone or a delete. The p99 of kills is at most {STORM_BAR_MS:.0} ms. In milliseconds.\n\n\
          | kills | p50 | p99 | most | write p99 | pods | seconds |\n|---|---|---|---|---|---|---|\n\
          | {} | {} | {} | {} | {} | {} | {:.0} |\n\n",
+        day(line),
+        line.origin.revision,
         line.storm,
         line.rate,
         line.kills.count,
@@ -79,6 +82,11 @@ pub fn storm(line: &Line) -> String {
         line.pods,
         line.wall_seconds,
     )
+}
+
+/// When it ended.
+fn day(line: &Line) -> &str {
+    line.ended.split('T').next().unwrap_or_default()
 }
 
 /// A value of a sample; a dash if that is empty.
@@ -120,7 +128,7 @@ fn head(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
     format!(
         "# How long shed takes to act\n\n\
          `make bench-latency` writes this page. [{DATA}]({DATA}) has every load with its histograms.\n\n\
-         Measured on {} at revision {}, with Kubernetes {}, on {}.\n{note}\n\
+         The steady loads were measured on {} at revision {}, with Kubernetes {}, on {}.\n{note}\n\
          The control plane is real, and kwok simulates the nodes and pods.\n\
          All components share the machine, so the apiserver slows down together with the load.\n\
          Jobs of {TASKS} tasks arrive at a steady rate. \
@@ -144,7 +152,7 @@ fn head(lines: &BTreeMap<Rate, Line>, note: &str) -> String {
          two p99 of writes plus 20 ms.\n\n\
          ## Latencies by load\n\n\
          In milliseconds.\n\n",
-        listed(|line| line.ended.split('T').next().unwrap_or_default()),
+        listed(day),
         listed(|line| &line.origin.revision),
         listed(|line| &line.origin.kubernetes),
         listed(|line| &line.origin.machine),
@@ -218,6 +226,7 @@ mod tests {
             "| 0.5 | 60 | 660 | 2.5 | 5.0 | 2 | 12.5 | 25.0 | 30.0 | yes | 7.5 | 15.0 |",
             "| 41.0 | 40.0 | no |",
             "| 500.0 | 80.0 | beyond the limit |",
+            "Measured on 2030-01-01 at revision abc.\n300 further jobs",
             "| 2 | 450.0 | 900.0 | 900.0 | 30.0 | 660 | 70 |",
             "| 0.5 | straggler to clone | 0 | – | – | – | – |",
         ] {
