@@ -60,6 +60,11 @@ impl BatchObject {
 
 stands_for!(BatchObject, Job);
 
+/// Bytes of a Job that is kept whole. Its validation keeps a copy of the template.
+pub(super) fn whole_batch_bytes(job: &Job) -> usize {
+    2 * size::bytes(&job.spec) + size::bytes(&job.metadata)
+}
+
 /// Watches the Jobs.
 pub(super) async fn watch_batch(
     stores: Arc<Stores>,
@@ -226,8 +231,7 @@ impl Stores {
             bytes.forget(Kind::Batch, uid);
             return kept;
         };
-        // The validation keeps a copy of the template.
-        let taken = 2 * size::bytes(&whole.spec) + size::bytes(&whole.metadata);
+        let taken = whole_batch_bytes(whole);
         match bytes.keep(Kind::Batch, &whole.metadata, taken, adopt::has_begun(whole)) {
             true => kept,
             false => WatchedBatchJob::resting(whole, BatchRest::Crowded(taken)),
@@ -461,7 +465,7 @@ mod tests {
             }
             object
         };
-        stores.table.write().bytes = Arc::new(WholeBytes::new(400_000));
+        stores.table.write().bytes = Arc::new(WholeBytes::new(600_000));
         let apply = |writer: &mut _, event| drop(stores.apply_batch_event(writer, event));
         apply(&mut writer, Event::Apply(with_uid("first")));
         apply(&mut writer, Event::Apply(with_uid("second")));

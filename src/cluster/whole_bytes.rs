@@ -1,5 +1,5 @@
-//! The bytes of the jobs that are kept whole. Together they take at most a quarter of the operator's memory, which
-//! namespaces share as they share places ([`crate::fair_places`]).
+//! The bytes of the jobs that are kept whole. Together they take at most three eighths of the operator's memory, which
+//! namespaces share as they share places ([`crate::fair_places`]). Large jobs leave a third of that to small ones.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,10 @@ use parking_lot::Mutex;
 use crate::fair_places::RATIO;
 use crate::memory_limit;
 
-/// The share of the memory limit.
-const SHARE: f64 = 0.25;
+/// The share of the memory limit. With the chart's limit one namespace may have 10 000 jobs with templates of 5 KB.
+const SHARE: f64 = 0.375;
+/// Jobs of more bytes are large.
+const SMALL_MAX: usize = 32 * 1024;
 /// The limit in bytes where the cgroup has no limit: the chart's.
 const USUAL_LIMIT: f64 = 512.0 * 1024.0 * 1024.0;
 
@@ -41,11 +43,15 @@ struct Taken {
 impl Default for WholeBytes {
     fn default() -> Self {
         let limit = Some(memory_limit::own()).filter(|limit| limit.is_finite());
-        Self::new((limit.unwrap_or(USUAL_LIMIT) * SHARE) as usize)
+        Self::of_limit(limit.unwrap_or(USUAL_LIMIT))
     }
 }
 
 impl WholeBytes {
+    fn of_limit(limit: f64) -> Self {
+        Self::new((limit * SHARE) as usize)
+    }
+
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -90,6 +96,11 @@ fn text(field: &Option<String>) -> &str {
 
 impl Taken {
     fn has_room(&self, most: usize, namespace: &str, bytes: usize) -> bool {
+        let most = if bytes > SMALL_MAX {
+            most / 3 * 2
+        } else {
+            most
+        };
         let free = most.saturating_sub(self.all);
         let own = self.by_namespace.get(namespace).copied().unwrap_or(0);
         bytes <= free && own <= RATIO * (free - bytes)
@@ -113,7 +124,13 @@ impl Taken {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::PodTemplateSpec;
+    use serde_json::json;
+
     use super::*;
+    use crate::cluster::batch::whole_batch_bytes;
+    use crate::cluster::watched_job::whole_bytes;
+    use crate::fixtures;
 
     fn job(namespace: &str, number: usize) -> ObjectMeta {
         ObjectMeta {
@@ -138,6 +155,35 @@ mod tests {
         assert_eq!(kept(&bytes, "second"), 7);
         assert_eq!(kept(&bytes, "first"), 30, "they stay");
         assert!(!bytes.keep(Kind::Deadline, &job("first", 100), 10, false));
+    }
+
+    #[test]
+    fn a_namespace_keeps_10_000_jobs_with_templates_of_5_kb() {
+        let template: PodTemplateSpec =
+            serde_json::from_value(json!({"spec": {"restartPolicy": "Never",
+            "containers": [{"name": "task", "image": "task", "args": ["x".repeat(4_900)]}]}}))
+            .unwrap();
+        let mut batch = fixtures::batch_job("completions: 1");
+        batch.spec.as_mut().unwrap().template = template.clone();
+        let mut deadline = fixtures::job("");
+        deadline.spec.template = template;
+        for bytes in [whole_bytes(&deadline), whole_batch_bytes(&batch)] {
+            let budget = WholeBytes::of_limit(USUAL_LIMIT);
+            let jobs = (0..10_000).map(|number| job("team", number));
+            let kept = jobs.filter(|job| budget.keep(Kind::Deadline, job, bytes, false));
+            assert_eq!(kept.count(), 10_000, "of {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn large_jobs_leave_a_third_of_the_bytes_to_small_ones() {
+        let budget = WholeBytes::of_limit(USUAL_LIMIT);
+        let fills = |bytes: usize| {
+            let namespaces = (0..10_000).map(|number| job(&format!("{bytes}-{number}"), 0));
+            let kept = namespaces.take_while(|job| budget.keep(Kind::Deadline, job, bytes, false));
+            kept.count() * bytes / 1_000_000
+        };
+        assert_eq!((fills(1_000_000), fills(SMALL_MAX)), (134, 67));
     }
 
     #[test]

@@ -36,7 +36,7 @@ const MEMORY_WAIT: Duration = Duration::from_secs(5);
 const PLACE_WAIT: Duration = Duration::from_millis(250);
 /// Jobs that are looked at at once, shared by namespace.
 const AT_ONCE: usize = 32;
-const NO_MEMORY: &str = "the Job starts once other jobs end: shed keeps unfinished jobs whole in a quarter of its \
+const NO_MEMORY: &str = "the Job starts once other jobs end: shed keeps unfinished jobs whole in three eighths of its \
                          memory, which namespaces share; make the pod template smaller, wait, or raise the operator's \
                          memory limit";
 const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \

@@ -294,7 +294,7 @@ fn jobs_that_find_no_room_are_kept_whole_once_others_are_gone() {
     };
     let object = |job: &DeadlineJob| serde_json::from_value::<JobObject>(json!(job)).unwrap();
     let (stores, mut writer) = Stores::of_objects(vec![], vec![]);
-    stores.table.write().bytes = Arc::new(crate::cluster::whole_bytes::WholeBytes::new(1_000_000));
+    stores.table.write().bytes = Arc::new(crate::cluster::whole_bytes::WholeBytes::new(1_500_000));
     for number in 0..10 {
         stores.apply_job_event(&mut writer, Event::Apply(object(&job(number))));
     }

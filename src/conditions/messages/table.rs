@@ -123,7 +123,7 @@ pub const TABLE: &[Row] = &[
     blocked(
         &[api::ATTEMPTS_BLOCKED],
         reason::OPERATOR_MEMORY,
-        "the job starts once other jobs end: shed keeps unfinished jobs whole in a quarter of its memory, which \
+        "the job starts once other jobs end: shed keeps unfinished jobs whole in three eighths of its memory, which \
          namespaces share",
         "make the pod template smaller, wait, or raise the operator's memory limit",
     ),
