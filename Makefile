@@ -24,7 +24,7 @@ demo-quality: ## Run 200 tasks of a trace under three policies, on the cluster a
 	cargo run --locked --quiet --package shed-e2e --bin demo_quality -- $(QUALITY)
 
 .PHONY: up down
-up: ## Start the local cluster (SHED_KUBERNETES=1.37.2: another minor; docs/reference/kubernetes.md)
+up: ## Start the local cluster (SHED_KUBERNETES=1.37.2: another minor; docs/reference/versions.md)
 	e2e/cluster/cluster up
 down: ## Stop the local cluster and delete everything of it
 	e2e/cluster/cluster down

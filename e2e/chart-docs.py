@@ -150,7 +150,7 @@ PURPOSES = {
     "subjectaccessreviews": "whether that client may read `/metrics`, and which jobs a visitor of the live page may see",
     "secrets": "the key that signs orders to agents",
     "leases": "the election of the leader",
-    "configmaps": "the [stored state](stored-state.md)",
+    "configmaps": "the [stored state](ledger.md#what-shed-has-learned)",
 }
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RUNBOOKS = ROOT / "docs/runbooks"
+RUNBOOKS = ROOT / "docs/runbooks.md"
 CONDITIONS = ROOT / "docs/reference/conditions.md"
 # Values that a cluster may have when an alert fires.
 BASE_VALUES = ROOT / "charts/shed/ci/price-values.yaml"
@@ -92,9 +92,15 @@ def condition(rows, type_, status, reason):
     return {"type": type_, "status": status, "reason": reason, "message": "a message"}
 
 
-def commands(page):
-    for indent, text in FENCE.findall(page.read_text()):
-        yield "\n".join(line.removeprefix(indent) for line in text.splitlines())
+def runbooks():
+    """Each alert's name with its text."""
+    _, *parts = re.split(r"^## (Shed\w+)$", RUNBOOKS.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2]))
+
+
+def commands(text):
+    for indent, script in FENCE.findall(text):
+        yield "\n".join(line.removeprefix(indent) for line in script.splitlines())
 
 
 def printed(script, folder):
@@ -108,15 +114,15 @@ def printed(script, folder):
     return {next((cell for cell in row if cell in names), row[0]) for row in cells}
 
 
-def jq_faults(page, folder):
-    expected = EXPECTED.get(page.stem, [])
-    found = [printed(script, folder) for script in commands(page) if "| jq " in script]
+def jq_faults(alert, text, folder):
+    expected = EXPECTED.get(alert, [])
+    found = [printed(script, folder) for script in commands(text) if "| jq " in script]
     if found != expected:
-        yield f"{page.name}: jq prints {found}, not {expected}"
+        yield f"{alert}: jq prints {found}, not {expected}"
 
 
-def helm_faults(page, helm):
-    for script in commands(page):
+def helm_faults(alert, text, helm):
+    for script in commands(text):
         if not script.startswith("helm upgrade"):
             continue
         words = shlex.split(script.replace("\\\n", " "))
@@ -125,14 +131,14 @@ def helm_faults(page, helm):
         done = subprocess.run([helm, "template", "shed", "charts/shed", "--kube-version", "1.34.0", "--values",
                                str(BASE_VALUES), *flags], cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
-            yield f"{page.name}: {' '.join(words)}: {done.stderr.strip()}"
+            yield f"{alert}: {' '.join(words)}: {done.stderr.strip()}"
 
 
 def main():
     tool = subprocess.run("command -v helm || e2e/cluster/cluster tool helm | tail -n 1", shell=True, cwd=ROOT,
                           capture_output=True, text=True, check=True)
-    pages = sorted(RUNBOOKS.glob("*.md"))
-    unknown = EXPECTED.keys() - {page.stem for page in pages}
+    found = runbooks()
+    unknown = EXPECTED.keys() - found.keys()
     faults = [f"no runbook {name}" for name in sorted(unknown)]
     with tempfile.TemporaryDirectory() as folder:
         stored = pathlib.Path(folder) / "objects.json"
@@ -140,11 +146,11 @@ def main():
         kubectl = pathlib.Path(folder) / "kubectl"
         kubectl.write_text(KUBECTL.format(objects=str(stored)))
         kubectl.chmod(0o755)
-        for page in pages:
-            faults += [*jq_faults(page, folder), *helm_faults(page, tool.stdout.strip())]
+        for alert, text in found.items():
+            faults += [*jq_faults(alert, text, folder), *helm_faults(alert, text, tool.stdout.strip())]
     for fault in faults:
         print(f"runbooks: {fault}", file=sys.stderr)
-    print(f"runbooks: {len(pages)} pages, {len(faults)} faults")
+    print(f"runbooks: {len(found)} runbooks, {len(faults)} faults")
     return int(bool(faults))
 
 

@@ -56,7 +56,7 @@ def leadership(board):
     board.stat(
         "Jobs in quarantine",
         "short",
-        "Jobs whose reconciles are paused after a panic, a timeout or a stuck step. docs/reference/quarantine.md shows what to do.",
+        "Jobs whose reconciles are paused after a panic, a timeout or a stuck step. docs/reference/operator.md#jobs-in-quarantine shows what to do.",
         f"max(shed_jobs_quarantined{CHOSEN}) or vector(0)",
         thresholds=steps(GREEN, (1, RED)),
         decimals=0,
@@ -207,7 +207,7 @@ def polls(board):
     board.lines(
         "Reports refused",
         "cps",
-        "Invalid progress reports per second, by reason. docs/reference/progress.md lists the rules.",
+        "Invalid progress reports per second, by reason. docs/reference/tasks.md#progress-reports lists the rules.",
         (rate("shed_progress_reports_refused_total", "reason"), "{{reason}}"),
         stacked=True,
         min=0,

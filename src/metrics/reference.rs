@@ -12,7 +12,7 @@ const HEAD: &str = "\
 The operator serves these metrics at `/metrics`, in the text format of Prometheus.
 Metrics of jobs and attempts come from the leader alone. Other replicas have no series of jobs, and their counters stand still.
 Counters begin at 0 when a process starts, so use `rate` and `increase`. The [totals of deadlines](#totals-of-deadlines) do not.
-[Secure metrics](../how-to/secure-metrics.md) shows how to serve them over TLS.
+[Secure metrics](../how-to/secure-the-network.md#secure-the-metrics) shows how to serve them over TLS.
 
 - `job_namespace` and `job_name` name the DeadlineJob. For a batch/v1 Job it is the companion, whose name begins with that of the Job.
   `namespace` and `job` are set by the scrape.
@@ -37,7 +37,7 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 
 - `job_class` is the job's label `shed.dev/class`, and is absent without it.
 - A job counts when it ends. A late job that continues counts when it is complete. Until then the alert `ShedJobAtRisk` fires.
-- The totals survive a failover. Only the leader shows them, once it has read the [stored state](stored-state.md) and the
+- The totals survive a failover. Only the leader shows them, once it has read the [stored state](ledger.md#what-shed-has-learned) and the
   list of jobs. To count across failovers, remove the label of the replica before `increase`, as the rule `shed:deadlines_met:total` of the
   [alerts](alerts.md) does.
 - No deletion waits for the totals. The outcome of a job that exists is in its ledger. When the job is deleted, by shed, a user or

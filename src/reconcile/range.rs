@@ -1,6 +1,6 @@
 //! Divisions of tasks (`resume: Range`): where the launch of a clone divides a task, the segments
 //! of attempts that ended elsewhere than requested, and the settings of a segment's pod. Pure.
-//! `docs/reference/segments.md` has the contract with the task.
+//! `docs/reference/tasks.md#segments-of-divided-tasks` has the contract with the task.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
