@@ -177,9 +177,9 @@ fn owner_reference(owner: &DeadlineJob) -> OwnerReference {
     }
 }
 
-/// A clone must not run on the node of the attempt that it must overtake, nor on a node that was
-/// slow. A retry should avoid these nodes. A template that names its node has no choice: its
-/// kubelet would refuse every pod whose affinity excludes the node.
+/// A clone must not run on the nodes of its `avoid`, and a retry should not. The planner leaves out the node that it
+/// chose, also if a sibling runs there. A template that names its node has no choice: its kubelet would refuse every
+/// pod whose affinity excludes the node.
 fn stay_away(spec: &mut PodSpec, attempt: &AttemptEntry) {
     if attempt.avoid.is_empty() || spec.node_name.is_some() {
         return;
