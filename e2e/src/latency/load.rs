@@ -82,8 +82,12 @@ impl FromStr for Rate {
     }
 }
 
-/// When the storm comes, from the first arrival on: by then the first stragglers have clones.
-pub const STORM_AFTER: Duration = Duration::from_secs(20);
+/// Jobs with stragglers arrive at this rate for this time before a storm, so that kills are due while it lasts …
+pub const STORM_RATE: Rate = Rate(4.0);
+/// … see [`STORM_RATE`] …
+pub const STORM_ARRIVALS: Duration = Duration::from_secs(10);
+/// … and it comes that long after the first of them: most stragglers have a clone by then, which still runs.
+pub const STORM_AFTER: Duration = Duration::from_secs(15);
 
 /// A job of a storm: its attempts all take the usual time, so none is cloned or deleted.
 pub fn storm_job(index: u32) -> Value {

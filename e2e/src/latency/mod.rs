@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use jiff::Timestamp;
 
-use self::load::Rate;
+use self::load::{Rate, STORM_ARRIVALS, STORM_RATE};
 use self::results::{Line, Loads, WRITE_LIMIT_MS};
 use self::run::Site;
 use crate::bench_scale::results::Origin;
@@ -37,7 +37,7 @@ pub struct Options {
         default_value = "0.5,1,1.5,2,3,4,6,8,12,16"
     )]
     pub rate: Vec<Rate>,
-    /// Jobs that arrive at once, in a load of its own at the lowest rate; 0 for no such load.
+    /// Jobs that arrive at once, in a load of its own; 0 for no such load.
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub storm: u32,
     /// Whether only that load is run. The steady loads of the results may then be of another build of the operator.
@@ -91,7 +91,7 @@ pub async fn bench_latency(options: &Options) -> Result<bool> {
     if storm || steady {
         let (site, origin) = set_up(program, operator).await?;
         if storm {
-            loads.storm = Some(one_load(options, &site, &origin, lowest(options)?, true).await?);
+            loads.storm = Some(one_load(options, &site, &origin, STORM_RATE, true).await?);
         }
         if steady {
             all_loads(options, &site, &origin, &mut loads.steady).await?;
@@ -106,11 +106,6 @@ pub async fn bench_latency(options: &Options) -> Result<bool> {
     }
     let mut all = loads.steady.values().chain(&loads.storm);
     Ok(all.all(page::meets_bar))
-}
-
-fn lowest(options: &Options) -> Result<Rate> {
-    let lowest = options.rate.iter().min().copied();
-    lowest.context("--rate needs at least one load")
 }
 
 /// The loads that are left to do, in rising order: none beyond one at which the apiserver was too slow.
@@ -181,12 +176,12 @@ async fn one_load(
     rate: Rate,
     has_storm: bool,
 ) -> Result<Line> {
-    let storm = if has_storm { options.storm } else { 0 };
-    eprintln!(
-        "bench_latency: {rate} jobs per second for {} s, and {storm} at once",
-        options.seconds
-    );
-    let time = Duration::from_secs(options.seconds);
+    let (storm, time) = match has_storm {
+        true => (options.storm, STORM_ARRIVALS),
+        false => (0, Duration::from_secs(options.seconds)),
+    };
+    let seconds = time.as_secs();
+    eprintln!("bench_latency: {rate} jobs per second for {seconds} s, and {storm} at once");
     let (found, wall) = site.run(rate, time, storm).await?;
     let ended = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let wall = wall.as_secs_f64();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::load::{LONGEST_MS, Rate, TASKS};
+use super::load::{LONGEST_MS, Rate, STORM_AFTER, STORM_ARRIVALS, TASKS};
 use super::results::{Line, Loads, STORM_BAR_MS, WRITE_LIMIT_MS};
 use super::spread::Sample;
 
@@ -66,14 +66,15 @@ pub fn storm(line: &Line) -> String {
     format!(
         "## Kills under a storm of launches\n\n\
          Measured on {} at revision {}.\n\
-         {} further jobs of {TASKS} tasks arrive at once, in the namespace of a load of {} jobs per second. \
-         None of them needs a clone or a delete. The p99 of kills is at most {STORM_BAR_MS:.0} ms. In milliseconds.\n\n\
+         {} further jobs of {TASKS} tasks arrive at once in a namespace where {:.0} jobs with stragglers arrived in the {} s before. \
+         None of the further jobs needs a clone or a delete. The p99 of kills is at most {STORM_BAR_MS:.0} ms. In milliseconds.\n\n\
          | kills | p50 | p99 | most | write p99 | pods | seconds |\n|---|---|---|---|---|---|---|\n\
          | {} | {} | {} | {} | {} | {} | {:.0} |\n\n",
         day(line),
         line.origin.revision,
         line.storm,
-        line.rate,
+        line.rate.per_second() * STORM_ARRIVALS.as_secs_f64(),
+        STORM_AFTER.as_secs(),
         line.kills.count,
         ms(&line.kills, line.kills.p50),
         ms(&line.kills, line.kills.p99),
