@@ -240,7 +240,10 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         out_of_reach: view.out_of_reach.contains(&id),
         ended_in_deletion: false,
         unplaceable: false,
+        unready: false,
     };
+    attempt.unready =
+        attempt.state == AttemptState::Running && facts.is_some_and(|facts| !facts.ready);
     count_from_launch(&mut attempt);
     let begun = attempt.started.unwrap_or(launched);
     attempt.progress = reported

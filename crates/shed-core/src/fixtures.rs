@@ -158,6 +158,13 @@ impl AttemptBuilder {
         self.pending()
     }
 
+    /// Runs, and its pod is not ready.
+    #[must_use]
+    pub fn unready(mut self) -> Self {
+        self.0.unready = true;
+        self
+    }
+
     /// Can't start since.
     pub fn stuck(self, since: f64) -> Self {
         self.state(AttemptState::Stuck { since: at(since) })

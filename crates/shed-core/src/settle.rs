@@ -2,6 +2,7 @@
 //! level-triggered: the same facts give the same actions, and after these are applied to the ledger none remains.
 //! It never launches anything and never reads other jobs or capacity.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -462,8 +463,8 @@ fn kill_in_task(
     }
 }
 
-/// After `parallelism` was lowered, the tasks launched last are stopped, and launched again when others have ended.
-/// Tasks that publish are not stopped.
+/// After `parallelism` was lowered, tasks are stopped, and launched again when others have ended: first those that do
+/// not run yet or are not ready, and then those launched last. Tasks that publish are not stopped.
 fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Settled>) {
     let ends = actions
         .iter()
@@ -486,7 +487,11 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Se
     tasks.retain(|task| !publishes(task));
     tasks.sort_by_key(|task| {
         let first = task.live().map(|attempt| attempt.launched).min();
-        std::cmp::Reverse((first, task.index))
+        let works = |attempt: &AttemptSnapshot| {
+            let runs = attempt.state == AttemptState::Running;
+            (runs, runs && !attempt.unready)
+        };
+        (task.live().map(works).max(), Reverse((first, task.index)))
     });
     let doomed = doomed(actions.iter());
     for task in tasks.into_iter().take(surplus) {

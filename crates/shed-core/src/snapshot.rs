@@ -394,6 +394,9 @@ pub struct AttemptSnapshot {
     /// launches meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplaceable: bool,
+    /// Whether it runs in a pod that is not ready. Of a job's surplus attempts, these are stopped first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unready: bool,
 }
 
 /// The consequence of an attempt's failure in addition to being counted.

@@ -181,3 +181,19 @@ fn the_tasks_launched_last_make_way_when_parallelism_is_lowered() {
         ],
     );
 }
+
+#[test]
+fn tasks_that_do_not_run_or_are_not_ready_are_surplus_first() {
+    let running = |tasks| {
+        job("a")
+            .parallelism(tasks)
+            .task(0, [attempt(0).launched(5.0).unready()])
+            .task(1, [attempt(0).launched(5.0).pending()])
+            .task(2, [attempt(0).launched(5.0)])
+            .task(3, [attempt(0).launched(9.0)])
+    };
+    let surplus = |task| kill(task, 0, KillKind::Surplus, None);
+    check(30.0, running(3), &[surplus(1)]);
+    check(30.0, running(2), &[surplus(1), surplus(0)]);
+    check(30.0, running(1), &[surplus(1), surplus(0), surplus(3)]);
+}
