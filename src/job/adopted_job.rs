@@ -27,7 +27,7 @@ fn is_work_queue(job: &ValidatedJob) -> bool {
 }
 
 /// Once a pod of a work queue has succeeded the queue is empty. No more pods are launched, and the
-/// job is complete when the running pods have ended.
+/// job is complete when the running pods have ended. What shed stopped before is not launched again.
 pub(super) fn close_work_queue(
     job: &ValidatedJob,
     ledger: &Ledger,
@@ -38,7 +38,8 @@ pub(super) fn close_work_queue(
         return;
     }
     let entries = ledger.tasks.values();
-    let attempted = entries.filter(|entry| !entry.attempts.is_empty());
+    let is_wanted = |attempt: &AttemptEntry| attempt.kill.is_none();
+    let attempted = entries.filter(|entry| entry.attempts.iter().any(is_wanted));
     let attempted: IndexSet = attempted.map(|entry| TaskIndex(entry.index)).collect();
     *done = done.union(&attempted.complement(indexes));
 }
@@ -108,6 +109,7 @@ pub(super) fn count_disruption(
 #[cfg(test)]
 mod tests {
     use shed_core::fixtures as core;
+    use shed_core::snapshot::KillKind;
 
     use super::*;
     use crate::adopt::translate;
@@ -199,9 +201,8 @@ mod tests {
         assert_eq!(until(&job("completions: 3")), None);
     }
 
-    /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.
-    fn deleted() -> (AttemptEntry, PodFacts) {
-        let entry = AttemptEntry {
+    fn launched() -> AttemptEntry {
+        AttemptEntry {
             number: 0,
             kind: shed_core::snapshot::AttemptKind::Original,
             launched: Instant(0),
@@ -211,12 +212,31 @@ mod tests {
             kill: None,
             killed_at: None,
             unknown: Vec::new(),
-        };
+        }
+    }
+
+    /// Pods that a lower parallelism stopped may run on for long after the queue is empty.
+    #[test]
+    fn a_queue_that_is_empty_waits_for_no_task_that_was_stopped() {
+        let (queue, mut ledger, mut done) =
+            (job("parallelism: 3"), Ledger::default(), IndexSet::new());
+        ledger.done.insert(TaskIndex(0));
+        for (index, kill) in [(1, None), (2, Some(KillKind::Surplus))] {
+            attempted(&mut ledger, index);
+            let attempt = AttemptEntry { kill, ..launched() };
+            ledger.tasks.get_mut(&index).unwrap().attempts = vec![attempt];
+        }
+        close_work_queue(&queue, &ledger, 3, &mut done);
+        assert_eq!(done.to_string(), "0,2");
+    }
+
+    /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.
+    fn deleted() -> (AttemptEntry, PodFacts) {
         let pod = "{metadata: {deletionTimestamp: '1970-01-01T00:00:10Z', deletionGracePeriodSeconds: 3, \
                    labels: {shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}, \
                    spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Running}}";
         let pod = serde_yaml_ng::from_str(pod).unwrap();
-        (entry, PodFacts::from_pod(&pod, Instant(0)))
+        (launched(), PodFacts::from_pod(&pod, Instant(0)))
     }
 
     #[test]
@@ -237,7 +257,7 @@ mod tests {
         };
         assert_eq!(state(&plain, &entry, won), won);
         let by_shed = AttemptEntry {
-            kill: Some(shed_core::snapshot::KillKind::Settle),
+            kill: Some(KillKind::Settle),
             ..entry.clone()
         };
         let running = AttemptState::Running;
