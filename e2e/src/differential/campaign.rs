@@ -29,6 +29,8 @@ const KNOWN: &str = include_str!("known.yaml");
 const NODES: usize = 4;
 /// The control plane waits 40 s or more.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How often a case that differs is run again.
+const AGAIN: usize = 2;
 /// How many differing cases are made smaller.
 const SHRUNK: usize = 6;
 
@@ -108,7 +110,7 @@ pub async fn differential(options: &Options) -> Result<bool> {
     };
     let went = tokio::select! {
         went = go(&stage, cases, options.keep) => went,
-        beats = beat(&client) => beats.and(Ok(false)),
+        () = beat(&client) => Ok(false),
     };
     operator.still_runs()?;
     went
@@ -118,8 +120,11 @@ async fn go(stage: &Stage, cases: Vec<Case>, keep: bool) -> Result<bool> {
     let mut report = Report::default();
     let differing = stage.run(&cases, |pair| report.take(pair)).await?;
     // A change of one controller that the other had not seen yet need not come again.
-    let again: Vec<Case> = differing.iter().map(|pair| pair.case.clone()).collect();
-    let still = stage.run(&again, |_| ()).await?;
+    let mut still = differing.clone();
+    for _ in 0..AGAIN {
+        let again: Vec<Case> = still.iter().map(|pair| pair.case.clone()).collect();
+        still = stage.run(&again, |_| ()).await?;
+    }
     for pair in differing {
         match still.iter().find(|still| still.case.name == pair.case.name) {
             Some(still) => report.failed.push(still.clone()),
@@ -161,11 +166,26 @@ impl Stage {
         Ok(differing)
     }
 
+    /// A request that got no answer may have been served or not, so its case begins again.
     async fn pair(&self, case: &Case) -> Result<Pair> {
-        let side = |controller| {
-            let (client, space) = (self.client.clone(), namespace(case, controller));
-            Side::new(client, &self.views, space, case, controller).run()
+        let error = match self.both(case).await {
+            Ok(pair) => return Ok(pair),
+            Err(error) => error,
         };
+        eprintln!("differential: {error:#}; again");
+        for controller in [Controller::Builtin, Controller::Shed] {
+            self.side(case, controller).clean_up().await?;
+        }
+        self.both(case).await
+    }
+
+    fn side<'s>(&'s self, case: &'s Case, controller: Controller) -> Side<'s> {
+        let (client, space) = (self.client.clone(), namespace(case, controller));
+        Side::new(client, &self.views, space, case, controller)
+    }
+
+    async fn both(&self, case: &Case) -> Result<Pair> {
+        let side = |controller| self.side(case, controller).run();
         let both = future::try_join(side(Controller::Builtin), side(Controller::Shed));
         let (builtin, shed) = both.await.with_context(|| format!("case {}", case.name))?;
         let differences = differences(case, &builtin, &shed);
@@ -255,20 +275,19 @@ fn ready() -> Value {
         "lastHeartbeatTime": now, "lastTransitionTime": now})
 }
 
-/// Tells the control plane that the nodes live.
-async fn beat(client: &Client) -> Result<()> {
+/// Tells the control plane that the nodes live, and never ends.
+async fn beat(client: &Client) {
     let nodes: Api<Node> = Api::all(client.clone());
-    let mut beats = tokio::time::interval(HEARTBEAT);
+    let (parameters, mut beats) = (PatchParams::default(), tokio::time::interval(HEARTBEAT));
     loop {
         beats.tick().await;
         for number in 0..NODES {
             let patch = Patch::Strategic(json!({"status": {"conditions": [ready()]}}));
             let name = format!("differential-{number}");
-            drop(
-                nodes
-                    .patch_status(&name, &PatchParams::default(), &patch)
-                    .await?,
-            );
+            let told = nodes.patch_status(&name, &parameters, &patch);
+            if let Err(error) = told.await {
+                eprintln!("differential: the heartbeat of {name}: {error}");
+            }
         }
     }
 }

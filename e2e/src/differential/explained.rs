@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::case::{Act, Case};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, POD_SHAPES, STATUS_OF_DELETED};
+use super::view::members;
 
 /// A difference in one field that is meant.
 #[derive(Debug)]
@@ -43,20 +44,39 @@ pub const ROWS: &[Row] = &[
         },
     },
     Row {
-        field: "podShapes",
-        reason: "A pod that replaces one whose end does not count prefers other nodes than that one's.",
-        holds: |_, builtin, shed| without_affinity(builtin) == without_affinity(shed),
+        field: POD_SHAPES,
+        reason: "A pod that replaces one whose end does not count prefers other nodes than that one's. It lacks the \
+            annotation `batch.kubernetes.io/job-index-ignored-failure-count`, by which the built-in controller \
+            computes how long it waits.",
+        holds: |_, builtin, shed| without_replacement(builtin) == without_replacement(shed),
     },
     Row {
-        field: "statusOfDeletedJob",
-        reason: "shed no longer writes the status of a Job that is being deleted, and lets its pods go. It matters only \
-            while a finalizer of another program holds the Job.",
-        holds: |case, _, _| {
-            case.held
-                && case
-                    .acts
-                    .iter()
-                    .any(|act| matches!(act, Act::DeleteJob { .. }))
+        field: STATUS_OF_DELETED,
+        reason: "shed no longer counts the pods of a Job that is being deleted, and lets them go. It matters only while a \
+            finalizer of another program holds the Job.",
+        holds: |_, builtin, shed| without_counts(builtin) == without_counts(shed),
+    },
+    Row {
+        field: "succeeded",
+        reason: "The built-in controller completes a work queue once its last pod is being deleted. shed waits for its \
+            end, and counts its exit with 0.",
+        holds: |case, builtin, shed| {
+            let deletes = |act: &Act| matches!(act, Act::DeletePod { .. } | Act::Evict { .. });
+            let is_queue = case.spec["completions"].is_null() && case.acts.iter().any(deletes);
+            let both = builtin.has("Complete=True") && shed.has("Complete=True");
+            is_queue && both && shed.number("succeeded") > builtin.number("succeeded")
+        },
+    },
+    Row {
+        field: "failedIndexes",
+        reason: "The built-in controller forgets the failures of an index that was suspended. shed has them in its \
+            ledger.",
+        holds: |case, builtin, shed| {
+            let indexes = |outcome: &Outcome| {
+                let list = outcome.fields.get("failedIndexes");
+                members(list.and_then(Value::as_str))
+            };
+            case.acts.contains(&Act::Suspend) && indexes(shed) > indexes(builtin)
         },
     },
     Row {
@@ -80,16 +100,38 @@ pub const ROWS: &[Row] = &[
 const POLICY_ON_STOPPED: &str = "The built-in controller applies the failure policy to pods that it stopped for a \
     suspension or a lower parallelism. Such a Job then has `FailureTarget` and never fails.";
 
-/// Pods as their template has them, but for the nodes that they prefer.
-fn without_affinity(outcome: &Outcome) -> BTreeSet<String> {
-    let shapes = outcome.fields.get("podShapes").and_then(Value::as_array);
+const IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
+
+/// Pods without what a controller adds to one that replaces another whose end does not count.
+fn without_replacement(outcome: &Outcome) -> BTreeSet<String> {
+    let shapes = outcome.fields.get(POD_SHAPES).and_then(Value::as_array);
     let texts = shapes.into_iter().flatten().filter_map(Value::as_str);
     let without = texts.filter_map(|text| {
         let mut shape: Value = serde_json::from_str(text).ok()?;
         shape["spec"].as_object_mut()?.remove("affinity");
+        shape["annotations"]
+            .as_object_mut()?
+            .remove(IGNORED_FAILURES);
         Some(shape.to_string())
     });
     without.collect()
+}
+
+/// The status of a Job that is being deleted, without counts.
+fn without_counts(outcome: &Outcome) -> Option<Value> {
+    let mut status = outcome.fields.get(STATUS_OF_DELETED)?.clone();
+    for count in [
+        "active",
+        "ready",
+        "terminating",
+        "succeeded",
+        "failed",
+        "completedIndexes",
+        "failedIndexes",
+    ] {
+        status.as_object_mut()?.remove(count);
+    }
+    Some(status)
 }
 
 /// The highest parallelism of a case.

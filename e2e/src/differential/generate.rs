@@ -91,6 +91,8 @@ fn spec(dice: &mut Dice) -> Value {
 fn indexed(dice: &mut Dice, completions: u32, restarts: bool, spec: &mut Value) {
     if !restarts && dice.once_in(3) {
         spec["backoffLimitPerIndex"] = json!(dice.below(3));
+        // While an index waits, shed starts another one in its slot, and the built-in controller none.
+        spec["parallelism"] = json!(completions);
         if dice.once_in(2) {
             spec["maxFailedIndexes"] = json!(dice.below(usize::try_from(completions).unwrap_or(1)));
         }
@@ -192,9 +194,11 @@ fn acts(dice: &mut Dice, spec: &Value) -> Vec<Act> {
 
 fn act(dice: &mut Dice, spec: &Value, is_suspended: bool) -> Act {
     let pod = dice.below(4);
+    let runs_all = !spec["backoffLimitPerIndex"].is_null();
     if is_suspended {
         return match dice.below(5) {
             0 => Act::Template,
+            1 if runs_all => Act::Resume,
             1 => Act::Parallelism {
                 to: dice.one_of(&[0, 1, 2, 4]),
             },
@@ -216,10 +220,10 @@ fn act(dice: &mut Dice, spec: &Value, is_suspended: bool) -> Act {
         },
         12 => Act::NotReady { pod },
         13 => Act::Suspend,
-        14 | 15 => Act::Parallelism {
+        14 | 15 if !runs_all => Act::Parallelism {
             to: dice.one_of(&[0, 1, 2, 4]),
         },
-        16 => match spec["completionMode"] == "Indexed" {
+        14..=16 => match spec["completionMode"] == "Indexed" {
             true => Act::Completions {
                 to: dice.one_of(&[1, 2, 4]),
             },

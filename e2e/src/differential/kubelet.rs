@@ -5,10 +5,12 @@ use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use serde_json::{Value, json};
 
 use super::case::{End, OnDelete};
-use super::view::is_ready;
+use super::view::{index, is_ready};
 
 /// How long ago containers ended. No controller then waits before it tries again, and clocks of nodes may differ as much.
 const AGO: SignedDuration = SignedDuration::from_secs(30);
+/// The earliest start of a pod by its status, in seconds of Unix time.
+const FIRST_START: i64 = 1_577_836_800;
 
 /// A container's state.
 #[derive(Clone, Copy)]
@@ -18,12 +20,15 @@ enum State {
     Ended(i32),
 }
 
-/// A pod that runs and is ready.
-pub fn running(pod: &Pod) -> Value {
+/// A pod that runs and is ready, after this number of acts. The built-in controller stops any of the pods that became ready in
+/// the same second, so the acts and the index decide when that was.
+pub fn running(pod: &Pod, acts: usize) -> Value {
+    let later = 10 * u32::try_from(acts).unwrap_or(0) + index(pod).unwrap_or(0);
+    let start = Timestamp::from_second(FIRST_START + i64::from(later)).unwrap_or_default();
     json!({
         "phase": "Running",
-        "startTime": seconds(Timestamp::now()),
-        "conditions": ready(pod, true, None),
+        "startTime": seconds(start),
+        "conditions": conditions(pod, Some(start), None),
         "containerStatuses": statuses(pod, false, State::Runs),
         "initContainerStatuses": statuses(pod, true, State::Runs),
     })
@@ -31,7 +36,7 @@ pub fn running(pod: &Pod) -> Value {
 
 /// A pod that runs and is not ready.
 pub fn not_ready(pod: &Pod) -> Value {
-    json!({"conditions": ready(pod, false, None)})
+    json!({"conditions": conditions(pod, None, None)})
 }
 
 /// A pod whose container was started again; nothing if it never is. Position 0 is the main container.
@@ -55,7 +60,8 @@ pub fn restarted(pod: &Pod, container: usize) -> Option<Value> {
     status["restartCount"] = json!(status["restartCount"].as_i64()? + 1);
     status["lastState"] = terminated(1, "Error");
     // The change of readiness shows in the Job's status, once its controller has seen the restart.
-    Some(json!({list: all, "conditions": ready(pod, !is_ready(pod), None)}))
+    let since = (!is_ready(pod)).then(|| started(pod));
+    Some(json!({list: all, "conditions": conditions(pod, since, None)}))
 }
 
 /// A pod that came to an end by itself.
@@ -89,7 +95,7 @@ pub fn ended(pod: &Pod, end: End) -> Value {
         _ => (None, None),
     };
     status["reason"] = json!(reason);
-    status["conditions"] = json!(ready(pod, false, disruption));
+    status["conditions"] = json!(conditions(pod, None, disruption));
     status
 }
 
@@ -102,7 +108,7 @@ pub fn killed(pod: &Pod, on_delete: OnDelete) -> Value {
     };
     let mut status = finished(pod, code);
     status["phase"] = json!(if code == 0 { "Succeeded" } else { "Failed" });
-    status["conditions"] = json!(ready(pod, false, None));
+    status["conditions"] = json!(conditions(pod, None, None));
     status
 }
 
@@ -169,8 +175,16 @@ fn terminated(code: i32, reason: &str) -> Value {
         "finishedAt": seconds(ended)}})
 }
 
-/// Conditions of a pod, those of the control plane included, since a merge replaces the list.
-fn ready(pod: &Pod, is_so: bool, disruption: Option<&str>) -> Vec<Value> {
+/// When the pod started by its status.
+fn started(pod: &Pod) -> Timestamp {
+    let status = pod.status.as_ref();
+    let start = status.and_then(|status| status.start_time.as_ref());
+    start.map_or_else(Timestamp::now, |start| start.0)
+}
+
+/// Conditions of a pod that is ready since then or not ready, those of the control plane included, since a merge
+/// replaces the list.
+fn conditions(pod: &Pod, ready: Option<Timestamp>, disruption: Option<&str>) -> Vec<Value> {
     let own = ["Ready", "ContainersReady", "DisruptionTarget"];
     let known = pod
         .status
@@ -183,9 +197,10 @@ fn ready(pod: &Pod, is_so: bool, disruption: Option<&str>) -> Vec<Value> {
         .map(|known| json!(known))
         .collect();
     let then = Timestamp::now().saturating_sub(AGO).unwrap_or_default();
-    let status = if is_so { "True" } else { "False" };
+    let status = if ready.is_some() { "True" } else { "False" };
+    let since = seconds(ready.unwrap_or(then));
     for type_ in &own[..2] {
-        all.push(json!({"type": type_, "status": status, "lastTransitionTime": seconds(then)}));
+        all.push(json!({"type": type_, "status": status, "lastTransitionTime": since}));
     }
     all.extend(disruption.map(|reason| {
         json!({"type": own[2], "status": "True", "reason": reason, "lastTransitionTime": seconds(then)})

@@ -22,6 +22,8 @@ const CONDITIONS: [&str; 5] = [
 
 /// The whole status of a Job that a user deleted before its end, and that a finalizer of its own holds.
 pub const STATUS_OF_DELETED: &str = "statusOfDeletedJob";
+/// The pods as they were created.
+pub const POD_SHAPES: &str = "podShapes";
 /// Letters at the end of a pod's name that any two pods differ in.
 const RANDOM: usize = 5;
 
@@ -59,7 +61,7 @@ impl Outcome {
         is("podsCreated", json!(view.pods.len()));
         is("podsLeft", json!(pods_left(view)));
         is(
-            "podShapes",
+            POD_SHAPES,
             json!(
                 view.pods
                     .iter()

@@ -175,7 +175,8 @@ impl<'s> Side<'s> {
             let uid = pod.uid().unwrap_or_default();
             if !is_deleted(pod) {
                 if is_placed && phase(pod) == "Pending" && self.may_write(&uid, "running") {
-                    self.report(pod, &kubelet::running(pod)).await?;
+                    let status = kubelet::running(pod, self.acted.len());
+                    self.report(pod, &status).await?;
                 }
                 continue;
             }
@@ -192,7 +193,10 @@ impl<'s> Side<'s> {
             } else {
                 KILLED_AFTER
             };
-            let is_known = view.knows_deleted() && since.elapsed() > KILLED_SOON;
+            // A limit per index has such a pod counted when it is replaced, after a wait.
+            let is_known = self.case.spec["backoffLimitPerIndex"].is_null()
+                && view.knows_deleted()
+                && since.elapsed() > KILLED_SOON;
             let waits = is_tracked(pod) && !is_known && since.elapsed() < patience;
             let may_end = self.released.contains(&uid) || !(waits || self.lingers());
             if may_end && self.may_write(&uid, "killed") {
@@ -246,8 +250,11 @@ impl<'s> Side<'s> {
     /// An act that brings a Job closer to its end.
     fn last_act(&mut self, view: &View) -> Option<Act> {
         self.last_acts += 1;
-        if self.last_acts > LAST_ACTS || self.was_stuck {
+        if self.last_acts > LAST_ACTS {
             return None;
+        }
+        if self.was_stuck {
+            return view.lingering().next().map(|_| Act::Release);
         }
         let (pod, end) = (0, super::case::End::Success);
         if !view.live().is_empty() && !view.job_is_gone {
@@ -389,13 +396,14 @@ impl<'s> Side<'s> {
     }
 
     /// Deletes what is left, without regard to finalizers that a controller forgot: a later run may have the same name.
-    async fn clean_up(&self) -> Result<()> {
+    pub async fn clean_up(&self) -> Result<()> {
         let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         let (name, parameters) = (&self.case.name, PatchParams::default());
         let began = Instant::now();
         loop {
             let view = self.view();
-            if view.job_is_gone && view.left().next().is_none() {
+            let job_is_gone = view.job_is_gone || view.job.is_none();
+            if job_is_gone && view.left().next().is_none() {
                 self.views.forget(&self.namespace, name);
                 return Ok(());
             }
@@ -404,7 +412,7 @@ impl<'s> Side<'s> {
                 "{name} does not go: {}",
                 Outcome::glance(&view)
             );
-            if !view.job_is_gone {
+            if !job_is_gone {
                 let jobs = self.jobs();
                 told(jobs.patch(name, &parameters, &free).await)?;
                 told(jobs.delete(name, &DeleteParams::background()).await)?;

@@ -207,7 +207,7 @@ impl View {
         if job.metadata.deletion_timestamp.is_some() {
             let has = |finalizer: &str| job.finalizers().iter().any(|own| own == finalizer);
             return match has("foregroundDeletion") {
-                true => self.live().is_empty() && (lingers || has(HOLD)),
+                true => lingers && self.left().all(|pod| is_deleted(pod)),
                 false => has(HOLD) && !has("orphan"),
             };
         }
@@ -224,10 +224,18 @@ impl View {
         if is_suspended != self.is("Suspended") || (is_overdue && !is_suspended) {
             return false;
         }
+        let limit = spec.and_then(|spec| spec.backoff_limit);
+        if status.failed.unwrap_or(0) > limit.unwrap_or(i32::MAX) {
+            return false;
+        }
         // The number of ready pods proves that the controller has seen their last status.
         let ready = live.iter().filter(|pod| is_ready(pod)).count();
         let says = |number: Option<i32>| usize::try_from(number.unwrap_or(0)).unwrap_or(0);
-        live.iter().all(|pod| phase(pod) == "Running")
+        let completions = spec.and_then(|spec| spec.completions);
+        let completions = completions.and_then(|number| u32::try_from(number).ok());
+        let is_wanted = |pod: &Pod| index(pod).is_none_or(|index| Some(index) < completions);
+        live.iter()
+            .all(|pod| phase(pod) == "Running" && is_wanted(pod))
             && says(status.active) == live.len()
             && says(status.ready) == ready
             && Some(live.len()) == self.wanted(job, live.len())
@@ -267,7 +275,7 @@ impl View {
 }
 
 /// How many indexes a list such as `0,2-4` has.
-fn members(list: Option<&str>) -> usize {
+pub fn members(list: Option<&str>) -> usize {
     let ranges = list
         .unwrap_or_default()
         .split(',')
