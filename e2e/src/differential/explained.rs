@@ -52,9 +52,15 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         field: STATUS_OF_DELETED,
-        reason: "shed no longer counts the pods of a Job that is being deleted, and lets them go. It matters only while a \
-            finalizer of another program holds the Job.",
-        holds: |_, builtin, shed| without_counts(builtin) == without_counts(shed),
+        reason: "shed no longer writes the status of a Job that is being deleted, and lets its pods go. The built-in \
+            controller counts them, and may end the Job. It matters only while a finalizer of another program holds \
+            the Job.",
+        holds: |_, builtin, shed| {
+            let status = |outcome: &Outcome| outcome.fields.get(STATUS_OF_DELETED).cloned();
+            status(shed)
+                .zip(status(builtin))
+                .is_some_and(|(own, other)| is_before(&own, &other))
+        },
     },
     Row {
         field: "succeeded",
@@ -77,6 +83,27 @@ pub const ROWS: &[Row] = &[
                 members(list.and_then(Value::as_str))
             };
             case.acts.contains(&Act::Suspend) && indexes(shed) > indexes(builtin)
+        },
+    },
+    Row {
+        field: "podsLeft",
+        reason: "shed ends a Job at the first of several ends, and stops the pods whose ends it has not seen yet. The \
+            built-in controller waits for a second, and sees all of them.",
+        holds: |case, builtin, shed| {
+            let ends = |act: &Act| matches!(act, Act::EndAll { .. });
+            let left = |outcome: &Outcome| {
+                let pods = outcome.fields.get("podsLeft").and_then(Value::as_array);
+                pods.cloned().unwrap_or_default()
+            };
+            let (mut others, own) = (left(builtin), left(shed));
+            let mut take = |pod| {
+                let at = others.iter().position(|other| other == pod);
+                at.map(|at| others.remove(at)).is_some()
+            };
+            let is_over =
+                |outcome: &Outcome| outcome.has("Failed=True") || outcome.has("Complete=True");
+            let both = is_over(builtin) && is_over(shed);
+            both && case.acts.iter().any(ends) && own.iter().all(|pod| take(pod))
         },
     },
     Row {
@@ -117,21 +144,18 @@ fn without_replacement(outcome: &Outcome) -> BTreeSet<String> {
     without.collect()
 }
 
-/// The status of a Job that is being deleted, without counts.
-fn without_counts(outcome: &Outcome) -> Option<Value> {
-    let mut status = outcome.fields.get(STATUS_OF_DELETED)?.clone();
-    for count in [
-        "active",
-        "ready",
-        "terminating",
-        "succeeded",
-        "failed",
-        "completedIndexes",
-        "failedIndexes",
-    ] {
-        status.as_object_mut()?.remove(count);
-    }
-    Some(status)
+/// Whether a status of a Job that is being deleted is one that came before the other.
+fn is_before(own: &Value, other: &Value) -> bool {
+    let number = |status: &Value, name: &str| status[name].as_i64();
+    let grows = |name: &&str| number(own, name) <= number(other, name);
+    let conditions = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
+    let later = conditions(other);
+    own["startTime"] == other["startTime"]
+        && own["uncounted"] == other["uncounted"]
+        && ["succeeded", "failed"].iter().all(grows)
+        && conditions(own)
+            .iter()
+            .all(|condition| later.contains(condition))
 }
 
 /// The highest parallelism of a case.

@@ -221,7 +221,8 @@ impl View {
         let (spec, status) = (job.spec.as_ref(), job.status.clone().unwrap_or_default());
         let is_suspended = spec.is_some_and(|spec| spec.suspend == Some(true));
         let is_overdue = spec.is_some_and(|spec| spec.active_deadline_seconds == Some(1));
-        if is_suspended != self.is("Suspended") || (is_overdue && !is_suspended) {
+        let is_due = is_overdue || status.start_time.is_none();
+        if is_suspended != self.is("Suspended") || (is_due && !is_suspended) {
             return false;
         }
         let limit = spec.and_then(|spec| spec.backoff_limit);
@@ -355,13 +356,14 @@ mod tests {
     #[test]
     fn a_job_is_settled_once_its_pods_run_and_are_counted() {
         let spec = json!({"parallelism": 2, "completions": 3, "template": {}});
-        let active = json!({"active": 2, "ready": 2});
+        let start = "2030-01-01T00:00:00Z";
+        let active = json!({"active": 2, "ready": 2, "startTime": start});
         assert!(view(spec.clone(), active.clone(), &[runs(), runs()]).is_settled(false, false));
         assert!(!view(spec.clone(), active.clone(), &[runs()]).is_settled(false, false));
         assert!(
             !view(
                 spec.clone(),
-                json!({"active": 2, "ready": 1}),
+                json!({"active": 2, "ready": 1, "startTime": start}),
                 &[runs(), runs()]
             )
             .is_settled(false, false)
