@@ -43,6 +43,7 @@ unit: ## All unit tests, property tests and golden vectors of the product, witho
 	go -C e2e/health test -count=1 .
 	e2e/docs-commands-test.py
 	e2e/docs-site-test.py
+	e2e/docs-facts-test.py
 	e2e/docs-programs-test.py
 	e2e/runbooks-test.py
 	e2e/docs-commands.py offline
