@@ -20,6 +20,14 @@ class Facts(unittest.TestCase):
         self.assertRegex(docs_facts.facts()["upstream-specs"], r"^\d+ of \d+$")
         self.assertLess(float(docs_facts.facts()["cpu-ratio-least"]), float(docs_facts.facts()["cpu-ratio-most"]))
 
+    def test_facts_that_the_code_knows_are_right(self):
+        words = "no one two three four five six seven eight nine ten eleven twelve".split()
+        root, facts = docs_facts.ROOT, docs_facts.facts()
+        alerts = (root / "charts/shed/files/alerts.yaml").read_text().count("- alert: ")
+        self.assertEqual(facts["alerts"], words[alerts])
+        self.assertIn(f'kubeVersion: ">={facts["kubernetes-oldest"]}.0-0"', (root / "charts/shed/Chart.yaml").read_text())
+        self.assertIn(f'const defaultVersion = "{facts["kubernetes-default"]}"', (root / "e2e/cluster/manager/minors.go").read_text())
+
     def test_a_fact_that_differs_is_found_and_filled_in(self):
         text = marked("kubernetes-default", "0.1")
         self.assertEqual([line for line, _ in docs_facts.fact_problems(text)], [2])
