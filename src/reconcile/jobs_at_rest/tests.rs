@@ -168,12 +168,18 @@ async fn a_suspended_job_rests_until_it_is_resumed() {
 /// Jobs of other namespaces take the whole memory budget, whatever it is.
 fn fill_memory(stores: &Stores) {
     for bit in (0..usize::BITS - 1).rev() {
-        let other = ObjectMeta {
-            namespace: Some(format!("other-{bit}")),
-            uid: Some(format!("other-{bit}")),
-            ..ObjectMeta::default()
-        };
-        let _ = stores.reserve(Kind::Deadline, &other, 1 << bit);
+        // Large jobs take a part only.
+        for number in 0.. {
+            let name = Some(format!("other-{bit}-{number}"));
+            let other = ObjectMeta {
+                namespace: name.clone(),
+                uid: name,
+                ..ObjectMeta::default()
+            };
+            if !stores.reserve(Kind::Deadline, &other, 1 << bit) {
+                break;
+            }
+        }
     }
 }
 
