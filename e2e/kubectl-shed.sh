@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Asks shed about a rescued straggler with `kubectl shed`, on a cluster with shed: from the status, and from the leader
-# over a port-forward. Then e2e/kubectl-shed-tmux.sh asks in terminals.
+# Asks shed about a rescued straggler with `kubectl shed`, on a cluster with shed: from the job's own objects, and from the
+# leader (`askAddress`) over a port-forward. Then e2e/kubectl-shed-tmux.sh asks in terminals.
 #
 #   e2e/kubectl-shed.sh    with the current kubeconfig
 #
@@ -29,7 +29,7 @@ says() {
 }
 kubectl wait --namespace "$namespace" --for=jsonpath='{.status.attempts.clones}'=1 deadlinejob/words --timeout=120s >&2
 says "^$namespace +words " top --all-namespaces
-says "^deadline 2.* 1[.]000 " whatif words --namespace "$namespace" --deadline 20m
+says "^deadline 2.* (1[.]000|0[.]9[0-9]+) " whatif words --namespace "$namespace" --deadline 20m
 says "^NODE +VERDICT" nodes
 kubectl wait --namespace "$namespace" --for=condition=Complete deadlinejob/words --timeout=240s >&2
 says "^ +3 +1 clone .* Won$" status words --namespace "$namespace"

@@ -8,26 +8,14 @@ export async function open() {
   const url = await server.listen();
   return {
     url,
-    token: "viewer-token",
-    /** A user who may read nothing. */
-    strangerToken: "nobody-token",
-    /** A user who may read more than a page of jobs. */
-    adminToken: "admin-token",
+    /** There is more than a page of jobs. */
+    hasMore: true,
     /** The job with every mark, and one with this number of tasks. */
     showcase: { namespace: "team-a", name: "nightly" },
     big: { namespace: "team-b", name: "ten-thousand", tasks: 10_000, attempts: 10_000 },
-    /** A job that `token` may not read. No answer has one of the words. */
-    foreign: { namespace: "payroll", name: "salaries-secret" },
-    slowNode: "worker-2",
     /** Creates a job whose progress moves. */
     createJob: async (name) => server.create({ namespace: "team-a", name, tasks: 3, minutes: 3, deadline: 10, pocd: 0.99 }),
     deleteJob: async (name) => server.delete(name),
-    /** Makes a token whose session `end` ends. */
-    shortSession: async () => ({
-      token: "viewer-token",
-      end: async () => server.endSessions("the token has expired: log in with a new one"),
-      reason: /token has expired/,
-    }),
     /** Nothing answers until `restore`. */
     cut: async () => server.setDown(true),
     restore: async () => server.setDown(false),

@@ -1,4 +1,4 @@
-// Jobs and nodes of a made-up cluster, as the page's server would show them at a moment.
+// Jobs of a made-up cluster, as `kubectl shed page` would show them at a moment.
 
 const MINUTE = 60_000;
 
@@ -38,17 +38,25 @@ export function nightly(begin, now) {
   ];
   const pocd = [[5, 0.95], [12, 0.941], [18, 0.93], [22, 0.71], [26, 0.55], [30, 0.42], [32, 0.688], [36, 0.713], [38, 0.874]]
     .filter(([minute]) => minute <= elapsed).map(([minute, value]) => ({ time: at(minute), pocd: decimal(value) }));
-  const decisions = [
-    { time: at(20), task: 2, verdict: "Granted", reason: "Straggler", gain: "0.310", price: "0.020", alternative: "wait for the next report, gain 0.004" },
-    { time: at(26), task: 4, verdict: "Refused", reason: "Capacity" },
-    { time: at(31.5), task: 4, verdict: "Granted", reason: "Straggler", gain: "0.290", price: "0.020" },
-    { time: at(36.2), task: 2, verdict: "Stopped", reason: "Prune", price: "0.003" },
+  const late = "the task was late, and a clone raised the job's PoCD";
+  const explained = [
+    { time: at(36.2), task: 2, verdict: "Stopped", reason: "Prune", price: "0.003",
+      why: "a sibling of it was kept, and this attempt would have gained too little" },
+    { time: at(31.5), task: 4, verdict: "Granted", reason: "Straggler", gain: "0.290", price: "0.020", why: late },
+    { time: at(26), task: 4, verdict: "Refused", reason: "Capacity", why: "no capacity was left for a clone",
+      advice: "add nodes, raise the operator's --capacity-share, or wait until other attempts finish" },
+    { time: at(20), task: 2, verdict: "Granted", reason: "Straggler", gain: "0.310", price: "0.020",
+      alternative: "wait for the next report, gain 0.004", why: late },
+  ];
+  const events = [
+    { time: at(31.5), type: "Normal", reason: "CloneLaunched", message: "task 4 got a clone on worker-4", count: 1 },
+    { time: at(26), type: "Warning", reason: "DeadlineAtRisk", message: "a few tasks are far behind the others: task 4", count: 2 },
   ];
   return {
     namespace: "team-a", name: "nightly", kind: "DeadlineJob", phase: "Running", deadline: at(60),
     pocd: "0.874", calibratedPoCD: "0.902", estimatedCompletionTime: at(56.5), slackSeconds: 210,
-    tasks: 12, succeeded: 5, active: 7, clones: 1, waiting: 1, risk: { cause: "Straggler", task: 4, node: "worker-2" },
-    record: { time: time(now), pocd, attempts, omittedAttempts: 0, decisions, waiting: { reason: "InsufficientCapacity", tasks: 1 } },
+    tasks: 12, succeeded: 5, active: 7, clones: 1, waiting: 1, risk: { cause: "TasksStraggling" }, explained, events, notes: [],
+    record: { time: time(now), pocd, attempts, omittedAttempts: 0, waiting: { reason: "InsufficientCapacity", tasks: 1 } },
   };
 }
 
@@ -82,7 +90,7 @@ export function bigJob(count, begin, namespace = "team-b", name = "ten-thousand"
     });
     return {
       namespace, name, kind: "Job", phase: "Running", deadline: at(55), pocd: "0.962", estimatedCompletionTime: at(50),
-      slackSeconds: 300, tasks: count, succeeded: 0, active: attempts.length, clones: attempts.length - count, waiting: 0,
+      slackSeconds: 300, tasks: count, succeeded: 0, active: attempts.length, clones: attempts.length - count, waiting: 0, explained: [], events: [], notes: [],
       record: { time: time(now), omittedAttempts: 0, attempts, pocd },
     };
   };
@@ -104,34 +112,22 @@ export function plain({ namespace, name, tasks, begin, minutes, deadline, pocd, 
       pocd: pocd === undefined ? undefined : decimal(pocd), estimatedCompletionTime: time(end),
       slackSeconds: deadline ? (deadline - minutes) * 60 : undefined,
     }),
-    tasks, succeeded: isOver ? tasks : 0, active: isOver ? 0 : tasks - waiting, clones: 0, waiting, risk: isOver ? undefined : risk,
+    tasks, succeeded: isOver ? tasks : 0, active: isOver ? 0 : tasks - waiting, clones: 0, waiting, risk: isOver ? undefined : risk, explained: [], events: [],
+    notes: [],
     record: { time: time(now), attempts, omittedAttempts: 0, pocd: pocd === undefined ? [] : [{ time: time(begin), pocd: decimal(pocd) }] },
   };
 }
 
 /** Jobs for the list, by their start in minutes before now. */
 export const LISTED = [
-  { namespace: "team-a", name: "invoices", tasks: 40, ago: 48, minutes: 75, deadline: 70, pocd: 0.213, risk: { cause: "Slow" } },
+  { namespace: "team-a", name: "invoices", tasks: 40, ago: 48, minutes: 75, deadline: 70, pocd: 0.213, risk: { cause: "TasksSlow" } },
   { namespace: "team-b", name: "hourly-ingest", tasks: 60, ago: 12, minutes: 30, deadline: 45, pocd: 0.991, kind: "Job" },
   { namespace: "team-a", name: "thumbnails", tasks: 24, ago: 5, minutes: 22, deadline: 40, pocd: 0.998 },
-  { namespace: "team-b", name: "reindex", tasks: 80, ago: 30, minutes: 120, deadline: 150, pocd: 0.806, waiting: 32, risk: { cause: "Waiting" } },
-  { namespace: "team-a", name: "statements", tasks: 16, ago: 25, minutes: 50, deadline: 60, pocd: 0.655, risk: { cause: "Silent", task: 9, node: "worker-5" } },
-  { namespace: "team-b", name: "model-features", tasks: 32, ago: 9, minutes: 60, deadline: 90, pocd: 0.947, risk: { cause: "Restarts", task: 3, node: "worker-1" } },
+  { namespace: "team-b", name: "reindex", tasks: 80, ago: 30, minutes: 120, deadline: 150, pocd: 0.806, waiting: 32, risk: { cause: "InsufficientCapacity" } },
+  { namespace: "team-a", name: "statements", tasks: 16, ago: 25, minutes: 50, deadline: 60, pocd: 0.655, risk: { cause: "TasksSilent" } },
+  { namespace: "team-b", name: "model-features", tasks: 32, ago: 9, minutes: 60, deadline: 90, pocd: 0.947, risk: { cause: "AttemptsFailing" } },
   { namespace: "team-a", name: "backfill-2025", tasks: 12, ago: 200, minutes: 900 },
   { namespace: "team-b", name: "exports", tasks: 10, ago: 90, minutes: 35, deadline: 60 },
   { namespace: "team-a", name: "rates", tasks: 6, ago: 180, minutes: 50, deadline: 45 },
-  { namespace: "payroll", name: "salaries-secret", tasks: 9, ago: 10, minutes: 30, deadline: 60, pocd: 0.5, risk: { cause: "Slow" } },
+  { namespace: "payroll", name: "salaries-secret", tasks: 9, ago: 10, minutes: 30, deadline: 60, pocd: 0.5, risk: { cause: "TasksSlow" } },
 ];
-
-/** What is known about nodes; evidence of namespaces that a user may not read is left out. */
-export function nodes(now, mayRead) {
-  const all = [
-    { name: "worker-2", pace: "0.310", verdict: "Slow", avoidedBy: ["team-a"], observedTime: time(now - 4000),
-      witnesses: [{ namespace: "team-a", job: "nightly", tasks: 2, pace: "0.350" }, { namespace: "payroll", job: "salaries-secret", tasks: 1, pace: "0.200" }] },
-    { name: "worker-5", pace: "0.610", verdict: "Slow", observedTime: time(now - 65_000),
-      witnesses: [{ namespace: "team-a", job: "statements", tasks: 1, pace: "0.610" }] },
-    ...[1, 3, 4].map((number) => ({ name: `worker-${number}`, pace: (0.96 + number / 50).toFixed(3), verdict: "Normal", witnesses: [] })),
-    { name: "worker-6", verdict: "Unknown", witnesses: [] },
-  ];
-  return all.map((node) => ({ ...node, witnesses: node.witnesses.filter(({ namespace }) => mayRead(namespace)) }));
-}

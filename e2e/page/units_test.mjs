@@ -1,14 +1,12 @@
-// The pure modules of the page: numbers as text, addresses, rows of the chart, reasons.
+// The modules of the page without a browser: numbers as text, addresses, rows of the chart, waits.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import test, { mock } from "node:test";
 
-import { axisMarks, clock, count, percent, relative, signedSpan, span, whole } from "../../src/page/assets/format.js";
-import { arranged, described, ganttRows, ganttSpan, timeOfProgress } from "../../src/page/assets/gantt_model.js";
-import { REASONS, reasonOf } from "../../src/page/assets/reasons.js";
-import { jobRoute, jobsRoute, parseRoute } from "../../src/page/assets/routes.js";
-import { Stream } from "../../src/page/assets/stream.js";
+import { axisMarks, clock, count, percent, relative, signedSpan, span, whole } from "../../crates/kubectl-shed/src/page/assets/format.js";
+import { arranged, described, ganttRows, ganttSpan, timeOfProgress } from "../../crates/kubectl-shed/src/page/assets/gantt_model.js";
+import { Poll } from "../../crates/kubectl-shed/src/page/assets/poll.js";
+import { jobRoute, jobsRoute, parseRoute } from "../../crates/kubectl-shed/src/page/assets/routes.js";
 import { bigJob, nightly } from "./fixture_data.mjs";
 
 const NOW = Date.parse("2030-01-31T07:40:00Z");
@@ -46,7 +44,6 @@ test("addresses keep names, filters and tasks", () => {
   const job = { namespace: "team-a", name: "nightly", kind: "Job" };
   assert.deepEqual(parseRoute(jobRoute(job, 0)), { view: "job", job, task: 0 });
   assert.deepEqual(parseRoute(jobsRoute({ filter: "a&b=c", ended: true })), { view: "jobs", filter: "a&b=c", ended: true });
-  assert.deepEqual(parseRoute("#/nodes?all=true"), { view: "nodes", all: true });
   for (const hash of ["", "#", "#/nowhere", "#/jobs/only-namespace", "#/jobs/%E0%A4%A"]) {
     assert.equal(parseRoute(hash).view, "jobs", hash);
   }
@@ -104,63 +101,44 @@ test("ten thousand tasks are rows with clones", () => {
   assert.ok(rows.length > 10_000 && rows.some(({ kind }) => kind === "Clone"));
 });
 
-test("reasons have the words of kubectl shed explain", () => {
-  const file = new URL("../../crates/kubectl-shed/src/verbs/explain/reasons.rs", import.meta.url);
-  const rust = readFileSync(file, "utf8").replace(/\\\n\s*/g, "");
-  const { GRANTS, REFUSALS, STOPS, OBSERVED } = REASONS;
-  for (const text of [GRANTS, REFUSALS, STOPS, OBSERVED].flatMap((texts) => Object.values(texts)).flat()) {
-    assert.ok(rust.includes(`"${text}"`), text);
-  }
-  const names = (kind) => [...rust.matchAll(new RegExp(`${kind}::(\\w+) =>`, "g"))].map(([, name]) => name);
-  assert.deepEqual(names("RefusalReason").toSorted(), Object.keys(REFUSALS).toSorted());
-  assert.deepEqual(names("KillKind").toSorted(), Object.keys(STOPS).toSorted());
-  assert.equal(reasonOf({ verdict: "Refused", reason: "Novel" }).why, "Novel");
-});
-
-/** A stream whose server refuses it, with these answers about the session. */
-async function refusedStream(answers, tries) {
-  const seen = { waits: [], whys: [], ended: undefined };
+/** What a poll tells of these answers in turn, the last one from then on. */
+async function polled(answers, steps) {
+  const seen = { waits: [], whys: [], bodies: [], refusals: [] };
   mock.timers.enable({ apis: ["setTimeout"] });
+  const listener = { addEventListener() {}, removeEventListener() {} };
   Object.assign(globalThis, {
-    window: { addEventListener() {}, removeEventListener() {} },
-    EventSource: class {
-      addEventListener(name, listener) {
-        if (name === "error") queueMicrotask(listener);
-      }
-
-      close() {}
-    },
-    fetch: async (path) => answers[path](),
+    window: listener, document: { ...listener, hidden: false },
+    fetch: async () => (answers.length > 1 ? answers.shift() : answers[0])(),
   });
-  const stream = new Stream({
-    path: "/api/events", onEvent() {}, onEnd: (reason) => (seen.ended = reason),
+  const poll = new Poll({
+    path: "api/jobs", onBody: (body) => seen.bodies.push(body), onRefusal: ({ message }) => seen.refusals.push(message),
     onState(state, details) {
       if (state !== "waiting") return;
       seen.waits.push(details.seconds);
       seen.whys.push(details.why);
     },
   });
-  for (let step = 0; step < tries; step += 1) {
+  for (let step = 0; step < steps; step += 1) {
     await new Promise((resolve) => setImmediate(resolve));
     mock.timers.tick(60_000);
   }
-  stream.close();
+  poll.close();
   mock.timers.reset();
   return seen;
 }
 
 const refused = (status, error) => () => new Response(JSON.stringify({ error }), { status });
 
-test("waits between tries grow, and the reason of a refusal is shown", async () => {
-  const answers = { "/api/session": () => new Response("{}"), "/api/events": refused(503, "your user has 4 pages open already: close one") };
-  const { waits, whys, ended } = await refusedStream(answers, 8);
+test("waits between tries grow, and the reason is shown", async () => {
+  const gone = () => Promise.reject(new TypeError("failed to fetch"));
+  const { waits, whys } = await polled([refused(503, "the apiserver does not respond"), gone], 8);
   assert.deepEqual(waits, [1, 2, 4, 8, 15, 30, 30, 30]);
-  assert.deepEqual(whys.slice(0, 2), [undefined, "Your user has 4 pages open already: close one."]);
-  assert.equal(ended, undefined);
+  assert.equal(whys[0], "The apiserver does not respond.");
+  assert.match(whys[1], /kubectl shed page does not answer/);
 });
 
-test("a stream without a session ends with the reason", async () => {
-  const answers = { "/api/session": refused(401, "the session is over: log in with a new token") };
-  const { waits, ended } = await refusedStream(answers, 3);
-  assert.deepEqual([waits, ended], [[], "The session is over: log in with a new token."]);
+test("an answer that is a refusal is shown, and the next one replaces it", async () => {
+  const { waits, refusals, bodies } = await polled([refused(404, "no such job"), () => new Response(JSON.stringify({ jobs: [] }))], 3);
+  assert.deepEqual([waits, refusals], [[], ["No such job."]]);
+  assert.deepEqual(bodies, [{ jobs: [] }, { jobs: [] }]);
 });

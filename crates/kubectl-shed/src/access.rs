@@ -1,19 +1,36 @@
 //! Errors of the apiserver as a user can act on them: the verb, the resource, the namespace, the fix.
 
 use anyhow::anyhow;
+use kube::api::ListParams;
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
 
 /// A request to the apiserver, in the words of RBAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access<'a> {
     /// Such as `list`.
-    pub verb: &'static str,
+    verb: &'static str,
     /// Such as `deadlinejobs.shed.dev` or `pods/portforward`.
-    pub resource: &'static str,
+    resource: &'static str,
     /// Absent: in all namespaces.
-    pub namespace: Option<&'a str>,
+    namespace: Option<&'a str>,
 }
 
-impl Access<'_> {
+impl<'a> Access<'a> {
+    /// Without a namespace it is about all of them.
+    pub fn new(
+        verb: &'static str,
+        resource: &'static str,
+        namespace: impl Into<Option<&'a str>>,
+    ) -> Self {
+        Self {
+            verb,
+            resource,
+            namespace: namespace.into(),
+        }
+    }
+
     fn scope(&self) -> String {
         match self.namespace {
             Some(namespace) => format!("in namespace {namespace}"),
@@ -79,6 +96,33 @@ impl Access<'_> {
                 )
             }
             _ => anyhow::Error::from(error).context(format!("cannot {verb} {resource} {scope}")),
+        }
+    }
+}
+
+/// Objects of a namespace, or of all namespaces.
+pub fn objects<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// The objects of a list, which the apiserver returns in parts. It ends after the part that exceeds `most`.
+pub async fn list<K>(api: &Api<K>, wanted: &ListParams, most: usize) -> Result<Vec<K>, kube::Error>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let (mut found, mut wanted) = (Vec::new(), wanted.clone());
+    loop {
+        let mut part = api.list(&wanted).await?;
+        found.append(&mut part.items);
+        match part.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) if found.len() < most => wanted.continue_token = Some(token),
+            _ => return Ok(found),
         }
     }
 }

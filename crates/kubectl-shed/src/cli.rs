@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::connection::Connection;
+use crate::page;
 use crate::terminal::{self, Terminal};
 use crate::verbs::{
     adopt, check, clone_stops, completion, explain, nodes, release, report, status, suggest,
@@ -32,6 +33,7 @@ enum Command {
     Status(status::StatusArgs),
     Explain(explain::ExplainArgs),
     Timeline(timeline::TimelineArgs),
+    Page(page::PageArgs),
     Top(top::TopArgs),
     Nodes(nodes::NodesArgs),
     Check(check::CheckArgs),
@@ -70,6 +72,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Status(args) => status::run(args, &connection, &terminal).await,
         Command::Explain(args) => explain::run(args, &connection, &terminal).await,
         Command::Timeline(args) => timeline::run(args, &connection, &terminal).await,
+        Command::Page(args) => page::run(args, &connection, &terminal).await,
         Command::Top(args) => top::run(args, &connection, &terminal).await,
         Command::Nodes(args) => nodes::run(args, &connection, &terminal).await,
         Command::Check(args) => check::run(&args, &terminal),

@@ -3,13 +3,13 @@
 use anyhow::{anyhow, bail};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{ListParams, Object};
-use kube::core::ApiResource;
-use kube::{Api, Client};
+use kube::core::{ApiResource, DynamicResourceScope};
+use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use shed::adopt::translate::companion_name;
 use shed::api::{ADOPTION_REFUSED, DeadlineJob, MANAGED_BY};
 
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::connection::Session;
 use crate::model::{JobSpec, JobStatus, JobView};
 
@@ -20,33 +20,35 @@ const SUGGESTED_MAX: usize = 3;
 /// Two names are similar from this on; 1 is equal.
 const SIMILAR: f64 = 0.8;
 
-type LenientJob = Object<JobSpec, JobStatus>;
+/// A `DeadlineJob` with the fields that the verbs need.
+pub type LenientJob = Object<JobSpec, JobStatus>;
 
-fn resource() -> ApiResource {
+/// The kind of a [`LenientJob`].
+pub fn resource() -> ApiResource {
     ApiResource::erase::<DeadlineJob>(&())
 }
 
-fn deadline_jobs(client: &Client, namespace: &str) -> Api<LenientJob> {
-    Api::namespaced_with(client.clone(), namespace, &resource())
-}
-
-fn view(job: LenientJob) -> JobView {
-    JobView::new(&job.metadata, job.spec, job.status.unwrap_or_default())
-}
-
-fn access<'a>(verb: &'static str, resource: &'static str, namespace: &'a str) -> Access<'a> {
-    Access {
-        verb,
-        resource,
-        namespace: Some(namespace),
+/// The `DeadlineJob`s of the namespace, or of all namespaces.
+pub fn deadline_jobs<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource()),
+        None => Api::all_with(client.clone(), &resource()),
     }
+}
+
+/// The job that the object is about.
+pub fn view(job: LenientJob) -> JobView {
+    JobView::new(&job.metadata, job.spec, job.status.unwrap_or_default())
 }
 
 /// The job with this name: a `DeadlineJob`, or a batch/v1 Job through its companion.
 pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
     let (client, namespace) = (&session.client, session.namespace.as_str());
-    let get = access("get", "deadlinejobs.shed.dev", namespace);
-    let own = deadline_jobs(client, namespace);
+    let get = Access::new("get", "deadlinejobs.shed.dev", namespace);
+    let own: Api<LenientJob> = deadline_jobs(client, Some(namespace));
     let found = own
         .get_opt(name)
         .await
@@ -62,7 +64,7 @@ pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
         Err(kube::Error::Api(status)) if status.code == 403 => {
             return Err(not_found(session, name, "DeadlineJob").await);
         }
-        Err(error) => return Err(access("get", "jobs.batch", namespace).explain(error)),
+        Err(error) => return Err(Access::new("get", "jobs.batch", namespace).explain(error)),
     };
     let companion = companion_name(&job).unwrap_or_default();
     let found = own
@@ -101,17 +103,17 @@ fn without_companion(job: &Job, name: &str) -> anyhow::Error {
 }
 
 async fn not_found(session: &Session, name: &str, kind: &str) -> anyhow::Error {
-    let namespace = &session.namespace;
+    let namespace = session.namespace.as_str();
     let kinds = match kind {
         "Job" => "neither a DeadlineJob nor a Job",
         _ => "no DeadlineJob",
     };
     let mut names = Vec::new();
-    let own = deadline_jobs(&session.client, namespace);
+    let own: Api<LenientJob> = deadline_jobs(&session.client, Some(namespace));
     match list_names(&own).await {
         Ok(listed) => names.extend(listed),
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            let list = access("list", "deadlinejobs.shed.dev", namespace);
+            let list = Access::new("list", "deadlinejobs.shed.dev", namespace);
             return list.explain(kube::Error::Api(status));
         }
         // Without the right to list there are no suggestions.
@@ -145,56 +147,35 @@ fn close_names<'a>(name: &str, names: &'a [String]) -> Vec<&'a str> {
     close.map(|(_, name)| name).collect()
 }
 
+/// The first names; they are only suggested.
 async fn list_names<K>(api: &Api<K>) -> Result<Vec<String>, kube::Error>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned,
 {
-    let mut names = Vec::new();
-    let mut parameters = ListParams::default().limit(1000);
-    loop {
-        let page = api.list_metadata(&parameters).await?;
-        names.extend(page.items.into_iter().filter_map(|one| one.metadata.name));
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters.continue_token = Some(token),
-            None => return Ok(names),
-        }
-    }
+    let listed = api
+        .list_metadata(&ListParams::default().limit(1000))
+        .await?;
+    let names = listed.items.into_iter();
+    Ok(names.filter_map(|one| one.metadata.name).collect())
 }
 
 /// All `DeadlineJob`s of the namespace, or of all namespaces.
 pub async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<JobView>> {
-    let api: Api<LenientJob> = match namespace {
-        Some(namespace) => deadline_jobs(client, namespace),
-        None => Api::all_with(client.clone(), &resource()),
-    };
-    let access = Access {
-        verb: "list",
-        resource: "deadlinejobs.shed.dev",
-        namespace,
-    };
+    let api = deadline_jobs(client, namespace);
+    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
     // A list that takes longer than etcd keeps its revision begins again, once.
     for _ in 0..2 {
-        match list_pages(&api).await {
+        match access::list(&api, &ListParams::default().limit(PAGE), usize::MAX).await {
             Err(kube::Error::Api(status)) if status.code == 410 => {}
-            listed => return listed.map_err(|error| access.explain(error)),
+            listed => {
+                let jobs = listed.map_err(|error| access.explain(error))?;
+                return Ok(jobs.into_iter().map(view).collect());
+            }
         }
     }
     bail!(
         "the list of DeadlineJobs expired twice: the apiserver is slow, or there are too many for one list; use -n"
     )
-}
-
-async fn list_pages(api: &Api<LenientJob>) -> Result<Vec<JobView>, kube::Error> {
-    let mut jobs = Vec::new();
-    let mut parameters = ListParams::default().limit(PAGE);
-    loop {
-        let page = api.list(&parameters).await?;
-        jobs.extend(page.items.into_iter().map(view));
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters.continue_token = Some(token),
-            None => return Ok(jobs),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ pub enum LeaderError {
     NoOperator(String),
     /// The leader has no listener.
     #[error(
-        "the operator {0} does not listen on port {PORT}: it is older than {since}, or runs with --ask-address=off",
-        since = crate::model::RECORD_SINCE
+        "the operator {0} does not listen on port {PORT}. An administrator can let it answer: set the value \
+         askAddress=127.0.0.1:9444 of the chart"
     )]
     NoListener(String),
     /// The leader answered with an error, such as an invalid parameter.
@@ -137,16 +137,10 @@ fn refused_forward(error: kube::Error, namespace: &str, pod: &str) -> LeaderErro
         }
         _ => (0, ""),
     };
-    let access = Access {
-        // Kubernetes before 1.35 asks for `get`.
-        verb: if message.contains("cannot get") {
-            "get"
-        } else {
-            "create"
-        },
-        resource: "pods/portforward",
-        namespace: Some(namespace),
-    };
+    // Kubernetes before 1.35 asks for `get`.
+    let is_older = message.contains("cannot get");
+    let verb = if is_older { "get" } else { "create" };
+    let access = Access::new(verb, "pods/portforward", namespace);
     match code {
         403 => LeaderError::Forbidden(access.forbidden()),
         404 => LeaderError::NoOperator(format!(

@@ -40,11 +40,11 @@ pub struct LeaseReading {
 
 /// The right that [`read`] takes.
 pub fn access(connection: &Connection) -> Access<'_> {
-    Access {
-        verb: "get",
-        resource: "leases.coordination.k8s.io",
-        namespace: Some(&connection.shed_namespace),
-    }
+    Access::new(
+        "get",
+        "leases.coordination.k8s.io",
+        &*connection.shed_namespace,
+    )
 }
 
 /// Reads the Lease.
@@ -142,11 +142,7 @@ pub async fn watch(client: &Client, connection: &Connection) -> anyhow::Result<L
 
 /// The Leases of that name with a holder, in any namespace: the operator may run in another one than expected.
 async fn held(client: &Client, connection: &Connection) -> anyhow::Result<Vec<Lease>> {
-    let access = Access {
-        verb: "list",
-        resource: "leases.coordination.k8s.io",
-        namespace: None,
-    };
+    let access = Access::new("list", "leases.coordination.k8s.io", None);
     let name = &connection.lease_name;
     let only = ListParams::default().fields(&format!("metadata.name={name}"));
     let leases = Api::<Lease>::all(client.clone()).list(&only).await;

@@ -12,6 +12,8 @@ mod leader;
 mod lease;
 mod model;
 mod output;
+mod page;
+mod pods;
 mod record;
 mod table;
 mod terminal;

@@ -6,6 +6,7 @@ use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shed::api::{JobRecord, LABEL_CLASS};
+use shed::cluster::identity::{Owner, OwnerKind};
 
 /// The first version of shed whose operator writes `status.record`.
 pub const RECORD_SINCE: &str = "0.1.0";
@@ -88,6 +89,9 @@ pub struct JobStatus {
 pub struct JobView {
     pub namespace: String,
     pub name: String,
+    /// That of the owner of its pods.
+    #[serde(skip)]
+    pub uid: String,
     /// `DeadlineJob` or `Job`.
     pub kind: &'static str,
     /// The `DeadlineJob` that has the status, if its name differs.
@@ -113,27 +117,19 @@ pub enum RecordState {
 impl JobView {
     /// The job that a `DeadlineJob` is about: itself, or the Job that owns it.
     pub fn new(metadata: &ObjectMeta, spec: JobSpec, status: JobStatus) -> Self {
-        let own = metadata.name.clone().unwrap_or_default();
-        let owners = metadata.owner_references.iter().flatten();
-        let job = owners
-            .filter(|owner| owner.controller == Some(true) && owner.kind == "Job")
-            .map(|owner| owner.name.clone())
-            .next();
+        let owner = Owner::of(metadata);
+        let is_companion = owner.kind == OwnerKind::Job;
         let labels = metadata.labels.as_ref();
         Self {
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            kind: if job.is_some() { "Job" } else { "DeadlineJob" },
-            companion: job.as_ref().map(|_| own.clone()),
-            name: job.unwrap_or(own),
+            namespace: owner.namespace.to_string(),
+            kind: if is_companion { "Job" } else { "DeadlineJob" },
+            companion: metadata.name.clone().filter(|_| is_companion),
+            name: owner.name.to_string(),
+            uid: owner.uid.to_string(),
             class: labels.and_then(|labels| labels.get(LABEL_CLASS).cloned()),
             spec,
             status,
         }
-    }
-
-    /// The job in a path of the leader's listener.
-    pub fn leader_path(&self) -> String {
-        format!("{}/{}?kind={}", self.namespace, self.name, self.kind)
     }
 
     /// Whether nothing of it will change any more.
@@ -193,6 +189,7 @@ impl JobView {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use shed::adopt::translate::companion_name_of;
     use shed::api::{DeadlineJob, DeadlineJobSpec};
 
     use super::*;
@@ -237,14 +234,15 @@ mod tests {
 
     #[test]
     fn a_companion_is_shown_as_its_job() {
+        let name = companion_name_of("report", "u");
         let metadata = json!({
-            "name": "report-0a1b2c3d", "namespace": "team", "labels": {"shed.dev/class": "daily"},
+            "name": name.clone(), "namespace": "team", "labels": {"shed.dev/class": "daily"},
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "report", "uid": "u", "controller": true}],
         });
         let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap();
         let view = JobView::new(&metadata, JobSpec::default(), JobStatus::default());
         assert_eq!((view.kind, view.name.as_str()), ("Job", "report"));
-        assert_eq!(view.companion.as_deref(), Some("report-0a1b2c3d"));
+        assert_eq!(view.companion.as_deref(), Some(&*name));
         assert_eq!(view.class.as_deref(), Some("daily"));
     }
 

@@ -1,113 +1,93 @@
-//! The record of a job: the bounded one of its status, or the leader's, which has every live attempt.
+//! The record of a job: the bounded one of its status, and what the pods show.
 
-use anyhow::Context;
 use jiff::Timestamp;
-use serde::Deserialize;
 use shed::api::{AttemptRecord, AttemptState, JobRecord};
 
 use crate::connection::{Connection, Session};
 use crate::leader::{self, LeaderError};
 use crate::model::{JobView, RECORD_SINCE, RecordState};
-use crate::words;
+use crate::{pods, words};
 
 /// A record, and what the user should know about it.
 #[derive(Debug, Clone, Default)]
 pub struct FoundRecord {
-    /// Absent if the user cannot read one.
+    /// Absent if nothing is known of the attempts.
     pub record: Option<JobRecord>,
     /// Sentences.
     pub notes: Vec<String>,
 }
 
-/// The leader's answer about one job.
-#[derive(Debug, Deserialize)]
-pub struct JobAnswer {
-    pub record: Option<JobRecord>,
-}
-
-/// The most complete record that the user may read.
+/// What the user may read of the job's attempts.
 pub async fn find(session: &Session, connection: &Connection, job: &JobView) -> FoundRecord {
     let state = job.record();
-    let bounded = match &state {
-        RecordState::Present(record) if record.omitted_attempts == 0 => {
-            let notes = operator_notes(session, connection, job).await;
-            return FoundRecord {
-                record: Some(*record.clone()),
-                notes,
-            };
-        }
+    let mut notes = Vec::new();
+    let pods = match &state {
+        RecordState::Present(record) if job.is_finished() && record.omitted_attempts == 0 => None,
+        _ => match pods::list(&session.client, job).await {
+            Ok(pods) => Some(pods),
+            Err(error) => {
+                notes.push(sentence(&format!(
+                    "Only the record of the status: {error:#}"
+                )));
+                None
+            }
+        },
+    };
+    let written = match &state {
         RecordState::Present(record) => Some(*record.clone()),
         RecordState::Absent | RecordState::Unknown => None,
     };
-    let asked = match job.is_finished() {
-        true => None,
-        false => Some(from_leader(session, connection, job).await),
+    let record = match pods {
+        Some(pods) if written.is_some() || !pods.is_empty() => {
+            let pods = pods.iter().map(|(attempt, _)| attempt);
+            Some(pods::complete(written, pods))
+        }
+        _ => written,
     };
-    match asked {
-        Some(Ok(record)) => FoundRecord {
-            notes: omitted(&record).into_iter().collect(),
-            record: Some(record),
-        },
-        Some(Err(error)) => FoundRecord {
-            notes: notes(&state, Some(&error)),
-            record: bounded,
-        },
-        None => FoundRecord {
-            notes: notes(&state, None),
-            record: bounded,
-        },
-    }
-}
-
-async fn from_leader(
-    session: &Session,
-    connection: &Connection,
-    job: &JobView,
-) -> anyhow::Result<JobRecord> {
-    let path = format!("/v1/jobs/{}", job.leader_path());
-    let answer: JobAnswer = leader::get(&session.client, connection, &path).await?;
-    answer
-        .record
-        .context("the operator has no record of the job")
+    notes.splice(0..0, missing(&state, record.as_ref()));
+    notes.extend(operator_note(session, connection, job).await);
+    FoundRecord { record, notes }
 }
 
 /// A note if the job is unfinished and no operator leads. Without the right to read the Lease there is no note.
-async fn operator_notes(session: &Session, connection: &Connection, job: &JobView) -> Vec<String> {
+async fn operator_note(
+    session: &Session,
+    connection: &Connection,
+    job: &JobView,
+) -> Option<String> {
     if job.is_finished() {
-        return Vec::new();
+        return None;
     }
     match leader::leading_pod(&session.client, connection).await {
-        Err(error @ LeaderError::NoOperator(_)) => vec![sentence(&error.to_string())],
-        _ => Vec::new(),
+        Err(error @ LeaderError::NoOperator(_)) => Some(sentence(&error.to_string())),
+        _ => None,
     }
 }
 
-/// A note about the attempts that a record leaves out.
-fn omitted(record: &JobRecord) -> Option<String> {
-    let omitted = usize::try_from(record.omitted_attempts).ok()?;
-    let omitted = (omitted > 0).then(|| words::count(omitted, "attempt is", "attempts are"))?;
-    Some(format!(
-        "{omitted} not listed, because the record of a job is bounded."
-    ))
-}
-
-fn notes(state: &RecordState, error: Option<&anyhow::Error>) -> Vec<String> {
-    let mut notes = vec![match state {
-        RecordState::Present(record) => omitted(record).unwrap_or_default(),
-        RecordState::Absent => format!(
+/// What the record does not have.
+fn missing(state: &RecordState, record: Option<&JobRecord>) -> Option<String> {
+    match state {
+        RecordState::Present(_) => {
+            let omitted = usize::try_from(record?.omitted_attempts).ok()?;
+            let words = words::count(omitted, "attempt is", "attempts are");
+            (omitted > 0).then(|| {
+                format!("{words} not listed, because the record of a job is bounded and their pods are gone or too many.")
+            })
+        }
+        RecordState::Absent => Some(format!(
             "The job has no record of its attempts: shed writes it from version {RECORD_SINCE} on, with the first change \
              of the job."
+        )),
+        RecordState::Unknown => Some(
+            "Another version of the operator wrote the record of the attempts in a form that this program does not know: \
+             use the kubectl-shed of its version."
+                .to_owned(),
         ),
-        RecordState::Unknown => {
-            "A newer operator wrote the record of the attempts: update kubectl-shed to its version."
-                .to_owned()
-        }
-    }];
-    notes.extend(error.map(|error| sentence(&format!("{error:#}"))));
-    notes
+    }
 }
 
-fn sentence(text: &str) -> String {
+/// The text as a sentence.
+pub fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters
         .next()
@@ -162,12 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn notes_tell_an_older_operator_from_a_newer_one() {
-        let absent = notes(&RecordState::Absent, None);
-        assert!(absent[0].contains("from version 0.1.0 on"), "{absent:?}");
-        let error = anyhow::anyhow!("no operator leads");
-        let unknown = notes(&RecordState::Unknown, Some(&error));
-        assert!(unknown[0].contains("update kubectl-shed"));
-        assert_eq!(unknown[1], "No operator leads.");
+    fn notes_tell_a_missing_record_from_one_in_another_form() {
+        let absent = missing(&RecordState::Absent, None).unwrap();
+        assert!(absent.contains("from version 0.1.0 on"), "{absent}");
+        let unknown = missing(&RecordState::Unknown, None).unwrap();
+        assert!(unknown.contains("use the kubectl-shed of its version"));
     }
 }

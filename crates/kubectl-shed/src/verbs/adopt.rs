@@ -119,11 +119,7 @@ where
         + serde::de::DeserializeOwned
         + serde::Serialize,
 {
-    let access = Access {
-        verb: "get",
-        resource,
-        namespace: Some(&session.namespace),
-    };
+    let access = Access::new("get", resource, &*session.namespace);
     let api: Api<K> = Api::namespaced(session.client.clone(), &session.namespace);
     let found = api
         .get_opt(name)

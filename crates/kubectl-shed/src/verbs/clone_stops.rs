@@ -155,11 +155,7 @@ fn words(wish: Wish, name: &str, is_whole: bool, found: Option<&str>, is_dry: bo
 }
 
 async fn annotation(session: &Session, name: &str) -> anyhow::Result<Option<String>> {
-    let access = Access {
-        verb: "get",
-        resource: "namespaces",
-        namespace: Some(name),
-    };
+    let access = Access::new("get", "namespaces", name);
     let api: Api<Namespace> = Api::all(session.client.clone());
     let found = api
         .get_metadata_opt(name)
@@ -176,11 +172,7 @@ async fn annotation(session: &Session, name: &str) -> anyhow::Result<Option<Stri
 }
 
 async fn write(session: &Session, name: &str, value: Option<&str>) -> anyhow::Result<()> {
-    let access = Access {
-        verb: "patch",
-        resource: "namespaces",
-        namespace: Some(name),
-    };
+    let access = Access::new("patch", "namespaces", name);
     let api: Api<Namespace> = Api::all(session.client.clone());
     let patch = json!({ "metadata": { "annotations": { ANNOTATION_CLONES: value } } });
     let params = PatchParams {

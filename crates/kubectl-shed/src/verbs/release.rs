@@ -13,10 +13,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
-use shed::api::DeadlineJob;
 
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
+use crate::jobs;
 use crate::lease::{self, Leadership};
 use crate::terminal::{self, Terminal};
 use held::{Facts, Held, Kind};
@@ -174,17 +174,9 @@ async fn deadline_jobs(
     client: &Client,
     namespace: Option<&str>,
 ) -> anyhow::Result<Vec<DynamicObject>> {
-    let access = Access {
-        verb: "list",
-        resource: "deadlinejobs.shed.dev",
-        namespace,
-    };
-    let resource = kube::core::ApiResource::erase::<DeadlineJob>(&());
-    let api: Api<DynamicObject> = match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    match pages(&api).await {
+    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
+    let api: Api<DynamicObject> = jobs::deadline_jobs(client, namespace);
+    match access::list(&api, &all(), usize::MAX).await {
         // The CRD is gone, and all DeadlineJobs with it.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
         found => found.map_err(|error| access.explain(error)),
@@ -202,31 +194,13 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
-    let access = Access {
-        verb: "list",
-        resource,
-        namespace,
-    };
-    let api: Api<K> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
-    pages(&api).await.map_err(|error| access.explain(error))
+    let access = Access::new("list", resource, namespace);
+    let listed = access::list(&access::objects(client, namespace), &all(), usize::MAX).await;
+    listed.map_err(|error| access.explain(error))
 }
 
-async fn pages<K>(api: &Api<K>) -> Result<Vec<K>, kube::Error>
-where
-    K: Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let (mut found, mut page) = (Vec::new(), ListParams::default().limit(PAGE));
-    loop {
-        let mut list = api.list(&page).await?;
-        found.append(&mut list.items);
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => return Ok(found),
-        }
-    }
+fn all() -> ListParams {
+    ListParams::default().limit(PAGE)
 }
 
 /// Takes the finalizers off. The uid is a precondition, and finalizers of others stay.
@@ -243,19 +217,13 @@ async fn release(client: &Client, held: Held) -> Result<(), String> {
             ("pods", done.map(drop))
         }
         Kind::DeadlineJob => {
-            let resource = kube::core::ApiResource::erase::<DeadlineJob>(&());
-            let api: Api<DynamicObject> =
-                Api::namespaced_with(client.clone(), &held.namespace, &resource);
+            let api: Api<DynamicObject> = jobs::deadline_jobs(client, Some(&held.namespace));
             let patch = Patch::Merge(held.merge_patch());
             let done = api.patch_metadata(&held.name, &params, &patch).await;
             ("deadlinejobs.shed.dev", done.map(drop))
         }
     };
-    let access = Access {
-        verb: "patch",
-        resource,
-        namespace: Some(&held.namespace),
-    };
+    let access = Access::new("patch", resource, &*held.namespace);
     match done {
         Ok(()) => Ok(()),
         // It is gone, which is what a release is for.

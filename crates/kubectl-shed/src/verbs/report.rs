@@ -11,14 +11,14 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DynamicObject, ListParams, LogParams};
-use kube::core::{ApiResource, NamespaceResourceScope};
+use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
-use shed::api::DeadlineJob;
 
 use super::version;
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
+use crate::jobs;
 use crate::terminal::Terminal;
 use bundle::Bundle;
 use redaction::Secrets;
@@ -109,14 +109,11 @@ impl Report {
     }
 
     async fn jobs(&mut self, client: &Client, namespace: Option<&str>) {
-        let resource = ApiResource::erase::<DeadlineJob>(&());
-        let api: Api<DynamicObject> = match namespace {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-            None => Api::all_with(client.clone(), &resource),
-        };
+        let api: Api<DynamicObject> = jobs::deadline_jobs(client, namespace);
         let list = api.list(&ListParams::default().limit(JOBS_MAX)).await;
-        let list =
-            list.map_err(|error| access("list", "deadlinejobs.shed.dev", namespace).explain(error));
+        let list = list.map_err(|error| {
+            Access::new("list", "deadlinejobs.shed.dev", namespace).explain(error)
+        });
         let Some(list) = self.noted(list) else { return };
         if list
             .metadata
@@ -155,7 +152,7 @@ impl Report {
         let leases: Api<Lease> = Api::namespaced(client.clone(), own);
         let lease = leases.get(&connection.lease_name).await;
         let lease = lease
-            .map_err(|error| access("get", "leases.coordination.k8s.io", Some(own)).explain(error));
+            .map_err(|error| Access::new("get", "leases.coordination.k8s.io", own).explain(error));
         if let Some(lease) = self.noted(lease) {
             let value = json!({ "metadata": lease.metadata, "spec": lease.spec });
             let value = redaction::object(value, &mut self.secrets);
@@ -187,7 +184,7 @@ impl Report {
             let value = redaction::object(value, &mut self.secrets);
             self.add(&format!("operator/pod-{name}.yaml"), &value);
             let text = api.logs(&name, &logs).await;
-            let text = text.map_err(|error| access("get", "pods/log", Some(own)).explain(error));
+            let text = text.map_err(|error| Access::new("get", "pods/log", own).explain(error));
             if let Some(text) = self.noted(text) {
                 self.bundle.add(&format!("operator/log-{name}.txt"), text);
             }
@@ -206,8 +203,7 @@ impl Report {
             return;
         };
         let page = client.request_text(request).await;
-        let page =
-            page.map_err(|error| access("get", "pods/proxy", Some(namespace)).explain(error));
+        let page = page.map_err(|error| Access::new("get", "pods/proxy", namespace).explain(error));
         let page = page.with_context(|| format!("metrics of {name}"));
         if let Some(page) = self.noted(page) {
             self.bundle
@@ -230,18 +226,6 @@ impl Report {
     }
 }
 
-fn access<'a>(
-    verb: &'static str,
-    resource: &'static str,
-    namespace: Option<&'a str>,
-) -> Access<'a> {
-    Access {
-        verb,
-        resource,
-        namespace,
-    }
-}
-
 async fn list<K>(
     client: &Client,
     resource: &'static str,
@@ -254,13 +238,10 @@ where
         + serde::de::DeserializeOwned
         + std::fmt::Debug,
 {
-    let api: Api<K> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
+    let api: Api<K> = access::objects(client, namespace);
     let list = api
         .list(&ListParams::default().labels(labels).limit(5000))
         .await;
-    let list = list.map_err(|error| access("list", resource, namespace).explain(error))?;
+    let list = list.map_err(|error| Access::new("list", resource, namespace).explain(error))?;
     Ok(list.items)
 }

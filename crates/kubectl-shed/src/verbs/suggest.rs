@@ -3,11 +3,18 @@
 use std::process::ExitCode;
 
 use anyhow::{bail, ensure};
-use serde::{Deserialize, Serialize};
+use kube::Api;
+use kube::api::{ListParams, Object};
+use serde::Serialize;
+use serde_json::Value;
+use shed::api::{LABEL_CLASS, Ledger};
+use shed::completion_history::{ClassFigures, Completion, CompletionHistory};
+use shed_core::time::Span;
 
-use crate::connection::Connection;
+use crate::access::{self, Access};
+use crate::connection::{Connection, Session};
 use crate::terminal::Terminal;
-use crate::{jobs, leader, words};
+use crate::{jobs, words};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,10 +24,11 @@ Examples:
   # The same by the class, with more headroom
   kubectl shed suggest --class nightly-report --factor 2
 
-The suggestion is the 95th percentile of the runs times 1.5, rounded up to a minute. It only prints.";
+The suggestion is the 95th percentile of the runs times 1.5, rounded up to a minute. The runs are the completed jobs of the
+class that are still in the namespace. It only prints.";
 
 /// With fewer runs the suggestion is marked as uncertain.
-const RUNS_MIN: u32 = 5;
+const RUNS_MIN: usize = 5;
 
 /// Suggest a deadline from earlier runs
 #[derive(Debug, clap::Args)]
@@ -43,18 +51,12 @@ pub struct SuggestArgs {
     output: Option<String>,
 }
 
-/// The leader's answer.
-#[derive(Debug, Deserialize)]
-pub struct History {
-    classes: Vec<Class>,
-}
-
 /// Completion times of a class, in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Class {
     class: String,
-    runs: u32,
+    runs: usize,
     p50_seconds: f64,
     p95_seconds: f64,
     max_seconds: f64,
@@ -70,7 +72,7 @@ pub struct Suggestion {
     basis: String,
 }
 
-/// Asks the leader for the history.
+/// Reads the completed jobs of the class.
 pub async fn run(
     args: SuggestArgs,
     connection: &Connection,
@@ -100,19 +102,14 @@ pub async fn run(
         !class.is_empty() && class.chars().all(is_label),
         "`{class}` is not a value of the label shed.dev/class"
     );
-    let path = format!("/v1/history/{}?class={class}", session.namespace);
-    let history: History = leader::get(&session.client, connection, &path).await?;
-    let found = history
-        .classes
-        .into_iter()
-        .find(|found| found.class == class && found.runs > 0);
-    let Some(found) = found else {
+    let figures = figures(&session, &class).await?.into_iter().next();
+    let Some(figures) = figures else {
         bail!(
-            "no run of class {class} in namespace {} is known: shed learns a class from jobs that have completed",
+            "namespace {} has no completed job of class {class}: the runs are counted from jobs that still exist",
             session.namespace
         );
     };
-    let suggestion = suggest(found, &args.percentile, args.factor);
+    let suggestion = suggest(Class::from(figures), &args.percentile, args.factor);
     let text = match args.output.as_deref() {
         Some("json") => serde_json::to_string_pretty(&suggestion)? + "\n",
         Some(_) => serde_yaml_ng::to_string(&suggestion)?,
@@ -120,6 +117,40 @@ pub async fn run(
     };
     terminal.print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The completion times of the class, as the operator counts them for `deadline.history`.
+async fn figures(session: &Session, class: &str) -> anyhow::Result<Vec<ClassFigures>> {
+    let namespace = &*session.namespace;
+    let api: Api<Object<Value, Value>> = jobs::deadline_jobs(&session.client, Some(namespace));
+    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
+    let labels = format!("{LABEL_CLASS}={class}");
+    let wanted = ListParams::default().labels(&labels).limit(100);
+    let listed = access::list(&api, &wanted, usize::MAX).await;
+    let history = CompletionHistory::default();
+    for job in listed.map_err(|error| access.explain(error))? {
+        let ledger = job.status.unwrap_or_default()["ledger"].take();
+        let ledger: Option<Ledger> = serde_json::from_value(ledger).ok();
+        if let Some(completion) = ledger.as_ref().and_then(Completion::of) {
+            let uid = job.metadata.uid.unwrap_or_default();
+            history.see(&uid, &format!("{namespace}/{class}"), completion);
+        }
+    }
+    Ok(history.figures(namespace, Some(class)))
+}
+
+impl From<ClassFigures> for Class {
+    fn from(figures: ClassFigures) -> Self {
+        let seconds = |span: Span| span.0 as f64 / 1000.0;
+        let [p50, _, p95, _, max] = figures.quantiles.map(seconds);
+        Self {
+            class: figures.class,
+            runs: figures.runs,
+            p50_seconds: p50,
+            p95_seconds: p95,
+            max_seconds: max,
+        }
+    }
 }
 
 fn suggest(class: Class, percentile: &str, factor: f64) -> Suggestion {
@@ -179,7 +210,7 @@ impl Suggestion {
 mod tests {
     use super::*;
 
-    fn class(runs: u32) -> Class {
+    fn class(runs: usize) -> Class {
         Class {
             class: "nightly".to_owned(),
             runs,

@@ -202,11 +202,7 @@ async fn leader(client: &Client, connection: &Connection) -> anyhow::Result<Lead
 }
 
 async fn images(client: &Client, namespace: &str) -> anyhow::Result<Vec<(String, String)>> {
-    let access = Access {
-        verb: "list",
-        resource: "deployments.apps",
-        namespace: Some(namespace),
-    };
+    let access = Access::new("list", "deployments.apps", namespace);
     let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let list = api.list(&ListParams::default().labels(OF_SHED)).await;
     let list = list.map_err(|error| access.explain(error))?;
@@ -222,11 +218,11 @@ async fn images(client: &Client, namespace: &str) -> anyhow::Result<Vec<(String,
 }
 
 async fn crd(client: &Client) -> anyhow::Result<CustomResourceDefinition> {
-    let access = Access {
-        verb: "get",
-        resource: "customresourcedefinitions.apiextensions.k8s.io",
-        namespace: None,
-    };
+    let access = Access::new(
+        "get",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        None,
+    );
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = DeadlineJob::crd_name();
     let found = api

@@ -2,10 +2,11 @@
 
 mod apiserver;
 mod cluster;
-mod leader;
+mod live_page;
 #[path = "../mock/mod.rs"]
 mod mock;
 mod offline;
+mod own_objects;
 mod page;
 mod writes;
 

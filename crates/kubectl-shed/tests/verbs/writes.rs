@@ -4,19 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use shed::api::Ledger;
+use shed_core::snapshot::Conclusion;
+use shed_core::time::Instant;
 
 use super::mock::{Answer, Apiserver, Asked, not_found};
 
 const FINALIZER: &str = "shed.dev/attempt-tracking";
 
 /// Command lines of each verb that only reads.
-const READING: [(&str, &[&str]); 12] = [
+const READING: [(&str, &[&str]); 13] = [
     ("status", &["status nightly", "status nightly --watch"]),
+    ("explain", &["explain nightly", "explain nightly --task 0"]),
     (
-        "explain",
-        &["explain nightly", "explain nightly --plan --task 0"],
+        "timeline",
+        &["timeline nightly", "timeline nightly -o json"],
     ),
-    ("timeline", &["timeline nightly", "timeline nightly -o svg"]),
+    // It does not end by itself. `live_page` holds that it only reads.
+    ("page", &[]),
     ("top", &["top", "top -A", "top --watch"]),
     ("nodes", &["nodes"]),
     ("check", &["check -f tests/manifests/nightly.yaml"]),
@@ -62,13 +67,30 @@ fn list(items: Value) -> Answer {
 }
 
 fn deadline_job() -> Value {
-    // The record leaves attempts out, so that the leader is asked too.
+    // The record leaves attempts out, so that the pods are read too.
     let record = json!({"time": "2030-01-31T07:39:00Z", "omittedAttempts": 3});
     let labels = json!({"shed.dev/class": "report"});
     json!({"apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob",
-        "metadata": {"name": "nightly", "namespace": "team-a", "uid": "d", "labels": labels},
-        "spec": {"completions": 2, "idempotency": "Safe"},
+        "metadata": {"name": "nightly", "namespace": "team-a", "uid": "d", "labels": labels,
+            "creationTimestamp": "2030-01-31T07:00:00Z"},
+        "spec": {"completions": 2, "idempotency": "Safe", "deadline": {"at": "2199-01-31T08:00:00Z"},
+            "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}},
         "status": {"phase": "Running", "record": record}})
+}
+
+/// An earlier job of the class, for `suggest`.
+fn completed_job() -> Value {
+    let ledger = Ledger {
+        finished: true,
+        ending: Some(Conclusion::Complete),
+        first_pass: Some(Instant(0)),
+        last_win: Some(Instant(60_000)),
+        ..Ledger::default()
+    };
+    let mut job = deadline_job();
+    job["metadata"]["name"] = json!("earlier");
+    job["status"] = json!({"phase": "Complete", "ledger": ledger});
+    job
 }
 
 fn pod() -> Value {
@@ -94,16 +116,9 @@ fn lease() -> Value {
 /// Answers of the leader's listener.
 fn leader(path: &str) -> (u16, Value) {
     let path = path.split('?').next().unwrap_or_default();
-    let record = json!({"time": "2030-01-31T07:39:00Z", "attempts": [], "omittedAttempts": 0});
-    let class =
-        json!({"class": "report", "runs": 9, "p50Seconds": 60, "p95Seconds": 90, "maxSeconds": 99});
     let answer = match path {
         "/v1/jobs" => json!({"jobs": []}),
-        "/v1/jobs/team-a/nightly" => json!({ "record": record }),
-        "/v1/explain/team-a/nightly" => json!({"time": "2030-01-31T07:39:00Z", "text": "a plan\n"}),
         "/v1/nodes" => json!({"nodes": []}),
-        "/v1/whatif/team-a/nightly" => json!({"pocd": "0.9", "now": {"pocd": "0.8"}}),
-        "/v1/history/team-a" => json!({ "classes": [class] }),
         _ => return (404, json!({"error": format!("no {path}")})),
     };
     (200, answer)
@@ -120,7 +135,7 @@ fn answer(asked: &Asked) -> Answer {
     let (_, path) = asked.path.split_once("/apis/").unwrap_or(("", &asked.path));
     match path {
         "shed.dev/v1alpha1/deadlinejobs" | "shed.dev/v1alpha1/namespaces/team-a/deadlinejobs" => {
-            list(json!([deadline_job()]))
+            list(json!([deadline_job(), completed_job()]))
         }
         "shed.dev/v1alpha1/namespaces/team-a/deadlinejobs/nightly" => {
             Answer::Json(200, deadline_job())

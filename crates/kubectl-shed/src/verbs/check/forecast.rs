@@ -76,13 +76,7 @@ pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
         launch_overhead: None,
         launch_overheads: [].into(),
     };
-    // No policy's clones are part of feasibility, and no slot is held back for them.
-    let policy = Policy {
-        capacity_share: 1.0,
-        surge_max: 0,
-        ..Policy::default()
-    };
-    let (plan, _) = decide(&snapshot, Memory::default(), &policy);
+    let (plan, _) = decide(&snapshot, Memory::default(), &policy());
     let figures = plan
         .report
         .jobs
@@ -92,6 +86,15 @@ pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
         figures,
         created: job.created,
     })
+}
+
+/// The default policy, which keeps no slot back from a job that is alone.
+pub fn policy() -> Policy {
+    Policy {
+        capacity_share: 1.0,
+        surge_max: 0,
+        ..Policy::default()
+    }
 }
 
 /// The deadline if the first planning pass follows the creation at once.
@@ -104,7 +107,7 @@ fn deadline(job: &ValidatedJob) -> Option<Instant> {
 }
 
 /// A node with that many slots.
-fn node(slots: u32) -> Node {
+pub fn node(slots: u32) -> Node {
     let room = Resources::from_pairs([("pods", i64::from(slots))]);
     Node {
         name: NodeName(Arc::from("slots")),

@@ -10,12 +10,10 @@ mod text;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 use shed::api::DecisionRecord;
 
 use crate::connection::Connection;
-use crate::leader;
 use crate::output::{self, Canvas, ShowArgs};
 use crate::terminal::Terminal;
 use crate::verbs::status::StatusView;
@@ -26,30 +24,15 @@ use crate::verbs::status::StatusView;
   # Why the job is late, and what shed does about it
   kubectl shed explain nightly
   # Only about task 3
-  kubectl shed explain nightly --task 3
-  # With the operator's last plan for the job
-  kubectl shed explain nightly --plan")]
+  kubectl shed explain nightly --task 3")]
 pub struct ExplainArgs {
     /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
     job: String,
     /// Only this task.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
     task: Option<i32>,
-    /// Also the last plan for the job, with the reason of each step. It asks the leading operator, which takes the right
-    /// to create pods/portforward in shed's namespace.
-    #[arg(long)]
-    plan: bool,
     #[command(flatten)]
     show: ShowArgs,
-}
-
-/// The leader's last plan for a job.
-#[derive(Debug, Clone, Serialize, serde::Deserialize)]
-pub struct Plan {
-    /// When the planner last looked at the job.
-    pub time: Time,
-    /// A line for each statement.
-    pub text: String,
 }
 
 /// What is explained.
@@ -65,9 +48,6 @@ pub struct Explanation {
     pub limits: Vec<Limit>,
     /// Newest first.
     pub explained: Vec<Explained>,
-    /// Only if the user asks for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plan>,
 }
 
 /// A limit, and what would lift it.
@@ -122,7 +102,6 @@ impl Explanation {
             task,
             limits,
             explained,
-            plan: None,
         }
     }
 }
@@ -142,11 +121,7 @@ pub async fn run(
             anyhow::bail!("--task {task}: the job has the tasks 0 to {}", tasks - 1);
         }
         let is_last = status.job.is_finished();
-        let path = format!("/v1/explain/{}", status.job.leader_path());
-        let mut explanation = Explanation::new(status, args.task);
-        if args.plan {
-            explanation.plan = Some(leader::get(&session.client, connection, &path).await?);
-        }
+        let explanation = Explanation::new(status, args.task);
         let canvas = Canvas::new(terminal, format);
         let text = || text::render(&explanation, canvas, Timestamp::now());
         Ok((output::in_format(&explanation, format, text)?, is_last))

@@ -33,18 +33,6 @@ pub fn render(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> Stri
     if record.is_some() {
         text.push_str(&decisions(explanation, canvas, now));
     }
-    if let Some(plan) = &explanation.plan {
-        let title = format!(
-            "The operator's last plan, {}",
-            words::clock(now, plan.time.0)
-        );
-        text.push_str(&format!("\n{}\n", heading(&title, canvas)));
-        let lines = plan
-            .text
-            .lines()
-            .map(|line| words::wrap("- ", line, canvas.width));
-        text.extend(lines);
-    }
     for note in &status.notes {
         text.push_str(&format!("\n{}", words::wrap("", note, canvas.width)));
     }

@@ -6,7 +6,6 @@ use shed_core::snapshot::AttemptKind;
 
 use crate::record;
 use crate::verbs::status::StatusView;
-use crate::words;
 
 /// A chart. Times are seconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,8 +36,6 @@ pub struct Row {
     pub expected: Option<i64>,
     /// Progress at which it began, if that is not zero.
     pub resumed_from: Option<f64>,
-    /// The attempt in words.
-    pub words: String,
 }
 
 impl Chart {
@@ -48,9 +45,7 @@ impl Chart {
         let present = now.as_second();
         let mut attempts: Vec<&AttemptRecord> = record.attempts.iter().collect();
         attempts.sort_by_key(|attempt| (attempt.task, attempt.attempt));
-        let rows = attempts
-            .iter()
-            .filter_map(|attempt| row(attempt, record.time.0, now));
+        let rows = attempts.iter().filter_map(|attempt| row(attempt, now));
         let rows: Vec<Row> = rows.collect();
         let is_finished = view.job.is_finished();
         let deadline = view.job.deadline().map(Timestamp::as_second);
@@ -77,7 +72,7 @@ impl Chart {
     }
 }
 
-fn row(attempt: &AttemptRecord, time: Timestamp, now: Timestamp) -> Option<Row> {
+fn row(attempt: &AttemptRecord, now: Timestamp) -> Option<Row> {
     let start = attempt.start_time.as_ref()?.0.as_second();
     let end = attempt
         .end_time
@@ -100,39 +95,5 @@ fn row(attempt: &AttemptRecord, time: Timestamp, now: Timestamp) -> Option<Row> 
             .resumed_from
             .map(|from| from.value())
             .filter(|from| *from > 0.0),
-        words: described(attempt, time, now),
     })
-}
-
-/// Such as `task 3, attempt 1: Clone on worker-4, Running at 58 %, resumed from 30 %, 07:31:30Z to 07:56:30Z`.
-fn described(attempt: &AttemptRecord, time: Timestamp, now: Timestamp) -> String {
-    let mut text = format!(
-        "task {}, attempt {}: {:?}",
-        attempt.task, attempt.attempt, attempt.kind
-    );
-    if let Some(node) = &attempt.node {
-        text.push_str(&format!(" on {}", words::printable(node)));
-    }
-    text.push_str(&format!(", {:?}", attempt.state));
-    if let Some(progress) = record::progress(attempt) {
-        text.push_str(&format!(" at {}", words::percent(progress)));
-    }
-    if let Some(from) = attempt.resumed_from {
-        text.push_str(&format!(", resumed from {}", words::percent(from.value())));
-    }
-    if let Some(pace) = record::pace(attempt, time) {
-        text.push_str(&format!(", {pace}"));
-    }
-    if let Some(start) = &attempt.start_time {
-        text.push_str(&format!(", from {}", words::clock(now, start.0)));
-    }
-    match (&attempt.end_time, &attempt.estimated_end_time) {
-        (Some(end), _) => text.push_str(&format!(" to {}", words::clock(now, end.0))),
-        (None, Some(end)) => text.push_str(&format!(
-            ", expected to end at {}",
-            words::clock(now, end.0)
-        )),
-        (None, None) => {}
-    }
-    text
 }

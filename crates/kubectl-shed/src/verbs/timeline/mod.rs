@@ -2,8 +2,6 @@
 
 mod axis;
 mod chart;
-mod html;
-mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -13,7 +11,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use crate::connection::Connection;
-use crate::output::{self, Canvas, Format};
+use crate::output::{self, Canvas, ShowArgs};
 use crate::terminal::Terminal;
 use crate::verbs::status::StatusView;
 
@@ -24,31 +22,15 @@ use self::chart::Chart;
 #[command(after_help = "Examples:
   # In the terminal, as wide as it is
   kubectl shed timeline nightly
-  # As a page for a browser, or as a picture
-  kubectl shed timeline nightly -o html > nightly.html
-  kubectl shed timeline nightly -o svg > nightly.svg")]
+  # Again every 2 s, until the job has finished
+  kubectl shed timeline nightly --watch
+
+In a browser: kubectl shed page")]
 pub struct TimelineArgs {
     /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
     job: String,
-    /// Form of the output. Absent: text.
-    #[arg(short, long, value_enum, value_name = "FORM")]
-    output: Option<TimelineFormat>,
-    /// Draw it again every 2 s, until the job has finished. A pipe gets it once.
-    #[arg(short, long)]
-    watch: bool,
-}
-
-/// Form of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum TimelineFormat {
-    /// A picture that needs no other file.
-    Svg,
-    /// A page that needs no other file: the picture and a table.
-    Html,
-    /// The data as JSON.
-    Json,
-    /// The data as YAML.
-    Yaml,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 /// Prints the timeline.
@@ -58,31 +40,17 @@ pub async fn run(
     terminal: &Terminal,
 ) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    output::show(terminal, args.watch, async |terminal: &Terminal| {
+    let format = args.show.output;
+    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
         let view = StatusView::read(&session, connection, &args.job).await?;
-        let is_last = view.job.is_finished();
-        let canvas = Canvas::new(terminal, None);
+        let canvas = Canvas::new(terminal, format);
+        let chart = Chart::new(&view, Timestamp::now());
+        let text = || text::render(&view, chart.as_ref(), canvas);
         Ok((
-            drawn(&view, args.output, canvas, Timestamp::now())?,
-            is_last,
+            output::in_format(&view, format, text)?,
+            view.job.is_finished(),
         ))
     })
     .await?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn drawn(
-    view: &StatusView,
-    format: Option<TimelineFormat>,
-    canvas: Canvas,
-    now: Timestamp,
-) -> anyhow::Result<String> {
-    let chart = Chart::new(view, now);
-    match format {
-        None => Ok(text::render(view, chart.as_ref(), canvas)),
-        Some(TimelineFormat::Svg) => Ok(svg::render(view, chart.as_ref())),
-        Some(TimelineFormat::Html) => Ok(html::render(view, chart.as_ref())),
-        Some(TimelineFormat::Json) => output::in_format(view, Some(Format::Json), String::new),
-        Some(TimelineFormat::Yaml) => output::in_format(view, Some(Format::Yaml), String::new),
-    }
 }

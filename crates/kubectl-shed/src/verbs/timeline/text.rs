@@ -8,7 +8,7 @@ use crate::output::Canvas;
 use crate::verbs::status::StatusView;
 use crate::words::{self, Tint};
 
-/// Lines of attempts; a page shows them all.
+/// Lines of attempts; the live page shows them all.
 const ROWS_MAX: usize = 200;
 /// Columns between two marks of the axis.
 const MARK_GAP: usize = 12;
@@ -55,7 +55,7 @@ fn bars(chart: &Chart, canvas: Canvas) -> String {
     }
     if let Some(left) = chart.rows.len().checked_sub(ROWS_MAX + 1) {
         let left = words::count(left + 1, "attempt is", "attempts are");
-        let note = format!("{left} not shown: -o html shows all");
+        let note = format!("{left} not shown: kubectl shed page shows all");
         text.push_str(&words::wrap("", &note, canvas.width));
     }
     text.push_str(&legend(chart, canvas.width));

@@ -59,6 +59,11 @@ pub struct TopJob {
     pub phase: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    /// When it ended; absent for unfinished jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_completion_time: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pocd: Option<String>,
     #[serde(rename = "calibratedPoCD", skip_serializing_if = "Option::is_none")]
@@ -109,6 +114,8 @@ impl From<JobView> for TopJob {
             phase: job.phase().to_owned(),
             slack_seconds: job.slack().map(|slack| slack as f64),
             deadline: job.status.deadline,
+            completion_time: job.status.completion_time,
+            estimated_completion_time: job.status.estimated_completion_time,
             pocd: job.status.pocd,
             calibrated_pocd: job.status.calibrated_pocd,
             tasks: job.spec.completions.into(),
@@ -125,14 +132,18 @@ impl From<JobView> for TopJob {
 }
 
 impl TopJob {
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase.as_str(), "Complete" | "Failed")
+    }
+
     fn pocd(&self) -> Option<f64> {
         self.pocd.as_ref()?.parse().ok()
     }
 }
 
 /// Unfinished jobs: the lowest PoCD first, then those without one, and of equals the earliest deadline first.
-fn by_risk(mut jobs: Vec<TopJob>) -> Vec<TopJob> {
-    jobs.retain(|job| !matches!(job.phase.as_str(), "Complete" | "Failed"));
+pub fn by_risk(mut jobs: Vec<TopJob>) -> Vec<TopJob> {
+    jobs.retain(|job| !job.is_finished());
     jobs.sort_by(|a, b| {
         let pocd = |job: &TopJob| job.pocd().unwrap_or(2.0);
         let deadline = |job: &TopJob| job.deadline.as_ref().map_or(Timestamp::MAX, |time| time.0);

@@ -1,0 +1,325 @@
+//! `kubectl shed whatif`: a job's prediction with another deadline or other slots, from the job's own status, record and
+//! pods. The planner's code decides on them as if the job were alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Api;
+use serde::Serialize;
+use shed::adopt::translate;
+use shed::api::{DeadlineJob, JobRecord, Ledger, Pocd};
+use shed::job::facts::{self, Reported};
+use shed::job::view::{JobView as Facts, Places};
+use shed::{clock, validate};
+use shed_core::memory::Memory;
+use shed_core::plan::JobReport;
+use shed_core::resources::Resources;
+use shed_core::snapshot::{JobSnapshot, NodeIndex, Progress, ResumePoint, Snapshot};
+use shed_core::time::Instant;
+use shed_core::what_if::{Change, Unanswered, what_if};
+
+use crate::connection::{Connection, Session};
+use crate::jobs;
+use crate::model::{JobView, RecordState};
+use crate::pods::{self, SeenPod};
+use crate::terminal::Terminal;
+use crate::verbs::check::forecast;
+use crate::words;
+
+const EXAMPLES: &str = "\
+Examples:
+  # The same job with a deadline two hours from now
+  kubectl shed whatif nightly --deadline 2h
+
+  # The same job if it could use 40 slots
+  kubectl shed whatif nightly --slots 40
+
+It computes the prediction from the job alone: its status, the record in it, and its pods. Other jobs keep their slots, and
+nothing changes.";
+
+const ALONE: &str = "\
+Computed from this job alone, with the default policy. It does not show what the change does to other jobs.
+";
+
+const CUT_SHORT: &str = "\
+The work budget of a planning pass ended before the policy was done with the job. Later passes may raise PoCD.
+";
+
+/// Predict a job with another deadline, or with other slots
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct WhatifArgs {
+    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
+    job: String,
+    /// Another deadline: an instant such as 2030-01-31T08:00:00Z, or a duration from now such as 90m.
+    #[arg(
+        long,
+        value_name = "TIME",
+        required_unless_present = "slots",
+        conflicts_with = "slots"
+    )]
+    deadline: Option<String>,
+    /// How many attempts the job could run at a time.
+    #[arg(long, value_name = "N", value_parser = shed::api::parse_slots)]
+    slots: Option<u32>,
+    /// Print this format instead of a table.
+    #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]
+    output: Option<String>,
+}
+
+/// The predictions without and with the change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    time: Time,
+    #[serde(flatten)]
+    then: Prediction,
+    now: Prediction,
+}
+
+/// A prediction for a job.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prediction {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<Time>,
+    /// Slots that the job can use.
+    slots: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pocd: Option<Pocd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_completion_time: Option<Time>,
+    /// Clones that a planning pass would start now.
+    clones: usize,
+    /// First attempts and retries that would wait.
+    waiting: u32,
+    /// Whether the work budget of a planning pass ended before the policy was done with the job.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_cut_short: bool,
+}
+
+/// Reads the job and predicts.
+pub async fn run(
+    args: WhatifArgs,
+    connection: &Connection,
+    terminal: &Terminal,
+) -> anyhow::Result<ExitCode> {
+    let now = Timestamp::now();
+    let (change, words) = match (&args.deadline, args.slots) {
+        (Some(text), _) => {
+            let deadline = instant(text, now)?;
+            let change = Change::Deadline(clock::instant(&deadline.into()));
+            (change, format!("deadline {deadline}"))
+        }
+        (None, Some(slots)) => (Change::Slots(slots), format!("{slots} slots")),
+        (None, None) => bail!("nothing to change: add --deadline or --slots"),
+    };
+    let session = connection.open().await?;
+    let view = jobs::find(&session, &args.job).await?;
+    ensure!(
+        !view.is_finished(),
+        "the job has finished ({}): whatif is about a job that runs",
+        view.phase()
+    );
+    let snapshot = snapshot(&session, &view, now).await?;
+    let answer = predict(snapshot, change)?;
+    let text = match args.output.as_deref() {
+        Some("json") => serde_json::to_string_pretty(&answer)? + "\n",
+        Some(_) => serde_yaml_ng::to_string(&answer)?,
+        None => answer.text(&words, now),
+    };
+    terminal.print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The job alone on its slots.
+async fn snapshot(session: &Session, view: &JobView, now: Timestamp) -> anyhow::Result<Snapshot> {
+    let object = view.companion.as_ref().unwrap_or(&view.name);
+    let own: Api<DeadlineJob> = Api::namespaced(session.client.clone(), &view.namespace);
+    let object = own.get(object).await.context(
+        "this program cannot read the job whole: use the kubectl-shed of the operator's version",
+    )?;
+    let job = match view.companion {
+        None => validate::validate(&object),
+        Some(_) => {
+            let jobs: Api<Job> = Api::namespaced(session.client.clone(), &view.namespace);
+            translate::validated(&object, &jobs.get(&view.name).await?)
+        }
+    };
+    let job = job.context("the job's specification is not valid")?;
+    let ledger = Ledger::from_status(object.status.as_ref())?;
+    let seen = pods::list(&session.client, view).await?;
+    let record = match view.record() {
+        RecordState::Present(record) => Some(*record),
+        RecordState::Absent | RecordState::Unknown => None,
+    };
+    let now = clock::instant(&now.into());
+    let waits = record
+        .as_ref()
+        .is_some_and(|record| record.waiting.is_some());
+    let wanted = view.spec.parallelism.unwrap_or(view.spec.completions);
+    let slots = if waits { 0 } else { wanted }.max(view.status.active);
+    let slots = u32::try_from(slots.max(1))?;
+    let facts = Facts::new(Arc::new(job), ledger, now, now);
+    Ok(alone(observed(facts, record, seen), now, slots))
+}
+
+/// Adds what the pods and the record show.
+fn observed(facts: Facts, record: Option<JobRecord>, seen: Vec<SeenPod>) -> Facts {
+    let reports = seen.iter().filter_map(|(attempt, pod)| {
+        let record = record.as_ref()?;
+        let same = |one: &&_| key(one) == key(attempt);
+        let told = record.attempts.iter().find(same)?;
+        let first = told.resumed_from.map_or(0.0, |from| from.value());
+        let started = attempt.start_time.as_ref().or(told.start_time.as_ref())?;
+        let progress = Progress {
+            first_at: clock::instant(started),
+            first,
+            last_at: clock::instant(&record.time),
+            last: told.progress?.value(),
+        };
+        let checkpoint = told.resume_point.map(|point| ResumePoint {
+            progress: point.value(),
+            checkpoint: Arc::from(""),
+        });
+        Some((
+            pod.uid.clone(),
+            Reported {
+                progress,
+                checkpoint,
+                units: None,
+            },
+        ))
+    });
+    let reports = reports.collect();
+    let nodes = seen.iter().filter_map(|(_, pod)| pod.node.clone());
+    let places = Places {
+        // All slots are alike.
+        positions: Arc::new(nodes.map(|node| (node, NodeIndex(0))).collect()),
+        eligible: Arc::from([NodeIndex(0)]),
+        demand: Resources::from_pairs([("pods", 1)]),
+    };
+    let pods = seen.into_iter().filter_map(|(_, pod)| {
+        let attempt = pod.attempt.as_ref()?;
+        Some(((attempt.task, attempt.number), Arc::new(pod)))
+    });
+    Facts {
+        pods: pods.collect(),
+        reports,
+        places,
+        facts_as_of: facts.now,
+        ..facts
+    }
+}
+
+fn key(attempt: &shed::api::AttemptRecord) -> (i32, i32) {
+    (attempt.task, attempt.attempt)
+}
+
+/// The facts on a node with this number of slots. The live attempts hold some of them.
+fn alone(facts: Facts, now: Instant, slots: u32) -> Snapshot {
+    let job = facts::facts(&facts);
+    let live: usize = job.tasks.iter().map(|task| task.live().count()).sum();
+    let mut node = forecast::node(slots.max(u32::try_from(live).unwrap_or(slots)));
+    let free = i64::from(slots) - i64::try_from(live).unwrap_or(i64::MAX);
+    node.free = Resources::from_pairs([("pods", free.max(0))]);
+    Snapshot {
+        now,
+        nodes: vec![node],
+        jobs: vec![job],
+        launch_overhead: None,
+        launch_overheads: [].into(),
+    }
+}
+
+fn predict(snapshot: Snapshot, change: Change) -> anyhow::Result<Answer> {
+    let now = snapshot.now;
+    let job: Option<&JobSnapshot> = snapshot.jobs.first();
+    let (key, deadline) = job
+        .map(|job| (job.key.clone(), job.deadline))
+        .context("no job")?;
+    let policy = forecast::policy();
+    let answer = what_if(snapshot, Memory::default(), &policy, &key, change);
+    let answer = answer.map_err(|why| match why {
+        Unanswered::UnknownJob => anyhow::anyhow!("the facts about the job do not fit together"),
+        Unanswered::Panicked => anyhow::anyhow!("the policy failed on the facts about the job"),
+    })?;
+    let (then_deadline, then_slots) = match change {
+        Change::Deadline(deadline) => (Some(deadline), answer.slots),
+        Change::Slots(slots) => (deadline, slots),
+    };
+    Ok(Answer {
+        time: clock::time(now),
+        then: Prediction::of(&answer.then, then_deadline, then_slots),
+        now: Prediction::of(&answer.now, deadline, answer.slots),
+    })
+}
+
+impl Prediction {
+    fn of(report: &JobReport, deadline: Option<Instant>, slots: u32) -> Self {
+        Self {
+            deadline: deadline.map(clock::time),
+            slots,
+            pocd: deadline.and(report.pocd_after).map(Pocd::nearest),
+            estimated_completion_time: report.estimated_completion.map(clock::time),
+            clones: report.clones.len(),
+            waiting: report.waiting,
+            is_cut_short: report.is_cut_short,
+        }
+    }
+}
+
+/// An instant, or a duration from now, in whole seconds.
+fn instant(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
+    let from_now = || {
+        let span: SignedDuration = text.parse().ok()?;
+        now.checked_add(span.is_positive().then_some(span)?).ok()
+    };
+    let Some(found) = text.parse().ok().or_else(from_now) else {
+        bail!(
+            "--deadline {text}: use an instant such as 2030-01-31T08:00:00Z, or a duration from now such as 90m"
+        );
+    };
+    ensure!(found > now, "--deadline {text} is over: choose a later one");
+    Ok(Timestamp::from_second(found.as_second())?)
+}
+
+impl Answer {
+    fn text(&self, change: &str, now: Timestamp) -> String {
+        let width = change.len().max("now".len());
+        let row = |name: &str, prediction: &Prediction| {
+            let pocd = prediction.pocd.map(|pocd| pocd.to_string());
+            let pocd = pocd.unwrap_or_else(|| "unknown".to_owned());
+            let end = prediction.estimated_completion_time.as_ref();
+            let end = end.map_or("unknown".to_owned(), |end| {
+                format!(
+                    "{} ({})",
+                    words::instant(end.0),
+                    words::relative(now, end.0)
+                )
+            });
+            let Prediction {
+                slots,
+                clones,
+                waiting,
+                ..
+            } = prediction;
+            format!("{name:<width$}  {pocd:<7}  {slots:<7}  {clones:<7}  {waiting:<7}  {end}\n")
+        };
+        let head = format!(
+            "{:<width$}  {:<7}  {:<7}  {:<7}  {:<7}  ENDS AT\n",
+            "", "POCD", "SLOTS", "CLONES", "WAITING"
+        );
+        let mut text = head + &row("now", &self.now) + &row(change, &self.then) + ALONE;
+        if self.now.is_cut_short || self.then.is_cut_short {
+            text.push_str(CUT_SHORT);
+        }
+        text
+    }
+}
