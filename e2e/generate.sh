@@ -91,10 +91,9 @@ roles() {
 roles >"$work/roles/default.jsonl"
 roles --set adoptJobs=none >"$work/roles/none.jsonl"
 roles --set metrics.secure.enabled=true >"$work/roles/secure.jsonl"
-roles --set page.enabled=true >"$work/roles/page.jsonl"
 roles --set lease.create=false >"$work/roles/lease.jsonl"
 e2e/chart-docs.py rights "=$work/roles/default.jsonl" "adoptJobs: none=$work/roles/none.jsonl" \
-    "metrics.secure.enabled: true=$work/roles/secure.jsonl" "page.enabled: true=$work/roles/page.jsonl" \
+    "metrics.secure.enabled: true=$work/roles/secure.jsonl" \
     "lease.create: false=$work/roles/lease.jsonl" >"$work/rights.md"
 
 drift=0

@@ -95,27 +95,10 @@ pub struct OperatorArgs {
     #[arg(
         long,
         env = "SHED_ASK_ADDRESS",
-        default_value = "127.0.0.1:9444",
+        default_value = "off",
         value_name = "ADDRESS"
     )]
     pub ask_address: AskAddress,
-    /// Address of the live page, which shows jobs, attempts and nodes in a browser, over TLS and after a login with a
-    /// token of the cluster. Absent: there is no page.
-    #[arg(long, env = "SHED_PAGE_ADDRESS", value_name = "ADDRESS")]
-    pub page_address: Option<SocketAddr>,
-    /// Folder with the certificate of the live page, tls.crt, and its key, tls.key, read again when they change. Absent:
-    /// a self-signed certificate.
-    #[arg(
-        long,
-        env = "SHED_PAGE_CERT_DIR",
-        value_name = "FOLDER",
-        requires = "page_address"
-    )]
-    pub page_cert_dir: Option<std::path::PathBuf>,
-    /// Name of the operator's own pod, which gets the label shed.dev/leader while it leads, for the Service of the live
-    /// page. Absent: no pod is labelled.
-    #[arg(long, env = "SHED_POD_NAME", value_name = "NAME")]
-    pub pod_name: Option<String>,
     /// Serve --http-address over TLS, and /metrics only to clients with a bearer token whose user may get the non-resource
     /// URL /metrics. The probes of --probe-address stay plain.
     #[arg(long, env = "SHED_METRICS_SECURE")]

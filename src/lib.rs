@@ -2,7 +2,6 @@
 
 pub mod adopt;
 pub mod answer_layer;
-pub mod answers;
 pub mod api;
 pub mod args;
 pub mod attempt_pod;
@@ -27,7 +26,6 @@ pub mod memory_limit;
 pub mod metrics;
 pub mod observed_clones;
 pub mod operator;
-pub mod page;
 pub mod plan_slices;
 pub mod planner;
 pub mod planner_copies;

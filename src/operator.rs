@@ -21,7 +21,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::answer_layer::AnswerLayer;
-use crate::answers::CurrentTerm;
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, agent_context};
@@ -55,7 +54,6 @@ use crate::{
     durable_state, fence, leader_api, planner, progress, recording, restore_check, server,
 };
 
-mod live_page;
 mod policy;
 mod stuck_poll;
 
@@ -76,7 +74,7 @@ struct Setup {
     metrics: Arc<Metrics>,
     standing: Arc<Standing>,
     /// For the answers to people.
-    term: Arc<CurrentTerm>,
+    term: Arc<leader_api::CurrentTerm>,
     clock: Arc<Clock>,
     recording: Option<Arc<shed_record::Recorder>>,
     polls: Arc<Polls>,
@@ -124,7 +122,6 @@ pub async fn run(args: OperatorArgs, work: Handle, policies: &Registry) -> anyho
     let (leads, term) = (Arc::clone(&standing), Arc::clone(&setup.term));
     let answers = leader_api::run(setup.args.ask_address, leads, term);
     setup.work.spawn(answers);
-    live_page::start(&setup)?;
     let served = Served {
         metrics,
         standing,
@@ -222,20 +219,12 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
         let (hand_over, requests) = durable_state::hand_over();
         let acting = act(Arc::clone(setup), Arc::clone(&fence), requests);
         term.spawn_on(acting, &setup.work);
-        let label = live_page::label(setup, &fence)?;
-        if let Some(label) = label.clone() {
-            let keeping = label.keep().map(|()| Ok("label of the leader"));
-            term.spawn_on(keeping, &setup.work);
-        }
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),
             () = keep(&mut election, &fence) => None,
             () = &mut stop => {
                 hand_over.take_place().await;
-                if let Some(label) = &label {
-                    label.take_off().await;
-                }
                 Some(Ok(()))
             }
         };

@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shed_core::explain::explain;
-use shed_core::ids::JobKey;
-use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport, PlannedMove};
+use shed_core::plan::{JobReport, Move};
 use shed_core::time::{Instant, Span};
 
 /// A job's uid.
@@ -26,22 +24,7 @@ pub struct Board {
 struct Inner {
     slices: HashMap<JobUid, Slice>,
     reports: HashMap<JobUid, JobReport>,
-    /// The pass of each report, and the moves of its plan, for explanations.
-    plans: HashMap<JobUid, (PassFacts, Arc<[Move]>)>,
     states: HashMap<JobUid, String>,
-}
-
-/// Facts about a pass that all its jobs share.
-#[derive(Debug, Clone)]
-pub struct PassFacts {
-    /// When, by the process's own clock.
-    pub ticks: Instant,
-    /// When, by the apiserver's clock.
-    pub now: Instant,
-    /// The capacity as the pass saw it.
-    pub capacity: Arc<CapacityReport>,
-    /// When the next pass is due even if nothing happens, by the apiserver's clock.
-    pub next_pass: Option<Instant>,
 }
 
 struct Slice {
@@ -62,17 +45,14 @@ impl Board {
         &self,
         slices: HashMap<JobUid, Vec<Move>>,
         reports: Vec<(JobReport, bool)>,
-        pass: &PassFacts,
+        ticks: Instant,
     ) {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        let mut planned = HashMap::with_capacity(slices.len());
         for (job, actions) in slices {
-            let actions: Arc<[Move]> = actions.into();
-            planned.insert(Arc::clone(&job), Arc::clone(&actions));
             inner.slices.entry(job).or_insert(Slice {
-                actions,
-                published: pass.ticks,
+                actions: actions.into(),
+                published: ticks,
                 is_taken: false,
             });
         }
@@ -86,15 +66,12 @@ impl Board {
                 }
                 None => {
                     known.insert(Arc::clone(job), report.clone());
-                    let actions = planned.remove(job).unwrap_or_default();
-                    inner.plans.insert(Arc::clone(job), (pass.clone(), actions));
                 }
             }
         }
         if known.len() != count {
             let present: HashSet<&JobUid> = reports.iter().map(|(it, _)| &it.key.0).collect();
             known.retain(|job, _| present.contains(job));
-            inner.plans.retain(|job, _| present.contains(job));
         }
     }
 
@@ -146,7 +123,6 @@ impl Board {
     pub fn abandon(&self, job: &str) {
         let mut inner = self.inner.lock();
         inner.reports.remove(job);
-        inner.plans.remove(job);
         inner.slices.remove(job);
     }
 
@@ -158,37 +134,6 @@ impl Board {
     /// Reads the report about a job, without a copy.
     pub fn read_report<T>(&self, job: &str, read: impl FnOnce(&JobReport) -> T) -> Option<T> {
         self.inner.lock().reports.get(job).map(read)
-    }
-
-    /// The text of the last pass that looked at the job, and when that was. `name` gives the names of jobs.
-    pub fn explanation(
-        &self,
-        job: &str,
-        name: impl Fn(&JobKey) -> String,
-    ) -> Option<(Instant, String)> {
-        let (report, (pass, actions)) = {
-            let inner = self.inner.lock();
-            (
-                inner.reports.get(job)?.clone(),
-                inner.plans.get(job)?.clone(),
-            )
-        };
-        let report = report.with_names(|key| JobKey::from(&*name(key)));
-        let key = report.key.clone();
-        let actions = actions.iter().map(|action| PlannedMove {
-            job: key.clone(),
-            action: action.clone(),
-        });
-        let plan = Plan {
-            actions: actions.collect(),
-            report: PlanReport {
-                capacity: (*pass.capacity).clone(),
-                next_pass: pass.next_pass,
-                jobs: vec![report],
-            },
-        };
-        let text = explain(pass.now, &plan, &key)?.to_string();
-        Some((pass.now, text))
     }
 
     /// The unfinished slices. Before that, removes those that no reconciler has taken for
@@ -206,19 +151,6 @@ impl Board {
 }
 
 #[cfg(test)]
-impl PassFacts {
-    /// A pass at this time, without capacity.
-    pub fn at(ticks: Instant) -> Self {
-        Self {
-            ticks,
-            now: ticks,
-            capacity: Arc::default(),
-            next_pass: None,
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -227,7 +159,7 @@ mod tests {
     fn board() -> (Board, JobUid) {
         let (board, job): (_, JobUid) = (Board::default(), Arc::from("j"));
         let slices = HashMap::from([(Arc::clone(&job), vec![])]);
-        board.publish(slices, vec![], &PassFacts::at(Instant(0)));
+        board.publish(slices, vec![], Instant(0));
         (board, job)
     }
 
@@ -263,8 +195,7 @@ mod tests {
             ..crate::fixtures::report("j")
         };
         let board = Board::default();
-        let pass = PassFacts::at(Instant(0));
-        let publish = |reports| board.publish(HashMap::new(), reports, &pass);
+        let publish = |reports| board.publish(HashMap::new(), reports, Instant(0));
         publish(vec![(report(0.5, 3), false)]);
         assert_eq!(board.report("j"), Some(report(0.5, 3)), "it is the first");
         publish(vec![(report(0.9, 2), false)]);
@@ -273,28 +204,6 @@ mod tests {
         assert_eq!(board.report("j"), Some(report(0.9, 1)));
         publish(vec![]);
         assert_eq!(board.report("j"), None, "the job is gone");
-    }
-
-    #[test]
-    fn an_explanation_has_the_plan_of_the_last_look_and_names_jobs() {
-        let board = Board::default();
-        let launch = shed_core::fixtures::launch(3, shed_core::snapshot::AttemptKind::Original);
-        let slices = HashMap::from([(Arc::from("j"), vec![Move::Launch(launch)])]);
-        let name = |key: &JobKey| format!("team/{key}");
-        assert_eq!(board.explanation("j", name), None);
-        let report = |looked| vec![(crate::fixtures::report("j"), looked)];
-        board.publish(slices, report(true), &PassFacts::at(Instant(1000)));
-        board.publish(HashMap::new(), report(false), &PassFacts::at(Instant(2000)));
-        let (at, text) = board.explanation("j", name).unwrap();
-        assert_eq!(at, Instant(1000));
-        assert!(text.starts_with("job team/j: PoCD unknown"), "{text}");
-        assert!(text.contains("launches task 3 as original"), "{text}");
-        board.publish(HashMap::new(), report(true), &PassFacts::at(Instant(3000)));
-        let (at, text) = board.explanation("j", name).unwrap();
-        assert_eq!(at, Instant(3000));
-        assert!(!text.contains("launches"), "{text}");
-        board.abandon("j");
-        assert_eq!(board.explanation("j", name), None);
     }
 
     #[test]

@@ -21,13 +21,13 @@ use shed_core::time::Span;
 use tokio::net::TcpListener;
 
 mod access;
-pub mod quota;
+mod quota;
 mod reviews;
 mod self_signed;
 mod tls;
 
-pub use reviews::{Keeping, Reviewer, Right, Unreviewed};
-pub use tls::{Certificates, Purpose, TlsListener};
+use reviews::Reviewer;
+use tls::{Certificates, TlsListener};
 
 use crate::clock::Clock;
 use crate::lease::role::Standing;
@@ -70,14 +70,9 @@ pub struct Protection {
 impl Protection {
     /// The certificate of this folder, or a self-signed one, and reviews by this client.
     pub fn open(folder: Option<&Path>, client: Client) -> anyhow::Result<Self> {
-        let purpose = Purpose {
-            what: "the metrics",
-            flag: "--metrics-cert-dir",
-            name: "shed-metrics",
-        };
         Ok(Self {
-            certificates: Certificates::open(folder, purpose)?,
-            reviewer: Reviewer::new(client, access::KEEPING),
+            certificates: Certificates::open(folder)?,
+            reviewer: Reviewer::new(client),
         })
     }
 }

@@ -60,7 +60,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ),
     ("planner", &["planner"]),
     ("reconciler", &["reconcile"]),
-    ("answers to people", &["answers", "leader_api", "page"]),
+    ("answers to people", &["leader_api"]),
     (
         "process",
         &[

@@ -240,7 +240,7 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
             let values = [
                 ("resources.requests.cpu", r#""20m""#),
                 ("record.enabled", "true"),
-                ("page.enabled", "true"),
+                ("askAddress", r#""127.0.0.1:9444""#),
             ];
             let done = cluster.install_operator(&values).await;
             done.map_err(|error| format!("{error:#}"))

@@ -28,8 +28,6 @@ pub const RESERVED: [&str; 6] = [
     LABEL_KIND,
     LABEL_SEGMENT,
 ];
-/// Label of the operator's pod that leads, with the value `true`.
-pub const LABEL_LEADER: &str = "shed.dev/leader";
 /// Annotation of a Namespace: `stop` stops new clones.
 pub const ANNOTATION_CLONES: &str = "shed.dev/clones";
 /// The value of [`ANNOTATION_CLONES`] that has an effect.

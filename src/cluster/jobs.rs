@@ -1,6 +1,6 @@
 //! Index of jobs, so that no lookup visits all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kube::Resource;
@@ -372,13 +372,6 @@ impl Stores {
     /// The jobs that were removed, or whose deletion began, since the last call.
     pub fn take_departed(&self) -> Vec<Departed> {
         std::mem::take(&mut self.table.write().departed)
-    }
-
-    /// The namespaces that have jobs, decodable or not.
-    pub fn namespaces_of_jobs(&self) -> BTreeSet<Arc<str>> {
-        let table = self.table.read();
-        let all: HashSet<&str> = table.by_name.keys().map(|(it, _)| it.as_str()).collect();
-        all.into_iter().map(Arc::from).collect()
     }
 
     /// The stored form of the jobs that have nothing to do for now.

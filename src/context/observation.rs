@@ -30,13 +30,6 @@ impl Context {
         )
     }
 
-    /// Adds to a job the observations of its attempts, and records nothing.
-    pub fn glance(&self, read: JobView, pods: JobPods) -> JobView {
-        let sorted = self.sorted(&read, pods);
-        let noted = self.memos.peek(&read.job.uid, Noted::of);
-        self.with(sorted, noted.unwrap_or_default(), read)
-    }
-
     fn sorted(&self, read: &JobView, seen: JobPods) -> (JobPods, Claims) {
         let (job, stores) = (&read.job, &self.stores);
         match &job.adopted {

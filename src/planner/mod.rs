@@ -35,7 +35,7 @@ use crate::context::Context;
 use crate::context::feasibility::Told;
 use crate::metrics::{JobFigures, JobLabels, JobWork, Metrics};
 use crate::observed_clones::Figures;
-use crate::plan_slices::{JobUid, PassFacts};
+use crate::plan_slices::JobUid;
 use crate::planner_copies::PlannerCopy;
 use crate::recording::{self, Decision};
 
@@ -290,13 +290,8 @@ fn publish(
     let references = &view.addresses.references;
     let reports = reports
         .filter(|(report, is_looked_at)| !is_looked_at || references.contains_key(&report.key.0));
-    let pass = PassFacts {
-        ticks: context.clock.ticks(),
-        now: view.snapshot.now,
-        capacity: Arc::new(plan.report.capacity),
-        next_pass: plan.report.next_pass,
-    };
-    context.board.publish(slices, reports.collect(), &pass);
+    let ticks = context.clock.ticks();
+    context.board.publish(slices, reports.collect(), ticks);
     for job in jobs {
         // A closed channel means that the process is ending.
         let _ = touched.send(job);

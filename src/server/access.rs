@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,20 +10,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
 
-use super::quota::{self, Quota};
-use super::reviews::{Keeping, REVIEW_PATIENCE, Reviewer, Right, Unreviewed};
+use super::quota::Quota;
+use super::reviews::{REVIEW_PATIENCE, Reviewer, Unreviewed};
 use crate::clock::Clock;
-
-/// How answers about the right to read the metrics are kept.
-pub const KEEPING: Keeping = Keeping {
-    life: Duration::from_secs(10),
-    most: 256,
-};
 
 /// Reviews the clients of the metrics.
 pub struct Gate {
     reviewer: Reviewer,
-    unknown: Quota<IpAddr>,
+    unknown: Quota,
     clock: Arc<Clock>,
 }
 
@@ -33,7 +26,7 @@ impl Gate {
     pub fn new(reviewer: Reviewer, clock: Arc<Clock>) -> Self {
         Self {
             reviewer,
-            unknown: quota::tokens(),
+            unknown: Quota::default(),
             clock,
         }
     }
@@ -64,7 +57,7 @@ async fn access(gate: &Gate, peer: IpAddr, headers: &HeaderMap) -> Result<Access
         let Some(user) = reviewer.user(token).await? else {
             return Ok(Access::Unauthenticated);
         };
-        match reviewer.may(&user, Right::GetUrl("/metrics")).await? {
+        match reviewer.may_read(&user).await? {
             true => Ok(Access::Granted),
             false => Ok(Access::Forbidden),
         }

@@ -1,10 +1,9 @@
 //! Bounds how often each client may cause work at the apiserver.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use shed_core::time::{Instant, Span};
 
 use crate::token_bucket::TokenBucket;
@@ -16,26 +15,17 @@ const TOKENS_PERIOD: Span = Span::from_seconds(2);
 /// Clients that are told apart. Others are refused until one of these has been quiet.
 const CLIENTS_MAX: usize = 1024;
 
-/// A burst for each client, then one per period.
-pub struct Quota<K> {
-    burst: u32,
-    period: Span,
-    clients: Mutex<HashMap<K, TokenBucket>>,
+/// A burst for each client, then one per period. Everyone who can connect may send tokens, and each one costs the
+/// apiserver a review.
+#[derive(Default)]
+pub struct Quota {
+    clients: Mutex<HashMap<IpAddr, TokenBucket>>,
 }
 
-impl<K: Eq + Hash> Quota<K> {
-    /// A quota that no client has used.
-    pub fn new(burst: u32, period: Span) -> Self {
-        Self {
-            burst,
-            period,
-            clients: Mutex::default(),
-        }
-    }
-
+impl Quota {
     /// Whether the client may do one more. `now` is of the process's own clock.
-    pub fn admit(&self, client: K, now: Instant) -> bool {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn admit(&self, client: IpAddr, now: Instant) -> bool {
+        let mut clients = self.clients.lock();
         if clients.len() >= CLIENTS_MAX && !clients.contains_key(&client) {
             clients.retain(|_, bucket| !bucket.is_full(now));
             if clients.len() >= CLIENTS_MAX {
@@ -43,14 +33,9 @@ impl<K: Eq + Hash> Quota<K> {
             }
         }
         let bucket = clients.entry(client);
-        let bucket = bucket.or_insert_with(|| TokenBucket::new(self.burst, self.period));
+        let bucket = bucket.or_insert_with(|| TokenBucket::new(TOKENS_BURST, TOKENS_PERIOD));
         bucket.take(now)
     }
-}
-
-/// Reviews of tokens, by address. Everyone who can connect may send tokens, and each one costs the apiserver a review.
-pub fn tokens() -> Quota<IpAddr> {
-    Quota::new(TOKENS_BURST, TOKENS_PERIOD)
 }
 
 #[cfg(test)]
@@ -59,16 +44,17 @@ mod tests {
 
     #[test]
     fn each_client_has_a_quota_and_their_number_is_bounded() {
-        let quota = Quota::new(2, Span(1000));
-        let start = Instant(0);
-        let admitted = |client: usize, at| (0..5).filter(|_| quota.admit(client, at)).count();
-        assert_eq!((admitted(1, start), admitted(2, start)), (2, 2));
+        let quota = Quota::default();
+        let (start, later) = (Instant(0), Instant(60_000));
+        let address = |client: usize| IpAddr::from((client as u128).to_be_bytes());
+        let admitted = |client, at| (0..20).filter(|_| quota.admit(address(client), at)).count();
+        assert_eq!((admitted(1, start), admitted(2, start)), (10, 10));
         for client in 3..=CLIENTS_MAX {
-            assert!(quota.admit(client, start));
+            assert!(quota.admit(address(client), start));
         }
-        assert!(!quota.admit(CLIENTS_MAX + 1, start));
+        assert!(!quota.admit(address(CLIENTS_MAX + 1), start));
         // Those who were quiet are forgotten for it.
-        assert_eq!(admitted(CLIENTS_MAX + 1, Instant(5000)), 2);
-        assert_eq!(admitted(1, Instant(5000)), 2);
+        assert_eq!(admitted(CLIENTS_MAX + 1, later), 10);
+        assert_eq!(admitted(1, later), 10);
     }
 }

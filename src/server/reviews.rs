@@ -1,23 +1,26 @@
-//! Reviews by the apiserver: whose token it is (TokenReview), and what a user may do (SubjectAccessReview). Answers are
+//! Reviews by the apiserver: whose token it is (TokenReview), and whether its user may read the metrics (SubjectAccessReview). Answers are
 //! used again for seconds, and only hashes of tokens stay in memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use k8s_openapi::api::authorization::v1::{
-    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-/// A token's answer is used again for this long.
-pub const TOKEN_LIFE: Duration = Duration::from_secs(10);
-/// Answers to tokens that are kept.
-const TOKENS_MAX: usize = 256;
+/// An answer is used again for this long.
+const LIFE: Duration = Duration::from_secs(10);
+/// Answers to tokens that are kept, and as many about users.
+pub const KEPT_MAX: usize = 256;
+/// The non-resource URL that a user must have the right to get.
+const PATH: &str = "/metrics";
 /// A longer token is refused without a review.
 pub const TOKEN_MAX: usize = 16 * 1024;
 /// Reviews that run at a time. Others wait.
@@ -29,31 +32,6 @@ pub const REVIEW_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the apiserver does not review tokens and rights now")]
 pub struct Unreviewed;
-
-/// A right that a user may have.
-#[derive(Debug, Clone, Copy)]
-pub enum Right<'a> {
-    /// Get this non-resource URL.
-    GetUrl(&'a str),
-    /// List the resource in a namespace, or in all of them.
-    List {
-        /// The API group.
-        group: &'a str,
-        /// The resource, in the plural.
-        resource: &'a str,
-        /// Absent: all.
-        namespace: Option<&'a str>,
-    },
-}
-
-/// How answers about rights are kept.
-#[derive(Debug, Clone, Copy)]
-pub struct Keeping {
-    /// An answer is used again for this long.
-    pub life: Duration,
-    /// Number of answers.
-    pub most: usize,
-}
 
 /// SHA-256 of what was asked.
 type Hash = [u8; 32];
@@ -69,15 +47,11 @@ pub struct Reviewer {
 impl Reviewer {
     /// Reviews with the rights of this client. Its writes must not depend on leadership, because a replica that does
     /// not lead reviews too.
-    pub fn new(client: Client, rights: Keeping) -> Self {
-        let users = Keeping {
-            life: TOKEN_LIFE,
-            most: TOKENS_MAX,
-        };
+    pub fn new(client: Client) -> Self {
         Self {
             client,
-            users: Kept::new(users),
-            rights: Kept::new(rights),
+            users: Kept::default(),
+            rights: Kept::default(),
             turns: Semaphore::new(REVIEWS_AT_ONCE),
         }
     }
@@ -87,7 +61,7 @@ impl Reviewer {
         if token.is_empty() || token.len() > TOKEN_MAX {
             return Ok(None);
         }
-        let hash = hash(&[token.as_bytes()]);
+        let hash = hash(token.as_bytes());
         let review = self.review_token(token);
         self.answer(&self.users, hash, Option::is_some, review)
             .await
@@ -96,20 +70,15 @@ impl Reviewer {
     /// Whether the answer to a token needs no review.
     pub fn knows(&self, token: &str) -> bool {
         let is_refused = token.is_empty() || token.len() > TOKEN_MAX;
-        is_refused || self.users.get(&hash(&[token.as_bytes()])).is_some()
+        is_refused || self.users.get(&hash(token.as_bytes())).is_some()
     }
 
-    /// Whether the user has the right.
-    pub async fn may(&self, user: &UserInfo, right: Right<'_>) -> Result<bool, Unreviewed> {
-        let hash = hash_of_right(user, right);
-        let review = self.review_right(user, right);
+    /// Whether the user may read the metrics.
+    pub async fn may_read(&self, user: &UserInfo) -> Result<bool, Unreviewed> {
+        let hash = hash_of_user(user);
+        let review = self.review_right(user);
         self.answer(&self.rights, hash, |granted| *granted, review)
             .await
-    }
-
-    /// The answer about a right that is known without a review.
-    pub fn known_right(&self, user: &UserInfo, right: Right<'_>) -> Option<bool> {
-        self.rights.get(&hash_of_right(user, right))
     }
 
     /// The known answer, or that of a review.
@@ -153,37 +122,19 @@ impl Reviewer {
         Ok(status.and_then(|status| status.user).map(Arc::new))
     }
 
-    async fn review_right(&self, user: &UserInfo, right: Right<'_>) -> kube::Result<bool> {
+    async fn review_right(&self, user: &UserInfo) -> kube::Result<bool> {
         let user = user.clone();
-        let mut spec = SubjectAccessReviewSpec {
+        let spec = SubjectAccessReviewSpec {
             user: user.username,
             uid: user.uid,
             groups: user.groups,
             extra: user.extra,
-            non_resource_attributes: None,
+            non_resource_attributes: Some(NonResourceAttributes {
+                path: Some(PATH.to_owned()),
+                verb: Some("get".to_owned()),
+            }),
             resource_attributes: None,
         };
-        match right {
-            Right::GetUrl(path) => {
-                spec.non_resource_attributes = Some(NonResourceAttributes {
-                    path: Some(path.to_owned()),
-                    verb: Some("get".to_owned()),
-                });
-            }
-            Right::List {
-                group,
-                resource,
-                namespace,
-            } => {
-                spec.resource_attributes = Some(ResourceAttributes {
-                    group: Some(group.to_owned()),
-                    resource: Some(resource.to_owned()),
-                    verb: Some("list".to_owned()),
-                    namespace: namespace.map(str::to_owned),
-                    ..ResourceAttributes::default()
-                });
-            }
-        }
         let review = SubjectAccessReview {
             spec,
             ..SubjectAccessReview::default()
@@ -195,9 +146,12 @@ impl Reviewer {
 }
 
 /// Answers that are used again for a while.
-struct Kept<T> {
-    keeping: Keeping,
-    answers: Mutex<HashMap<Hash, Answer<T>>>,
+struct Kept<T>(Mutex<HashMap<Hash, Answer<T>>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
 }
 
 struct Answer<T> {
@@ -207,33 +161,26 @@ struct Answer<T> {
 }
 
 impl<T: Clone> Kept<T> {
-    fn new(keeping: Keeping) -> Self {
-        Self {
-            keeping,
-            answers: Mutex::default(),
-        }
-    }
-
     fn get(&self, hash: &Hash) -> Option<T> {
-        let answers = self.lock();
+        let answers = self.0.lock();
         let answer = answers.get(hash)?;
         (Instant::now() < answer.until).then(|| answer.answer.clone())
     }
 
     fn put(&self, hash: Hash, answer: T, is_granted: bool) {
         let now = Instant::now();
-        let mut answers = self.lock();
-        if answers.len() >= self.keeping.most {
+        let mut answers = self.0.lock();
+        if answers.len() >= KEPT_MAX {
             answers.retain(|_, answer| now < answer.until);
         }
         // Refused tokens are evicted first, so that guesses cannot evict the answers of others.
         let last = |(_, answer): &(&Hash, &Answer<T>)| (answer.is_granted, answer.until);
-        if answers.len() >= self.keeping.most
+        if answers.len() >= KEPT_MAX
             && let Some((&oldest, _)) = answers.iter().min_by_key(last)
         {
             answers.remove(&oldest);
         }
-        let until = now + self.keeping.life;
+        let until = now + LIFE;
         let answer = Answer {
             answer,
             is_granted,
@@ -241,49 +188,24 @@ impl<T: Clone> Kept<T> {
         };
         answers.insert(hash, answer);
     }
-
-    // Each change is whole before the lock is released.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Hash, Answer<T>>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
 impl Reviewer {
     /// Answers to tokens that are kept.
     pub(super) fn tokens(&self) -> usize {
-        self.users.lock().len()
+        self.users.0.lock().len()
     }
 }
 
-/// Each part has its length in front, so that no two lists have the same text.
-fn hash(parts: &[&[u8]]) -> Hash {
-    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
-    for part in parts {
-        context.update(&part.len().to_be_bytes());
-        context.update(part);
-    }
+fn hash(bytes: &[u8]) -> Hash {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     let mut hash = Hash::default();
-    hash.copy_from_slice(context.finish().as_ref());
+    hash.copy_from_slice(digest.as_ref());
     hash
 }
 
-fn hash_of_right(user: &UserInfo, right: Right<'_>) -> Hash {
-    // Everything of the user counts: the groups of one name may differ between two tokens.
-    let user = serde_json::to_vec(user).unwrap_or_default();
-    let user: &[u8] = &user;
-    match right {
-        Right::GetUrl(path) => hash(&[user, b"url", path.as_bytes()]),
-        Right::List {
-            group,
-            resource,
-            namespace,
-        } => {
-            let (group, resource) = (group.as_bytes(), resource.as_bytes());
-            match namespace {
-                None => hash(&[user, b"list", group, resource]),
-                Some(name) => hash(&[user, b"list", group, resource, name.as_bytes()]),
-            }
-        }
-    }
+/// Everything of the user counts: the groups of one name may differ between two tokens.
+fn hash_of_user(user: &UserInfo) -> Hash {
+    hash(&serde_json::to_vec(user).unwrap_or_default())
 }

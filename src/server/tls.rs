@@ -1,4 +1,4 @@
-//! HTTPS for the metrics and the live page: the certificate from files, read again when they change, or a self-signed one.
+//! HTTPS for the metrics: the certificate from files, read again when they change, or a self-signed one.
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,21 +30,11 @@ const FILES_PERIOD: Duration = Duration::from_secs(10);
 /// The files of a mounted Secret of the type kubernetes.io/tls.
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-
-/// What a certificate is for.
-#[derive(Debug, Clone, Copy)]
-pub struct Purpose {
-    /// What is served.
-    pub what: &'static str,
-    /// The flag with the folder.
-    pub flag: &'static str,
-    /// The name in a self-signed certificate.
-    pub name: &'static str,
-}
+/// The name in a self-signed certificate.
+const SELF_SIGNED: &str = "shed-metrics";
 
 /// The certificate that the server shows now.
 pub struct Certificates {
-    purpose: Purpose,
     config: RwLock<Arc<ServerConfig>>,
     /// Absent: it is self-signed and does not change.
     folder: Option<PathBuf>,
@@ -59,16 +49,15 @@ struct Files {
 
 impl Certificates {
     /// The certificate of this folder, or a self-signed one.
-    pub fn open(folder: Option<&Path>, purpose: Purpose) -> anyhow::Result<Self> {
+    pub fn open(folder: Option<&Path>) -> anyhow::Result<Self> {
         let config = match folder {
-            Some(folder) => Files::read(folder, purpose)?.config()?,
+            Some(folder) => Files::read(folder)?.config()?,
             None => {
-                let (certificate, key) = self_signed::certificate(purpose.name)?;
+                let (certificate, key) = self_signed::certificate(SELF_SIGNED)?;
                 configuration(vec![certificate], key)?
             }
         };
         Ok(Self {
-            purpose,
             config: RwLock::new(config),
             folder: folder.map(Path::to_owned),
         })
@@ -79,16 +68,16 @@ impl Certificates {
         let Some(folder) = &self.folder else {
             return std::future::pending().await;
         };
-        let mut read = Files::read(folder, self.purpose).ok();
+        let mut read = Files::read(folder).ok();
         loop {
             sleep(FILES_PERIOD).await;
-            match Files::read(folder, self.purpose) {
+            match Files::read(folder) {
                 Ok(files) if read.as_ref() == Some(&files) => {}
                 Ok(files) => {
                     self.take(&files);
                     read = Some(files);
                 }
-                Err(error) => tracing::warn!("certificate of {}: {error:#}", self.purpose.what),
+                Err(error) => tracing::warn!("certificate of the metrics: {error:#}"),
             }
         }
     }
@@ -98,11 +87,10 @@ impl Certificates {
             Ok(config) => {
                 let mut current = self.config.write();
                 *current = config;
-                tracing::info!("the certificate of {} was renewed", self.purpose.what);
+                tracing::info!("the certificate of the metrics was renewed");
             }
             Err(error) => {
-                let what = self.purpose.what;
-                tracing::warn!("certificate of {what}, the one before stays: {error:#}");
+                tracing::warn!("certificate of the metrics, the one before stays: {error:#}");
             }
         }
     }
@@ -114,11 +102,10 @@ impl Certificates {
 }
 
 impl Files {
-    fn read(folder: &Path, purpose: Purpose) -> anyhow::Result<Self> {
+    fn read(folder: &Path) -> anyhow::Result<Self> {
         let read = |name| {
             let path = folder.join(name);
-            let flag = purpose.flag;
-            std::fs::read(&path).with_context(|| format!("{flag}: {}", path.display()))
+            std::fs::read(&path).with_context(|| format!("--metrics-cert-dir: {}", path.display()))
         };
         Ok(Self {
             certificate: read(CERTIFICATE)?,

@@ -12,18 +12,14 @@ each line here names the value and the fix.
 {{- include "shed.checkVolumes" . }}
 {{- include "shed.checkNetworkPolicy" . }}
 {{- include "shed.checkMonitors" . }}
-{{- include "shed.checkPage" . }}
 {{- include "shed.checkOtherRelease" . }}
 {{- end }}
 
 {{/* Selectors and Helm rest on the chart's own labels. */}}
 {{- define "shed.checkLabels" -}}
-{{- $given := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "metrics.service.labels" .Values.metrics.service.labels "page.service.labels" .Values.page.service.labels }}
+{{- $given := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "metrics.service.labels" .Values.metrics.service.labels }}
 {{- range $name, $labels := $given }}
 {{- range $key, $_ := $labels }}
-{{- if eq $key "shed.dev/leader" }}
-{{- fail (printf "%s: shed.dev/leader is the label that the leader gives its pod; remove it" $name) }}
-{{- end }}
 {{- if or (hasPrefix "app.kubernetes.io/" $key) (hasPrefix "helm.sh/" $key) }}
 {{- fail (printf "%s: the chart sets labels such as %s itself; use a key of your own, e.g. example.com/%s" $name $key (last (splitList "/" $key))) }}
 {{- end }}
@@ -93,9 +89,6 @@ SHED_METRICS_SECURE: metrics.secure.enabled
 SHED_METRICS_CERT_DIR: metrics.secure.certificateSecret
 SHED_ADOPT_JOBS: adoptJobs
 SHED_ASK_ADDRESS: askAddress
-SHED_PAGE_ADDRESS: page.port
-SHED_PAGE_CERT_DIR: page.certificateSecret
-SHED_POD_NAME: page.enabled
 SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
 SHED_AGENT_PULL_SECRET: agent.pullSecret
@@ -115,7 +108,6 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 - CLONE_PRIORITY_CLASS
 - HTTP_ADDRESS
 - PROBE_ADDRESS
-- PAGE_ADDRESS
 - LEASE_NAME
 - LEASE_NAMESPACE
 - SIGNING_SECRET
@@ -169,10 +161,6 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- $names = append $names "metrics-certificate" }}
 {{- $paths = append $paths "/metrics-certificate" }}
 {{- end }}
-{{- if .Values.page.certificateSecret }}
-{{- $names = append $names "page-certificate" }}
-{{- $paths = append $paths "/page-certificate" }}
-{{- end }}
 {{- range .Values.extraVolumes }}
 {{- if has .name $names }}
 {{- fail (printf "extraVolumes: there are two volumes %q; rename one of them" .name) }}
@@ -217,19 +205,6 @@ SHED_RECORD_MAX_MIB: record.maxMiB
 {{- if and (index $metrics $name).enabled (not $seen) }}
 {{- fail (printf "metrics.%s.enabled: the cluster does not serve monitoring.coreos.com/v1; install the Prometheus Operator first, or, where Helm has no cluster, set metrics.assumePrometheusOperator to true" $name) }}
 {{- end }}
-{{- end }}
-{{- end }}
-
-{{- define "shed.checkPage" -}}
-{{- $page := .Values.page }}
-{{- if and $page.certificateSecret (not $page.enabled) }}
-{{- fail "page.certificateSecret: has no effect while page.enabled is false; set page.enabled to true" }}
-{{- end }}
-{{- if and $page.from (not (and $page.enabled .Values.networkPolicy.enabled)) }}
-{{- fail "page.from: has no effect without page.enabled and networkPolicy.enabled; set both to true" }}
-{{- end }}
-{{- if or (eq (int64 $page.port) 8080) (eq (int64 $page.port) 8081) }}
-{{- fail (printf "page.port: the operator serves metrics and probes on %d; use e.g. 8443" (int64 $page.port)) }}
 {{- end }}
 {{- end }}
 

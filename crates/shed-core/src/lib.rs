@@ -33,8 +33,8 @@
 //! 2. [`settle`](settle::settle) derives the actions that one job's facts alone require: a winner, a count, an end.
 //! 3. [`decide`](decide::decide) makes the decisions that need the whole cluster: the order of service, clones and
 //!    prunes. Its memory from pass to pass is a [`memory::Memory`].
-//! 4. [`plan`] is the result: actions, each with its reason, and a report with figures. [`explain`] writes it as text
-//!    for one job. [`what_if`] compares it with the plan for another deadline or capacity.
+//! 4. [`plan`] is the result: actions, each with its reason, and a report with figures. [`what_if`]
+//!    compares a job's part of it with that of a plan for another deadline or capacity.
 //! 5. [`validate`] checks snapshots and [`plan_check`] plans. [`guard`] handles an invalid snapshot or a broken
 //!    policy.
 //!
@@ -74,7 +74,6 @@
 pub mod capacity;
 pub mod decide;
 pub mod estimate;
-pub mod explain;
 pub mod fair;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;

@@ -312,23 +312,6 @@ pub struct ExpectedEnd {
     pub at: Instant,
 }
 
-impl JobReport {
-    /// The same report with other keys of jobs, for readers who know jobs by names.
-    pub fn with_names(mut self, name: impl Fn(&JobKey) -> JobKey) -> Self {
-        let trades = self.clones.iter_mut().filter_map(|it| it.trade.as_mut());
-        for alternative in trades.filter_map(|it| it.alternative.as_mut()) {
-            match alternative {
-                Alternative::Clones { job, .. } | Alternative::Attempt { job, .. } => {
-                    *job = name(job);
-                }
-                Alternative::Wait { .. } => {}
-            }
-        }
-        self.key = name(&self.key);
-        self
-    }
-}
-
 /// The deadline that a job could keep with the present capacity and without further clones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Feasibility {

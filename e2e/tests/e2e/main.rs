@@ -22,7 +22,6 @@ mod field_cases;
 mod fields;
 mod foreign;
 mod lifecycle;
-mod live_page;
 mod nodes;
 mod operator;
 mod placement;

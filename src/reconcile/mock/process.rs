@@ -23,7 +23,7 @@ use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::{Metrics, loose_counter};
-use crate::plan_slices::{Board, PassFacts};
+use crate::plan_slices::Board;
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures;
@@ -113,10 +113,8 @@ impl Process {
     pub fn plan(&self, job: &DeadlineJob, slice: Vec<Move>) {
         let slices = HashMap::from([(uid(job), slice)]);
         let ticks = self.context.shared.clock.ticks();
-        self.context
-            .shared
-            .board
-            .publish(slices, vec![], &PassFacts::at(ticks));
+        let board = &self.context.shared.board;
+        board.publish(slices, vec![], ticks);
     }
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.

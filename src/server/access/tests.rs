@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use tower::Service;
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::super::reviews::TOKEN_MAX;
+use super::super::reviews::{KEPT_MAX, TOKEN_MAX};
 use super::*;
 
 /// Calls that the apiserver got.
@@ -65,7 +66,7 @@ fn apiserver(code: u16) -> (Client, Calls) {
 }
 
 fn gate(client: Client) -> Arc<Gate> {
-    let reviewer = Reviewer::new(client, KEEPING);
+    let reviewer = Reviewer::new(client);
     Arc::new(Gate::new(reviewer, Clock::for_tests()))
 }
 
@@ -154,11 +155,11 @@ async fn answers_are_kept_for_seconds() {
 async fn answers_are_bounded_and_refused_tokens_evict_no_reader() {
     let (reviewer, calls) = reviewer(201);
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
-    for number in 0..2 * KEEPING.most {
+    for number in 0..2 * KEPT_MAX {
         let token = format!("Bearer guess-{number}");
         assert_eq!(scrape(&reviewer, Some(&token)).await, 401);
     }
-    assert_eq!(reviewer.reviewer.tokens(), KEEPING.most);
+    assert_eq!(reviewer.reviewer.tokens(), KEPT_MAX);
     calls.lock().clear();
     assert_eq!(scrape(&reviewer, Some("Bearer reader")).await, 200);
     assert!(calls.lock().is_empty());

@@ -15,12 +15,6 @@ const LIMITS: shed_agent::connection::Limits = shed_agent::connection::Limits {
     bytes: 64 * 1024,
 };
 
-const PURPOSE: Purpose = Purpose {
-    what: "the metrics",
-    flag: "--metrics-cert-dir",
-    name: "shed-metrics",
-};
-
 /// A client that trusts this certificate alone.
 fn client(trusted: CertificateDer<'static>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
@@ -65,7 +59,7 @@ async fn serve(certificates: Arc<Certificates>) -> SocketAddr {
 
 async fn greet(address: SocketAddr, client: &TlsConnector) -> io::Result<String> {
     let stream = TcpStream::connect(address).await?;
-    let name = ServerName::try_from(PURPOSE.name).unwrap();
+    let name = ServerName::try_from(SELF_SIGNED).unwrap();
     let mut stream = client.connect(name, stream).await?;
     let mut word = String::new();
     stream.read_to_string(&mut word).await?;
@@ -74,10 +68,9 @@ async fn greet(address: SocketAddr, client: &TlsConnector) -> io::Result<String>
 
 #[tokio::test]
 async fn a_self_signed_certificate_is_a_valid_one() {
-    let (certificate, key) = self_signed::certificate(PURPOSE.name).unwrap();
+    let (certificate, key) = self_signed::certificate(SELF_SIGNED).unwrap();
     let config = RwLock::new(configuration(vec![certificate.clone()], key).unwrap());
     let certificates = Certificates {
-        purpose: PURPOSE,
         config,
         folder: None,
     };
@@ -85,7 +78,7 @@ async fn a_self_signed_certificate_is_a_valid_one() {
     // A client that does not greet delays no other.
     let silent = TcpStream::connect(address).await.unwrap();
     assert_eq!(greet(address, &client(certificate)).await.unwrap(), "hello");
-    let (other, _) = self_signed::certificate(PURPOSE.name).unwrap();
+    let (other, _) = self_signed::certificate(SELF_SIGNED).unwrap();
     assert!(greet(address, &client(other)).await.is_err());
     drop(silent);
 }
@@ -93,16 +86,16 @@ async fn a_self_signed_certificate_is_a_valid_one() {
 #[tokio::test(start_paused = true)]
 async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let folder = folder("renewed");
-    let (first, key) = self_signed::certificate(PURPOSE.name).unwrap();
+    let (first, key) = self_signed::certificate(SELF_SIGNED).unwrap();
     write(&folder, &first, &key);
-    let certificates = Arc::new(Certificates::open(Some(&folder), PURPOSE).unwrap());
+    let certificates = Arc::new(Certificates::open(Some(&folder)).unwrap());
     let now = || Arc::as_ptr(&certificates.config.read());
     let follower = Arc::clone(&certificates);
     let follower = tokio::spawn(async move { follower.follow().await });
     let began = now();
     sleep(2 * FILES_PERIOD).await;
     assert_eq!(now(), began, "nothing changed");
-    let (second, other_key) = self_signed::certificate(PURPOSE.name).unwrap();
+    let (second, other_key) = self_signed::certificate(SELF_SIGNED).unwrap();
     write(&folder, &second, &key);
     sleep(2 * FILES_PERIOD).await;
     assert_eq!(now(), began, "another key");
@@ -116,17 +109,17 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
 #[test]
 fn files_that_cannot_be_used_are_named() {
     let folder = folder("broken");
-    let error = |folder: &Path| match Certificates::open(Some(folder), PURPOSE) {
+    let error = |folder: &Path| match Certificates::open(Some(folder)) {
         Ok(_) => String::new(),
         Err(error) => format!("{error:#}"),
     };
     assert!(error(&folder).contains("tls.crt"), "{}", error(&folder));
-    let (certificate, key) = self_signed::certificate(PURPOSE.name).unwrap();
+    let (certificate, key) = self_signed::certificate(SELF_SIGNED).unwrap();
     write(&folder, &certificate, &key);
     assert_eq!(error(&folder), "");
     std::fs::write(folder.join(KEY), "none").unwrap();
     assert!(error(&folder).contains("tls.key has no private key in PEM"));
-    let (_, other) = self_signed::certificate(PURPOSE.name).unwrap();
+    let (_, other) = self_signed::certificate(SELF_SIGNED).unwrap();
     write(&folder, &certificate, &other);
     assert!(error(&folder).contains("do not fit together"));
     std::fs::remove_dir_all(&folder).unwrap();

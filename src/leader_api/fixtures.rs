@@ -1,17 +1,16 @@
 //! A leader with jobs, for tests of its answers.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use serde_json::json;
 use shed_core::policy::Policy;
-use shed_core::snapshot::{AttemptKind, Conclusion};
-use shed_core::time::{Instant, Span};
+use shed_core::snapshot::AttemptKind;
+use shed_core::time::Span;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{CurrentTerm, jobs};
+use super::CurrentTerm;
 use crate::api::{DeadlineJob, DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
 use crate::lease::role::Standing;
@@ -55,47 +54,8 @@ pub fn running_job(name: &str, deadline: &str) -> DeadlineJob {
     job
 }
 
-/// The job in another namespace. It runs on nodes of its own.
-pub fn elsewhere(job: DeadlineJob, namespace: &str) -> DeadlineJob {
-    let mut job = job;
-    job.metadata.namespace = Some(namespace.to_owned());
-    job
-}
-
-/// A job that was complete at this second of 2030, with one attempt in its record.
-pub fn ended_job(name: &str, second: i64) -> DeadlineJob {
-    let mut job = fixtures::job("");
-    job.metadata.name = Some(name.to_owned());
-    job.metadata.uid = Some(format!("uid-of-{name}"));
-    let ended = Instant(1_893_456_000_000 + second * 1000);
-    let time = clock::rfc3339(ended);
-    let record = json!({"time": time, "attempts": [{"task": 0, "attempt": 0, "kind": "Original", "state": "Won",
-        "node": format!("node-of-{name}")}], "omittedAttempts": 3});
-    let status = json!({"observedGeneration": 1, "phase": "Complete", "succeeded": 4, "completionTime": time,
-        "record": record});
-    let ledger = Ledger {
-        finished: true,
-        ending: Some(Conclusion::Complete),
-        ended: Some(ended),
-        done: "0-3".parse().unwrap(),
-        ..Ledger::default()
-    };
-    job.status = serde_json::from_value::<DeadlineJobStatus>(status).ok();
-    job.status.as_mut().unwrap().ledger = Some(ledger);
-    job
-}
-
-/// The first nodes of a job's namespace are `node-0` and so on; others have the namespace in front.
-fn node_name(namespace: &str, at: u32) -> String {
-    match namespace {
-        "team" => format!("node-{at}"),
-        other => format!("{other}-node-{at}"),
-    }
-}
-
 fn running_pod(job: &DeadlineJob, task: u32) -> Pod {
-    let namespace = job.metadata.namespace.as_deref().unwrap();
-    let node = node_name(namespace, u32::from(task >= 2));
+    let node = format!("node-{}", u32::from(task >= 2));
     let mut pod = fixtures::attempt_pod(job, (task, 0), &node, "Running");
     let name = job.metadata.name.as_deref().unwrap();
     pod.metadata.uid = Some(format!("{name}-{task}"));
@@ -107,36 +67,15 @@ fn running_pod(job: &DeadlineJob, task: u32) -> Pod {
     pod
 }
 
-/// A pod of a job that has ended, which ran for ten seconds of 2019.
-fn ended_pod(job: &DeadlineJob, id: (u32, u32)) -> Pod {
-    let name = job.metadata.name.as_deref().unwrap();
-    let mut pod = fixtures::attempt_pod(job, id, &format!("node-of-{name}"), "Succeeded");
-    pod.metadata.uid = Some(format!("{name}-{}-{}", id.0, id.1));
-    let status = json!({"phase": "Succeeded", "containerStatuses": [{
-        "name": "task", "image": "", "imageID": "", "ready": false, "restartCount": 0,
-        "state": {"terminated": {"exitCode": 0, "startedAt": "2019-12-31T23:59:50Z", "finishedAt": "2020-01-01T00:00:00Z"}}}]});
-    pod.status = serde_json::from_value::<PodStatus>(status).ok();
-    pod
-}
-
 impl Leading {
-    /// Leads with these jobs, and with those that have ended. Of each of these, two pods are left.
-    pub async fn of(jobs: Vec<DeadlineJob>, ended: Vec<DeadlineJob>) -> Self {
+    /// Leads with these jobs.
+    pub async fn of(jobs: Vec<DeadlineJob>) -> Self {
         let pods = jobs
             .iter()
             .flat_map(|job| (0..RUNNING).map(|task| running_pod(job, task)));
-        let ended_pods = ended
-            .iter()
-            .flat_map(|job| [(1, 0), (2, 1)].map(|id| ended_pod(job, id)));
-        let pods = pods.chain(ended_pods);
-        let namespaces = jobs.iter().filter_map(|job| job.metadata.namespace.clone());
-        let namespaces: BTreeSet<String> = namespaces.collect();
-        let names = namespaces
-            .iter()
-            .flat_map(|it| (0..3).map(|at| node_name(it, at)));
+        let names = (0..3).map(|at| format!("node-{at}"));
         let nodes: Vec<_> = names.map(|name| fixtures::node(&name, 32)).collect();
-        let all = jobs.iter().chain(&ended).cloned().collect();
-        let stores = Stores::for_tests(all, pods.collect(), &nodes);
+        let stores = Stores::for_tests(jobs.clone(), pods.collect(), &nodes);
         let mock = Apiserver::new(jobs[0].clone());
         let process = Process::with_stores(&mock, Arc::clone(&stores));
         let context = &process.context.shared;
@@ -148,7 +87,8 @@ impl Leading {
                 let before = ticks.plus(Span::from_seconds(-50));
                 let reports = [(before, "0.05"), (ticks, share)];
                 let table = &context.progress;
-                table.answer_for_tests(jobs::uid(job), &pod, &reports);
+                let uid = job.metadata.uid.as_deref().unwrap();
+                table.answer_for_tests(uid, &pod, &reports);
             }
         }
         let standing = Arc::new(Standing::default());

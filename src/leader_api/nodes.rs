@@ -5,11 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 use shed_core::decide::{NodePace, node_paces};
-use shed_core::ids::Tenant;
-use shed_core::memory::{Memory, SlowNodes};
-use shed_core::snapshot::Snapshot;
 
-use super::{Scope, jobs};
+use super::jobs;
 use crate::api::Decimal;
 use crate::clock;
 use crate::context::Context;
@@ -56,13 +53,9 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The slowest first; nodes without evidence last. A reader of some namespaces sees the nodes that jobs there show,
-/// with paces from their attempts alone.
-pub fn list(context: &Context, copy: &PlannerCopy, scope: &Scope) -> List {
-    let mut paces = match scope {
-        Scope::All => node_paces(&copy.snapshot, &copy.memory, &copy.policy),
-        Scope::Namespaces(_) => paces_within(copy, scope),
-    };
+/// The slowest first; nodes without evidence last.
+pub fn list(context: &Context, copy: &PlannerCopy) -> List {
+    let mut paces = node_paces(&copy.snapshot, &copy.memory, &copy.policy);
     let key = |pace: &NodePace| pace.pace.unwrap_or(f64::INFINITY);
     paces.sort_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| a.node.cmp(&b.node)));
     let nodes = paces.into_iter().map(|pace| summary(context, pace));
@@ -72,41 +65,12 @@ pub fn list(context: &Context, copy: &PlannerCopy, scope: &Scope) -> List {
     }
 }
 
-/// The estimates as they would be if there were no other namespaces.
-fn paces_within(copy: &PlannerCopy, scope: &Scope) -> Vec<NodePace> {
-    let is_seen = |tenant: &Tenant| scope.has(&tenant.0);
-    let jobs = copy.snapshot.jobs.iter();
-    let launch_overheads = copy.snapshot.launch_overheads.iter();
-    let launch_overheads = launch_overheads.filter(|(tenant, _)| is_seen(tenant));
-    let snapshot = Snapshot {
-        now: copy.snapshot.now,
-        nodes: copy.snapshot.nodes.clone(),
-        jobs: jobs.filter(|job| is_seen(&job.tenant)).cloned().collect(),
-        launch_overhead: None,
-        launch_overheads: launch_overheads
-            .map(|(it, span)| (it.clone(), *span))
-            .collect(),
-    };
-    let mut slow_nodes = SlowNodes::new();
-    for node in &snapshot.nodes {
-        let told = copy.memory.slow_node(&node.name).into_iter().flatten();
-        let told = told.filter(|(tenant, _)| is_seen(tenant));
-        let told = told.map(|(tenant, slowness)| (tenant.clone(), *slowness));
-        slow_nodes.insert(node.name.clone(), told.collect());
-    }
-    let mut memory = Memory::default();
-    memory.set_slow_nodes(slow_nodes);
-    let mut paces = node_paces(&snapshot, &memory, &copy.policy);
-    paces.retain(|pace| !pace.witnesses.is_empty());
-    paces
-}
-
 fn summary(context: &Context, pace: NodePace) -> NodeSummary {
     let omitted_witnesses = pace.witnesses.len().saturating_sub(WITNESSES_MAX);
     let witnesses = pace.witnesses.into_iter().take(WITNESSES_MAX);
     let witnesses = witnesses.map(|witness| WitnessSummary {
         // A job that has gone since has only its key.
-        job: jobs::names(context, &witness.job).map_or(witness.job.0, |(_, name)| name),
+        job: jobs::name(context, &witness.job).unwrap_or(witness.job.0),
         namespace: witness.tenant.0,
         tasks: witness.tasks,
         pace: Decimal::nearest(witness.pace),
