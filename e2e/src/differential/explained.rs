@@ -96,14 +96,14 @@ pub const ROWS: &[Row] = &[
                 pods.cloned().unwrap_or_default()
             };
             let (mut others, own) = (left(builtin), left(shed));
-            let mut take = |pod| {
+            let take = |pod| {
                 let at = others.iter().position(|other| other == pod);
                 at.map(|at| others.remove(at)).is_some()
             };
             let is_over =
                 |outcome: &Outcome| outcome.has("Failed=True") || outcome.has("Complete=True");
             let both = is_over(builtin) && is_over(shed);
-            both && case.acts.iter().any(ends) && own.iter().all(|pod| take(pod))
+            both && case.acts.iter().any(ends) && own.iter().all(take)
         },
     },
     Row {

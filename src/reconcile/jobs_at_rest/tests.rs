@@ -188,17 +188,18 @@ fn fill_memory(stores: &Stores) {
 async fn resumed_without_memory(change: impl FnOnce(&mut Ledger)) -> (Apiserver, [Vec<String>; 3]) {
     let (api, process) = suspended().await;
     fill_memory(&process.context.shared.stores);
-    let mut world = api.world.lock();
-    let job = world.job.as_mut().unwrap();
-    job.spec.suspend = false;
-    let status = job.status.as_mut().unwrap();
-    change(
-        status
-            .ledger
-            .as_mut()
-            .expect("the ledger of a suspended job"),
-    );
-    drop(world);
+    {
+        let mut world = api.world.lock();
+        let job = world.job.as_mut().unwrap();
+        job.spec.suspend = false;
+        let status = job.status.as_mut().unwrap();
+        change(
+            status
+                .ledger
+                .as_mut()
+                .expect("the ledger of a suspended job"),
+        );
+    }
     let visit = async |waiting: WatchedJob| {
         let work = |watched, context| driver::work(watched, context, None);
         let context = Arc::clone(&process.context);
