@@ -272,6 +272,7 @@ class StoredNight(unittest.TestCase):
             for one in self.night.values():
                 group, kind = one["apiVersion"], one["kind"].lower() + "s"
                 server.objects[f"/apis/{group}/namespaces/team/{kind}/{one['metadata']['name']}"] = json.dumps(one)
+            server.objects["/api/v1/namespaces/team/pods"] = json.dumps({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": []})
             config = self.folder / "config"
             config.write_text(json.dumps({
                 "clusters": [{"name": "c", "cluster": {"server": server.url}}], "users": [{"name": "u", "user": {}}],
