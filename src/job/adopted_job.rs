@@ -5,10 +5,11 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, TaskSnapshot};
 use shed_core::time::Instant;
 
-use crate::api::{AttemptEntry, Ledger};
+use crate::api::{AttemptEntry, Ledger, TaskEntry};
 use crate::cluster::failure::Match;
 use crate::cluster::pod::PodFacts;
 use crate::job::range;
+use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
 /// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
@@ -27,21 +28,29 @@ fn is_work_queue(job: &ValidatedJob) -> bool {
 }
 
 /// Once a pod of a work queue has succeeded the queue is empty. No more pods are launched, and the
-/// job is complete when the running pods have ended. What shed stopped before is not launched again.
-pub(super) fn close_work_queue(
-    job: &ValidatedJob,
-    ledger: &Ledger,
-    indexes: u32,
-    done: &mut IndexSet,
-) {
+/// job is complete when the running pods have ended. It waits neither for those that shed stopped before, nor for those
+/// that a user deletes, unless these have failed ([`count_deleted`]).
+pub(super) fn close_work_queue(view: &JobView, indexes: u32, done: &mut IndexSet) {
+    let (job, ledger) = (&view.job, &view.ledger);
     if !is_work_queue(job) || ledger.done.is_empty() {
         return;
     }
-    let entries = ledger.tasks.values();
-    let is_wanted = |attempt: &AttemptEntry| attempt.kill.is_none();
-    let attempted = entries.filter(|entry| entry.attempts.iter().any(is_wanted));
+    let waits = !replaces_deleted(job);
+    let is_leaving = |pod: &PodFacts| waits && pod.identity.deleting && !pod.terminal;
+    let is_wanted = |entry: &TaskEntry| {
+        entry.attempts.iter().any(|attempt| {
+            let pod = view.pods.get(&(entry.index, attempt.number));
+            attempt.kill.is_none() && !pod.is_some_and(|pod| is_leaving(pod))
+        })
+    };
+    let attempted = ledger.tasks.values().filter(|entry| is_wanted(entry));
     let attempted: IndexSet = attempted.map(|entry| TaskIndex(entry.index)).collect();
     *done = done.union(&attempted.complement(indexes));
+}
+
+/// Whether a pod that is being deleted is replaced, and so has failed.
+fn replaces_deleted(job: &ValidatedJob) -> bool {
+    job.adopted.as_ref().is_some_and(|job| job.replaces_deleted)
 }
 
 /// Another limit on launches: batch/v1 creates no pod of a Job while one of its tasks backs off,
@@ -75,7 +84,7 @@ pub(super) fn count_deleted(
     pod: Option<&PodFacts>,
     state: AttemptState,
 ) -> AttemptState {
-    let replaces = job.adopted.as_ref().is_some_and(|job| job.replaces_deleted);
+    let replaces = replaces_deleted(job);
     let attempt = pod.and_then(|pod| pod.attempt.as_ref());
     let deleted = attempt.and_then(|attempt| attempt.deleted);
     let has_ended = matches!(
@@ -108,12 +117,13 @@ pub(super) fn count_disruption(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use shed_core::fixtures as core;
     use shed_core::snapshot::KillKind;
 
     use super::*;
     use crate::adopt::translate;
-    use crate::api::TaskEntry;
     use crate::fixtures;
 
     fn job(change: &str) -> ValidatedJob {
@@ -129,23 +139,46 @@ mod tests {
         ledger.tasks.insert(index, entry);
     }
 
+    fn closed(job: &ValidatedJob, ledger: &Ledger, pod: Option<PodFacts>) -> String {
+        let (job, now) = (Arc::new(job.clone()), Instant(8000));
+        let mut view = JobView::new(job, ledger.clone(), now, now);
+        view.pods.extend(pod.map(|pod| ((0, 0), Arc::new(pod))));
+        let mut done = ledger.done.clone();
+        close_work_queue(&view, 3, &mut done);
+        done.to_string()
+    }
+
     #[test]
     fn a_queue_that_is_empty_launches_nothing_more() {
-        let (queue, mut ledger, mut done) =
-            (job("parallelism: 3"), Ledger::default(), IndexSet::new());
-        close_work_queue(&queue, &ledger, 3, &mut done);
-        assert!(done.is_empty(), "nobody has succeeded");
+        let (queue, mut ledger) = (job("parallelism: 3"), Ledger::default());
+        assert_eq!(closed(&queue, &ledger, None), "", "nobody has succeeded");
         ledger.done.insert(TaskIndex(1));
         attempted(&mut ledger, 2);
-        close_work_queue(&queue, &ledger, 3, &mut done);
+        let all = "0-2";
         assert_eq!(
-            done.to_string(),
-            "0-2",
+            closed(&queue, &ledger, None),
+            all,
             "neither what never ran nor what failed"
         );
-        let mut done = IndexSet::new();
-        close_work_queue(&job("completions: 3"), &ledger, 3, &mut done);
-        assert!(done.is_empty(), "no queue");
+        assert_eq!(
+            closed(&job("completions: 3"), &ledger, None),
+            "1",
+            "no queue"
+        );
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_waits_for_no_pod_that_a_user_deletes() {
+        let mut ledger = Ledger::default();
+        ledger.done.insert(TaskIndex(1));
+        attempted(&mut ledger, 0);
+        let (entry, pod) = deleted();
+        ledger.tasks.get_mut(&0).unwrap().attempts = vec![entry];
+        let waits = job("parallelism: 3, podReplacementPolicy: Failed");
+        assert_eq!(closed(&waits, &ledger, None), "1-2", "it runs");
+        assert_eq!(closed(&waits, &ledger, Some(pod.clone())), "0-2");
+        let counts = job("parallelism: 3");
+        assert_eq!(closed(&counts, &ledger, Some(pod)), "1-2", "it has failed");
     }
 
     #[test]
@@ -218,16 +251,14 @@ mod tests {
     /// Pods that a lower parallelism stopped may run on for long after the queue is empty.
     #[test]
     fn a_queue_that_is_empty_waits_for_no_task_that_was_stopped() {
-        let (queue, mut ledger, mut done) =
-            (job("parallelism: 3"), Ledger::default(), IndexSet::new());
+        let (queue, mut ledger) = (job("parallelism: 3"), Ledger::default());
         ledger.done.insert(TaskIndex(0));
         for (index, kill) in [(1, None), (2, Some(KillKind::Surplus))] {
             attempted(&mut ledger, index);
             let attempt = AttemptEntry { kill, ..launched() };
             ledger.tasks.get_mut(&index).unwrap().attempts = vec![attempt];
         }
-        close_work_queue(&queue, &ledger, 3, &mut done);
-        assert_eq!(done.to_string(), "0,2");
+        assert_eq!(closed(&queue, &ledger, None), "0,2");
     }
 
     /// A running attempt whose pod was deleted at 7 s with a grace period of 3 s.

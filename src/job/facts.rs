@@ -121,7 +121,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         expected_duration: job.expected_duration,
         submitted,
         deadline: view.deadline,
-        done: done(job, ledger, rules.completions),
+        done: done(view, rules.completions),
         failed: ledger.failed.below(rules.completions),
         rules,
         phase: ledger.ending.map_or(JobPhase::Active, JobPhase::Ending),
@@ -156,12 +156,12 @@ fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
 }
 
 /// Tasks that need no attempt: those with a winner and those that the job must not run.
-fn done(job: &ValidatedJob, ledger: &Ledger, indexes: u32) -> IndexSet {
-    let mut done = range::done(ledger).below(indexes);
-    if let Some(skipped) = &job.skipped {
+fn done(view: &JobView, indexes: u32) -> IndexSet {
+    let mut done = range::done(&view.ledger).below(indexes);
+    if let Some(skipped) = &view.job.skipped {
         done = done.union(skipped);
     }
-    adopted_job::close_work_queue(job, ledger, indexes, &mut done);
+    adopted_job::close_work_queue(view, indexes, &mut done);
     done
 }
 
