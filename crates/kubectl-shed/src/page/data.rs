@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use shed::api::JobRecord;
 use tokio::time::{Instant, timeout};
 
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
 use crate::jobs::{self, LenientJob};
 use crate::model::JobView;
@@ -32,6 +32,8 @@ const DETAIL_LIFE: Duration = Duration::from_secs(6);
 const LIST_PATIENCE: Duration = Duration::from_secs(20);
 /// Events of a job that are shown.
 const EVENTS_MAX: usize = 50;
+/// Events of a job that are read. The apiserver does not sort them.
+const EVENTS_READ_MAX: usize = 2000;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -314,9 +316,10 @@ async fn events(session: &Session, job: &JobView) -> anyhow::Result<Vec<EventVie
         "involvedObject.kind={},involvedObject.name={}",
         job.kind, job.name
     );
-    let listed = api.list(&ListParams::default().fields(&about)).await;
+    let wanted = ListParams::default().fields(&about).limit(500);
+    let listed = access::list(&api, &wanted, EVENTS_READ_MAX).await;
     let access = Access::new("list", "events", &*job.namespace);
-    let events = listed.map_err(|error| access.explain(error))?.items;
+    let events = listed.map_err(|error| access.explain(error))?;
     let mut events: Vec<EventView> = events.into_iter().map(EventView::from).collect();
     events.sort_by_key(|event| std::cmp::Reverse(event.time.as_ref().map(|time| time.0)));
     events.truncate(EVENTS_MAX);
