@@ -18,8 +18,10 @@ pub fn adjusted(text: &str, image: &str, digest: &str, env: &[(&str, String)]) -
             deployments += 1;
         }
         if !object.is_null() {
+            // To kubectl, which reads YAML 1.1, the plain `off` of serde_yaml_ng is no text.
             adjusted.push_str("---\n");
-            adjusted.push_str(&serde_yaml_ng::to_string(&object)?);
+            adjusted.push_str(&serde_json::to_string(&object)?);
+            adjusted.push('\n');
         }
     }
     anyhow::ensure!(deployments == 1, "{deployments} Deployments, not one");
@@ -54,13 +56,14 @@ mod tests {
         let share = [("SHED_CAPACITY_SHARE", "0.333".to_owned())];
         let adjusted = adjusted(text, "localhost/shed:dev", "sum", &share).unwrap();
         let count = |words: &str| adjusted.matches(words).count();
-        assert_eq!(count("value: localhost/shed:dev"), 1);
-        assert_eq!(count("image: localhost/shed:dev"), 1);
-        assert_eq!(count("value: '0.333'"), 1);
-        assert_eq!(count("name: SHED_CAPACITY_SHARE"), 1);
-        assert_eq!(count("shed.dev/e2e-image: sum"), 1);
+        assert_eq!(count(r#""value":"localhost/shed:dev""#), 1);
+        assert_eq!(count(r#""image":"localhost/shed:dev""#), 1);
+        assert_eq!(count(r#""value":"0.333""#), 1);
+        assert_eq!(count(r#""name":"SHED_CAPACITY_SHARE""#), 1);
+        assert_eq!(count(r#""shed.dev/e2e-image":"sum""#), 1);
+        assert_eq!(count(r#""value":"off""#), 1, "a text");
         assert_eq!(
-            count("kind: CustomResourceDefinition"),
+            count(r#""kind":"CustomResourceDefinition""#),
             text.matches("kind: CustomResourceDefinition").count()
         );
     }

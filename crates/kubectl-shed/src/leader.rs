@@ -1,4 +1,4 @@
-//! Asks the leading operator, through a port-forward to its loopback listener. Whoever may forward ports in shed's
+//! Asks the leading operator, through a port-forward to its loopback listener. A user who may forward ports in shed's
 //! namespace sees the jobs of all namespaces.
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Forms of output: a table, or the data as JSON or YAML.
 
 use serde::Serialize;
+use serde_yaml_ng::Value;
 
 use crate::terminal::Terminal;
 use crate::words;
@@ -54,9 +55,48 @@ pub fn in_format<T: Serialize>(
 ) -> anyhow::Result<String> {
     Ok(match format {
         Some(Format::Json) => format!("{}\n", serde_json::to_string_pretty(data)?),
-        Some(Format::Yaml) => serde_yaml_ng::to_string(data)?,
+        Some(Format::Yaml) => yaml(data)?,
         None | Some(Format::Wide) => text(),
     })
+}
+
+/// A word that nobody writes, around texts that get quotes.
+const MARK: &str = "shed-kubectl-quoted";
+
+/// The data as YAML that kubectl reads as it was written. serde_yaml_ng writes YAML 1.2, and kubectl reads YAML 1.1, to
+/// which a plain `off` is false and a plain `1_000` a number.
+pub fn yaml<T: Serialize>(data: &T) -> anyhow::Result<String> {
+    let mut value = serde_yaml_ng::to_value(data)?;
+    mark(&mut value);
+    let text = serde_yaml_ng::to_string(&value)?;
+    // The text between two marks is one word.
+    Ok(text.replace(MARK, "\""))
+}
+
+fn mark(value: &mut Value) {
+    match value {
+        Value::String(text) if is_ambiguous(text) => *text = format!("{MARK}{text}{MARK}"),
+        Value::Sequence(items) => items.iter_mut().for_each(mark),
+        Value::Mapping(fields) => {
+            let marked = std::mem::take(fields)
+                .into_iter()
+                .map(|(mut key, mut value)| {
+                    mark(&mut key);
+                    mark(&mut value);
+                    (key, value)
+                });
+            *fields = marked.collect();
+        }
+        _ => {}
+    }
+}
+
+/// Whether YAML 1.1 reads the plain text as a boolean or a number, and YAML 1.2 as text.
+fn is_ambiguous(text: &str) -> bool {
+    let words = ["y", "n", "yes", "no", "on", "off"];
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = digits.starts_with(|first: char| first.is_ascii_digit()) && text.contains('_');
+    words.contains(&text.to_ascii_lowercase().as_str()) || is_number
 }
 
 /// Prints what `read` returns. With `watch` on a terminal it does so again and again, as wide as the terminal is then,
@@ -103,4 +143,32 @@ pub struct ShowArgs {
     /// Show it again every 2 s, until the job has finished. A pipe gets it once.
     #[arg(short, long)]
     pub watch: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_yaml_1_1_would_read_as_something_else_is_quoted() {
+        let variables = json!([{"name": "MODE", "value": "off"}, {"name": "N", "value": "1_000"}, {"value": "often"}]);
+        let manifest =
+            json!({"env": variables, "labels": {"on": "Yes"}, "text": "a: off\nb: no\n"});
+        let text = yaml(&manifest).unwrap();
+        for line in [
+            "value: \"off\"",
+            "value: \"1_000\"",
+            "\"on\": \"Yes\"",
+            "value: often",
+            "  a: off",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        assert_eq!(
+            serde_yaml_ng::from_str::<serde_json::Value>(&text).unwrap(),
+            manifest
+        );
+    }
 }

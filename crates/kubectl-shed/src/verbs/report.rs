@@ -19,6 +19,7 @@ use super::version;
 use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
 use crate::jobs;
+use crate::output;
 use crate::terminal::Terminal;
 use bundle::Bundle;
 use redaction::Secrets;
@@ -93,7 +94,7 @@ struct Report {
 impl Report {
     fn add(&mut self, path: &str, value: &Value) {
         self.bundle
-            .add(path, serde_yaml_ng::to_string(value).unwrap_or_default());
+            .add(path, output::yaml(value).unwrap_or_default());
     }
 
     /// The value, or `None` and a line among the errors.

@@ -13,6 +13,7 @@ use shed_core::time::Span;
 
 use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
+use crate::output;
 use crate::terminal::Terminal;
 use crate::{jobs, words};
 
@@ -112,7 +113,7 @@ pub async fn run(
     let suggestion = suggest(Class::from(figures), &args.percentile, args.factor);
     let text = match args.output.as_deref() {
         Some("json") => serde_json::to_string_pretty(&suggestion)? + "\n",
-        Some(_) => serde_yaml_ng::to_string(&suggestion)?,
+        Some(_) => output::yaml(&suggestion)?,
         None => suggestion.text(),
     };
     terminal.print(&text)?;

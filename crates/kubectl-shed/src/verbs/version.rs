@@ -13,6 +13,7 @@ use shed::api::DeadlineJob;
 use crate::access::Access;
 use crate::connection::{Connection, Session};
 use crate::lease;
+use crate::output;
 use crate::terminal::Terminal;
 
 const EXAMPLES: &str = "\
@@ -80,7 +81,7 @@ pub async fn run(
     };
     let text = match args.output.as_deref() {
         Some("json") => serde_json::to_string_pretty(&versions)? + "\n",
-        Some(_) => serde_yaml_ng::to_string(&versions)?,
+        Some(_) => output::yaml(&versions)?,
         None => versions.text(),
     };
     terminal.print(&text)?;

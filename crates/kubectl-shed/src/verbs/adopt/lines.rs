@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use shed::api::MANAGED_BY;
 
 use crate::documents::{Document, text};
+use crate::output;
 use crate::verbs::check::judge::Judge;
 
 /// What the user wants from shed.
@@ -61,13 +62,9 @@ impl Adoption {
     pub fn text(&self, output: Option<&str>) -> anyhow::Result<String> {
         Ok(match output {
             Some("json") => serde_json::to_string_pretty(&self.manifest)? + "\n",
-            Some(_) => serde_yaml_ng::to_string(&self.manifest)?,
+            Some(_) => output::yaml(&self.manifest)?,
             None if self.lines == json!({}) => format!("# {} has all it needs\n", self.title),
-            None => format!(
-                "# add to {}\n{}",
-                self.title,
-                serde_yaml_ng::to_string(&self.lines)?
-            ),
+            None => format!("# add to {}\n{}", self.title, output::yaml(&self.lines)?),
         })
     }
 }

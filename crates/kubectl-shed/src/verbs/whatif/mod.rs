@@ -28,6 +28,7 @@ use shed_core::what_if::{Change, Unanswered, what_if};
 use crate::connection::{Connection, Session};
 use crate::jobs;
 use crate::model::{JobView, RecordState};
+use crate::output;
 use crate::pods::{self, SeenPod};
 use crate::terminal::Terminal;
 use crate::verbs::check::forecast;
@@ -131,7 +132,7 @@ pub async fn run(
     let answer = predict(snapshot, change)?;
     let text = match args.output.as_deref() {
         Some("json") => serde_json::to_string_pretty(&answer)? + "\n",
-        Some(_) => serde_yaml_ng::to_string(&answer)?,
+        Some(_) => output::yaml(&answer)?,
         None => answer.text(&words, now),
     };
     terminal.print(&text)?;
