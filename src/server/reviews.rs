@@ -1,5 +1,5 @@
-//! Reviews by the apiserver: whose token it is (TokenReview), and whether its user may read the metrics (SubjectAccessReview). Answers are
-//! used again for seconds, and only hashes of tokens stay in memory.
+//! Reviews by the apiserver: whose token it is (TokenReview), and whether its user may read the metrics
+//! (SubjectAccessReview). Answers are used again for seconds, and only hashes of tokens stay in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
