@@ -60,7 +60,7 @@ pub fn in_format<T: Serialize>(
     })
 }
 
-/// A word that nobody writes, around texts that get quotes.
+/// A word that no text has, around texts that get quotes.
 const MARK: &str = "shed-kubectl-quoted";
 
 /// The data as YAML that kubectl reads as it was written. serde_yaml_ng writes YAML 1.2, and kubectl reads YAML 1.1, to
