@@ -54,6 +54,8 @@ alerts: ## Each alert fires on its symptom, is silent without it, and resolves a
 	"$$(e2e/cluster/cluster tool promtool | tail -n 1)" test rules e2e/alerts-test.yaml
 	python3 -B e2e/metrics-page.py | "$$(e2e/cluster/cluster tool promtool | tail -n 1)" check metrics
 lint: ## Format, clippy, words, links, purity of the core, licenses and sources of dependencies, generated files
+	for lock in $$(git ls-files '*Cargo.lock'); do \
+	  cargo update --quiet --workspace --locked --manifest-path "$${lock%.lock}.toml" || { echo "$$lock is old: cargo update --workspace" >&2; exit 1; }; done
 	cargo fmt --all --check
 	test -z "$$(gofmt -l e2e examples clients | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
