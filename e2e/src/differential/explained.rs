@@ -63,17 +63,6 @@ pub const ROWS: &[Row] = &[
         },
     },
     Row {
-        field: "succeeded",
-        reason: "The built-in controller completes a work queue once its last pod is being deleted. shed waits for its \
-            end, and counts its exit with 0.",
-        holds: |case, builtin, shed| {
-            let deletes = |act: &Act| matches!(act, Act::DeletePod { .. } | Act::Evict { .. });
-            let is_queue = case.spec["completions"].is_null() && case.acts.iter().any(deletes);
-            let both = builtin.has("Complete=True") && shed.has("Complete=True");
-            is_queue && both && shed.number("succeeded") > builtin.number("succeeded")
-        },
-    },
-    Row {
         field: "failedIndexes",
         reason: "The built-in controller forgets the failures of an index that was suspended. shed has them in its \
             ledger.",
