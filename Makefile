@@ -103,6 +103,7 @@ test: ## Everything that CI checks, with end-to-end tests on a local cluster (an
 	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
 	e2e/step.sh "end to end" --budget 16 e2e/run.sh
 	e2e/step.sh "upstream Job suite" --budget 6 $(MAKE) --no-print-directory upstream-jobs-if-containers
+	e2e/step.sh "built-in Job controller as oracle" --budget 3 env SHED_PROGRAMS=$(PROGRAMS) $(MAKE) --no-print-directory test-differential COUNT=60
 	e2e/step.sh "faults, a sample" --budget 4 env SHED_PROGRAMS=$(PROGRAMS) $(MAKE) --no-print-directory campaign-sample
 	@e2e/step.sh --summary
 
@@ -162,7 +163,7 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 
 ROUNDS ?= 3
 .PHONY: verify research otel scale clone-cost polls prometheus airflow clients page
-verify: scale otel research prometheus airflow clients page ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, slow commands of the docs (an hour)
+verify: scale otel research prometheus airflow clients page test-differential ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, 1000 random Jobs under both controllers, slow commands of the docs (90 min)
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
