@@ -12,13 +12,17 @@ use crate::job::range;
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
-/// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had.
+/// The job's rules. A work queue whose parallelism was lowered keeps the tasks that it had, and one that is empty also
+/// keeps its running pods.
 pub(super) fn rules(job: &ValidatedJob, ledger: &Ledger) -> JobRules {
     let mut rules = range::rules(job, ledger);
     if is_work_queue(job) {
         let attempted = ledger.tasks.keys().next_back().map(|&index| index + 1);
         let won = ledger.done.ranges().last().map(|(_, last)| last + 1);
         rules.completions = rules.completions.max(attempted.max(won).unwrap_or(0));
+        if !ledger.done.is_empty() {
+            rules.parallelism = rules.parallelism.max(rules.completions);
+        }
     }
     rules
 }
@@ -184,9 +188,13 @@ mod tests {
     #[test]
     fn a_queue_that_was_made_narrower_keeps_what_it_had() {
         let mut ledger = Ledger::default();
-        ledger.done.insert(TaskIndex(4));
         attempted(&mut ledger, 6);
+        assert_eq!(rules(&job("parallelism: 2"), &ledger).parallelism, 2);
+        ledger.done.insert(TaskIndex(4));
         assert_eq!(rules(&job("parallelism: 2"), &ledger).completions, 7);
+        let parallelism = |job| rules(&job, &ledger).parallelism;
+        assert_eq!(parallelism(job("parallelism: 0")), 7, "no pod is stopped");
+        assert_eq!(parallelism(job("parallelism: 2, completions: 3")), 2);
         assert_eq!(rules(&job("parallelism: 9"), &ledger).completions, 9);
         assert_eq!(rules(&job("completions: 3"), &ledger).completions, 3);
     }
