@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -31,8 +31,10 @@ const NODES: usize = 4;
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How often a case that differs is run again.
 const AGAIN: usize = 2;
-/// How many differing cases are made smaller.
+/// How many differing cases are made smaller …
 const SHRUNK: usize = 6;
+/// … and for how long, all of them together: each step waits for both controllers.
+const SHRINK_FOR: Duration = Duration::from_secs(300);
 
 /// Runs random Jobs under the built-in controller and under shed, and compares the outcomes.
 #[derive(Clone, Debug, Parser)]
@@ -132,8 +134,9 @@ async fn go(stage: &Stage, cases: Vec<Case>, keep: bool) -> Result<bool> {
         }
     }
     if !keep {
+        let until = Instant::now() + SHRINK_FOR;
         for pair in report.failed.iter_mut().take(SHRUNK) {
-            *pair = stage.smallest(pair).await?;
+            *pair = stage.smallest(pair, until).await?;
         }
     }
     print!("{}", report.text());
@@ -197,11 +200,14 @@ impl Stage {
         })
     }
 
-    /// The smallest part of a case that still differs in one of the same fields.
-    async fn smallest(&self, pair: &Pair) -> Result<Pair> {
+    /// The smallest part of a case that still differs in one of the same fields, as far as it is found in time.
+    async fn smallest(&self, pair: &Pair, until: Instant) -> Result<Pair> {
         let fields = unexplained(&pair.differences);
         let is_same = |own: &BTreeSet<String>| !own.is_disjoint(&fields);
         let differs = async |cases: &[Case]| {
+            if Instant::now() > until {
+                return Ok(vec![false; cases.len()]);
+            }
             let differing = self.run_quietly(cases).await?;
             Ok(differing
                 .iter()
