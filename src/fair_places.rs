@@ -4,7 +4,7 @@
 //! thresholds, as in shared packet buffers). A key alone therefore gets three quarters of all places,
 //! and the first request of another key finds a free place although the first key's work is slow.
 //! A place that comes free goes to the waiting key that holds the fewest places, then by round
-//! robin. Requests of one key are served first in, first out.
+//! robin. Requests of one key are served first in, first out, urgent ones before others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,9 +32,14 @@ impl<K: Ord + Clone> FairPlaces<K> {
 
     /// A place for the key, as soon as it may have one. A caller that stops waiting loses its turn.
     pub async fn acquire(self: &Arc<Self>, key: &K) -> Place<K> {
+        self.acquire_by(key, Urgency::Usual).await
+    }
+
+    /// The same, by urgency.
+    pub async fn acquire_by(self: &Arc<Self>, key: &K, urgency: Urgency) -> Place<K> {
         loop {
             let (granted, place) = oneshot::channel();
-            let ticket = match self.0.lock().enter(key, granted) {
+            let ticket = match self.0.lock().enter(key, urgency, granted) {
                 Entered::Granted(_) => return self.place(key),
                 Entered::Waits(ticket) => ticket,
             };
@@ -81,11 +86,23 @@ impl<K: Ord + Clone> Drop for Place<K> {
     }
 }
 
+/// Which of a key's requests are served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Before the others.
+    Urgent,
+    /// After those that are urgent.
+    Usual,
+}
+
+/// The order of a key's requests.
+type Ticket = (Urgency, u64);
+
 /// A turn in the queue, which ends with the wait.
 struct Turn<'a, K: Ord + Clone> {
     places: &'a FairPlaces<K>,
     key: &'a K,
-    ticket: u64,
+    ticket: Ticket,
 }
 
 impl<K: Ord + Clone> Drop for Turn<'_, K> {
@@ -100,7 +117,7 @@ enum Entered<W> {
     /// At once; the waiter was not needed.
     Granted(W),
     /// It waits under this ticket.
-    Waits(u64),
+    Waits(Ticket),
 }
 
 /// Holders and waiters. Pure. Invariant: no waiting key may take a place.
@@ -118,8 +135,7 @@ struct Share<W> {
     held: usize,
     /// When it was served last, or began to wait.
     turn: u64,
-    /// By ticket.
-    waiting: BTreeMap<u64, W>,
+    waiting: BTreeMap<Ticket, W>,
 }
 
 impl<K: Ord + Clone, W> Shares<K, W> {
@@ -167,22 +183,22 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         true
     }
 
-    fn enter(&mut self, key: &K, waiter: W) -> Entered<W> {
+    fn enter(&mut self, key: &K, urgency: Urgency, waiter: W) -> Entered<W> {
         if self.try_enter(key) {
             return Entered::Granted(waiter);
         }
-        let ticket = self.next_turn();
-        let share = self.share(key, ticket);
+        let turn = self.next_turn();
+        let share = self.share(key, turn);
         let is_first = share.waiting.is_empty();
         if is_first {
-            share.turn = ticket;
+            share.turn = turn;
         }
-        share.waiting.insert(ticket, waiter);
+        share.waiting.insert((urgency, turn), waiter);
         let held = share.held;
         if is_first {
-            self.queue.insert((held, ticket, key.clone()));
+            self.queue.insert((held, turn, key.clone()));
         }
-        Entered::Waits(ticket)
+        Entered::Waits((urgency, turn))
     }
 
     fn share(&mut self, key: &K, turn: u64) -> &mut Share<W> {
@@ -225,7 +241,7 @@ impl<K: Ord + Clone, W> Shares<K, W> {
     }
 
     /// Removes a waiter that no longer needs a place.
-    fn give_up(&mut self, key: &K, ticket: u64) -> Option<W> {
+    fn give_up(&mut self, key: &K, ticket: Ticket) -> Option<W> {
         self.change(key, |share| share.waiting.remove(&ticket))?
     }
 

@@ -7,6 +7,7 @@ use kube::runtime::reflector::ObjectRef;
 
 use crate::adopt::{AdoptJobs, translate};
 use crate::api::{DeadlineJob, LABEL_JOB_NAME};
+use crate::cluster::calm::has_won;
 use crate::cluster::identity::{self, Owner, OwnerKind};
 use crate::cluster::index::{Tally, unlabelled_of};
 use crate::cluster::pod::{JobPods, PodFacts};
@@ -38,6 +39,25 @@ impl Stores {
             .get(owner)
             .cloned()
             .unwrap_or_default()
+    }
+
+    /// Whether an attempt that runs must stop: its job is suspended, or another attempt of its task has succeeded.
+    pub fn must_stop_some(&self, owner: &Owner, is_suspended: bool) -> bool {
+        let index = self.pods.read();
+        let is_running = index.open.get(owner).is_some_and(|tally| tally.running > 0);
+        let own = index.by_owner.get(owner).filter(|_| is_running);
+        let Some(own) = own else {
+            return false;
+        };
+        let runs = |pod: &PodFacts| !pod.terminal && !pod.identity.deleting;
+        let mut won = own.iter().filter(|(_, pod)| has_won(pod));
+        let mut has_loser = || {
+            won.any(|((task, _), _)| {
+                let mut of_task = own.range((*task, 0)..=(*task, u32::MAX));
+                of_task.any(|(_, pod)| runs(pod))
+            })
+        };
+        is_suspended || has_loser()
     }
 
     /// Those of the owners of attempts that have not ended.

@@ -33,8 +33,9 @@ fn has_ended(attempt: Option<&AttemptFacts>) -> bool {
     })
 }
 
-fn has_won(sibling: &PodFacts) -> bool {
-    let attempt = sibling.attempt.as_deref();
+/// Whether the pod's attempt has succeeded.
+pub(super) fn has_won(pod: &PodFacts) -> bool {
+    let attempt = pod.attempt.as_deref();
     attempt.is_some_and(|attempt| matches!(attempt.stage, Stage::Succeeded { .. }))
 }
 

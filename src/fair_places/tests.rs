@@ -8,7 +8,7 @@ use super::*;
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// This key requests a place and waits.
-    Enter(u8),
+    Enter(u8, Urgency),
     /// This key requests a place without waiting.
     Try(u8),
     /// The place at this position comes free.
@@ -19,7 +19,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0..6u8).prop_map(Step::Enter),
+        4 => (0..6u8).prop_map(|key| Step::Enter(key, Urgency::Usual)),
+        1 => (0..6u8).prop_map(|key| Step::Enter(key, Urgency::Urgent)),
         1 => (0..6u8).prop_map(Step::Try),
         3 => (0..64usize).prop_map(Step::Leave),
         1 => (0..64usize).prop_map(Step::GiveUp),
@@ -31,7 +32,7 @@ struct Model {
     total: usize,
     shares: Shares<u8, u32>,
     held: Vec<u8>,
-    waiting: Vec<(u8, u64, u32)>,
+    waiting: Vec<(u8, Ticket, u32)>,
     requests: u32,
 }
 
@@ -52,9 +53,9 @@ impl Model {
 
     fn apply(&mut self, step: Step) {
         match step {
-            Step::Enter(key) => {
+            Step::Enter(key, urgency) => {
                 self.requests += 1;
-                match self.shares.enter(&key, self.requests) {
+                match self.shares.enter(&key, urgency, self.requests) {
                     Entered::Granted(_) => self.held.push(key),
                     Entered::Waits(ticket) => self.waiting.push((key, ticket, self.requests)),
                 }
@@ -81,10 +82,12 @@ impl Model {
         self.check();
     }
 
-    /// A place goes to a key with the fewest places, and to its oldest request.
+    /// A place goes to a key with the fewest places, and to its oldest request, urgent ones first.
     fn check_served(&mut self, key: u8, request: u32) {
-        let first = self.waiting.iter().position(|waiter| waiter.0 == key);
-        assert_eq!(self.waiting.remove(first.unwrap()).2, request);
+        let own = self.waiting.iter().filter(|waiter| waiter.0 == key);
+        let first = *own.min_by_key(|waiter| waiter.1).unwrap();
+        assert_eq!(first.2, request);
+        self.waiting.retain(|waiter| *waiter != first);
         for other in &self.waiting {
             assert!(self.held_by(key) <= self.held_by(other.0));
         }
@@ -140,13 +143,13 @@ proptest! {
         let mut held = VecDeque::new();
         for request in 0..each {
             for key in 0..keys {
-                if let Entered::Granted(_) = shares.enter(&key, request) {
+                if let Entered::Granted(_) = shares.enter(&key, Urgency::Usual, request) {
                     held.push_back(key);
                 }
             }
         }
         let late = keys;
-        if let Entered::Waits(_) = shares.enter(&late, 0) {
+        if let Entered::Waits(_) = shares.enter(&late, Urgency::Usual, 0) {
             let mut grants = 0;
             loop {
                 let freed = held.pop_front().unwrap();

@@ -16,9 +16,11 @@ use tracing::{Instrument, debug_span};
 use crate::adopt;
 use crate::api::{DeadlineJob, Ledger, NewerForm, NodeEntry};
 use crate::bounds::Bounds;
+use crate::cluster::identity::Owner;
 use crate::cluster::pod::AttemptId;
 use crate::completion_history::Known;
 use crate::context::validation::{self, Unfit};
+use crate::fair_places::Urgency;
 use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
@@ -31,7 +33,7 @@ use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::write_places::LaunchPlace;
 use crate::reconcile::{
     Error, backoff, events, fence, live_read, mirror, quarantine, range, slot_time,
-    unanswered_writes, volumes, wake,
+    unanswered_writes, volumes, wake, write_places,
 };
 use crate::validate::{self, DeadlineRule, ValidatedJob};
 use crate::watchdog::isolation;
@@ -77,10 +79,27 @@ where
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
     let waiting = context.shared.metrics.reconciles.waiting.enter();
-    let _place = context.passes.acquire(&namespace.into()).await;
+    let urgency = urgency(&context, &watched);
+    let _place = context.passes.acquire_by(&namespace.into(), urgency).await;
     drop(waiting);
     // On the heap: the futures of a pass are large, and each future around them would hold them again.
     Box::pin(hold_or_work(watched, &context, work)).await
+}
+
+/// A pass that stops an attempt waits for no other pass of its namespace: a loser uses capacity, and jobs that launch
+/// keep the apiserver busy.
+fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
+    let stores = &context.shared.stores;
+    let adopted = stores.batch().and_then(|jobs| jobs.owner(&job.metadata));
+    let adopted = adopted.as_ref().and_then(|job| job.spec.as_ref());
+    let is_suspended = match adopted {
+        Some(spec) => spec.suspend == Some(true),
+        None => job.spec.suspend,
+    };
+    match stores.must_stop_some(&Owner::of(&job.metadata), is_suspended) {
+        true => Urgency::Urgent,
+        false => Urgency::Usual,
+    }
 }
 
 /// Whether shed runs the job. One that is being deleted launches nothing; its pods are let go as orphans.
@@ -159,9 +178,11 @@ async fn pass(
     let step = debug_span!("step");
     let mut step = step.in_scope(|| decide_in_turn(context, &pass, slice, place.is_some()));
     backoff::note(context, &pass, &step);
-    let _place = place.filter(|_| !step.creates.is_empty());
-    let wake = act(context, &pass, &mut step).await?;
-    Ok(wake.with_turn(step.awaits_turn))
+    let place = place.filter(|_| !step.creates.is_empty());
+    let awaits_turn = step.awaits_turn;
+    let act = act(context, &pass, &mut step);
+    let wake = write_places::within_turn(place, act).await?;
+    Ok(wake.with_turn(awaits_turn))
 }
 
 /// Makes a step durable and carries it out.

@@ -119,6 +119,53 @@ fn launches_leave_places_for_other_passes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pass_that_stops_an_attempt_comes_before_others() {
+    let job = |name: &str, change: &str| {
+        let mut job = fixtures::job_of_age(0, change);
+        job.metadata.name = Some(name.to_owned());
+        job.metadata.uid = Some(name.to_owned());
+        job
+    };
+    let jobs = [
+        job("calm", ""),
+        job("raced", ""),
+        job("suspended", "suspend: true"),
+        job("idle", "suspend: true"),
+    ];
+    let pod = |job, number, phase| fixtures::attempt_pod(job, (0, number), "", phase);
+    let pods = vec![
+        pod(&jobs[0], 0, "Running"),
+        pod(&jobs[1], 0, "Running"),
+        pod(&jobs[1], 1, "Succeeded"),
+        pod(&jobs[2], 0, "Running"),
+        pod(&jobs[3], 0, "Succeeded"),
+    ];
+    let api = Apiserver::new(jobs[0].clone());
+    let process = Process::with_stores(&api, Stores::for_tests(jobs.to_vec(), pods, &[]));
+    let passes = &process.context.passes;
+    let namespace: Arc<str> = "team".into();
+    let busy: Vec<_> = std::iter::from_fn(|| passes.try_acquire(&namespace)).collect();
+    let served: &Mutex<Vec<String>> = Box::leak(Box::default());
+    let work = move |job: Arc<DeadlineJob>, _, _| async move {
+        served.lock().extend(job.metadata.name.clone());
+        Ok(Wake::await_change())
+    };
+    let (touched, named) = mpsc::unbounded_channel();
+    let (_calm, calm_jobs) = mpsc::unbounded_channel();
+    let running = tokio::spawn(run_by(Arc::clone(&process.context), named, calm_jobs, work));
+    for job in [&jobs[0], &jobs[3], &jobs[1], &jobs[2]] {
+        touched.send(ObjectRef::from_obj(job)).unwrap();
+        tokio::time::sleep(A_WHILE).await;
+    }
+    assert!(served.lock().is_empty());
+    let mut busy = busy.into_iter();
+    drop(busy.next());
+    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(*served.lock(), ["raced", "suspended", "calm", "idle"]);
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn news_and_the_time_do_not_wait_for_a_turn_to_launch() {
     let job = fixtures::job_of_age(0, "");
     let api = Apiserver::new(job.clone());
