@@ -187,7 +187,7 @@ PAGE ?=
 page: ## The live page in a real Chromium, on real nodes (8 min; the first time it installs Chromium; PAGE="--report docs" writes the pictures of the docs)
 	SHED_E2E_THEN='e2e/page.sh $(PAGE)' e2e/run.sh example_tasks
 MONITORING ?=
-prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs/develop" writes docs/develop/alerts-verified.md and the pictures, "--alert ShedNoLeader" sees one alert)
+prometheus: ## Each alert fires and resolves on a real Prometheus, and each query of the dashboards returns data (20 min; MONITORING="--report docs/develop" writes docs/develop/alerts-verified.md, "--alert ShedNoLeader" sees one alert)
 	e2e/monitoring.sh $(MONITORING)
 scale: ## 10000 live attempts, 1000 specifications of 1 MB, 10000 finished jobs (SCALE="--scenario job --live 500" changes it)
 	CARGO_PROFILE_RELEASE_LTO=off cargo build --locked --quiet --release --package shed

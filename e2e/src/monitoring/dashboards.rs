@@ -1,12 +1,11 @@
 //! The dashboards of the chart, and the answers to their queries.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::prometheus::{Prometheus, Series, Span};
+use super::prometheus::{Prometheus, Span};
 
 /// Points of a line.
 const POINTS: f64 = 100.0;
@@ -45,8 +44,6 @@ pub struct Board {
     variables: Vec<Variable>,
     /// Its panels without rows.
     pub panels: Vec<Panel>,
-    /// The span of the last answers.
-    pub span: Span,
 }
 
 #[derive(Debug)]
@@ -62,10 +59,6 @@ struct Variable {
 pub struct Panel {
     /// Its title.
     pub title: String,
-    /// `timeseries`, `stat`, `heatmap`, `table` or `state-timeline`.
-    pub kind: String,
-    /// The unit of its values.
-    pub unit: String,
     /// Its queries.
     pub queries: Vec<Query>,
 }
@@ -74,11 +67,11 @@ pub struct Panel {
 #[derive(Debug)]
 pub struct Query {
     expression: String,
-    /// The name of its series, with labels in `{{}}`.
+    /// The name of its series.
     pub legend: String,
     is_instant: bool,
-    /// Its answer, once it was sent.
-    pub series: Vec<Series>,
+    /// Whether it has returned a number.
+    has_data: bool,
 }
 
 /// Reads all dashboards of a folder.
@@ -147,12 +140,10 @@ fn board(json: &Value) -> Result<Board> {
         expression: text(&of["expr"]),
         legend: text(&of["legendFormat"]),
         is_instant: of["instant"] == true,
-        series: Vec::new(),
+        has_data: false,
     };
     let panel = |of: &Value| Panel {
         title: text(&of["title"]),
-        kind: text(&of["type"]),
-        unit: text(&of["fieldConfig"]["defaults"]["unit"]),
         queries: list(&of["targets"]).map(query).collect(),
     };
     let variables = list(&json["templating"]["list"]);
@@ -165,7 +156,6 @@ fn board(json: &Value) -> Result<Board> {
             .filter(|panel| panel["type"] != "row")
             .map(panel)
             .collect(),
-        span: Span::default(),
     };
     ensure!(
         !board.uid.is_empty() && !board.panels.is_empty(),
@@ -178,7 +168,6 @@ impl Board {
     /// Sends all queries, over the span or at its end.
     pub async fn ask(&mut self, prometheus: &Prometheus, span: Span) -> Result<()> {
         let values = self.values(prometheus, span).await?;
-        self.span = span;
         let step = ((span.to - span.from) / POINTS).ceil().max(1.0) as u64;
         let (uid, panels) = (&self.uid, &mut self.panels);
         for panel in panels {
@@ -189,7 +178,7 @@ impl Board {
                     false => prometheus.range(&expression, span, step).await,
                 };
                 let what = || format!("{uid}, panel {}: {expression}", panel.title);
-                query.series = asked.with_context(what)?;
+                query.has_data = asked.with_context(what)?;
             }
         }
         Ok(())
@@ -235,9 +224,8 @@ impl Board {
         let mut faults = Vec::new();
         for panel in &self.panels {
             for query in &panel.queries {
-                let has_data = query.series.iter().any(Series::has_number);
                 let is_empty = EMPTY.iter().any(|empty| empty.is(self, panel, query));
-                let fault = match (has_data, is_empty) {
+                let fault = match (query.has_data, is_empty) {
                     (false, false) => "returns no data: correct it, or add it with the reason to",
                     (true, true) => "returns data: remove it from",
                     _ => continue,
@@ -249,21 +237,6 @@ impl Board {
             }
         }
         faults
-    }
-}
-
-impl Query {
-    /// The name of a series of the answer.
-    pub fn name(&self, series: &Series) -> String {
-        if self.legend == "__auto" {
-            let pairs: Vec<&str> = series.labels.values().map(String::as_str).collect();
-            return pairs.join(", ");
-        }
-        let name = |name: String, (label, value): (&String, &String)| {
-            name.replace(&format!("{{{{{label}}}}}"), value)
-        };
-        let labels: &BTreeMap<String, String> = &series.labels;
-        labels.iter().fold(self.legend.clone(), name)
     }
 }
 
@@ -313,13 +286,7 @@ mod tests {
             .map(|panel| panel.queries.len())
             .sum();
         assert_eq!(boards[1].faults().len(), all);
-        let series = |value| Series {
-            points: vec![(1.0, value)],
-            ..Series::default()
-        };
-        boards[1].panels[0].queries[0].series = vec![series(f64::NAN)];
-        assert_eq!(boards[1].faults().len(), all);
-        boards[1].panels[0].queries[0].series = vec![series(0.0)];
+        boards[1].panels[0].queries[0].has_data = true;
         assert_eq!(boards[1].faults().len(), all - 1);
     }
 

@@ -6,7 +6,6 @@ mod cause;
 mod dashboards;
 mod operator;
 mod page;
-mod picture;
 mod prometheus;
 mod rules;
 mod symptom;
@@ -70,7 +69,7 @@ pub struct Options {
     /// The operator's program. Default: the one that was built with this program.
     #[arg(long, value_name = "PATH")]
     pub operator: Option<PathBuf>,
-    /// Folder for a page and the pictures of the dashboards.
+    /// Folder for the page of this run.
     #[arg(long, value_name = "FOLDER")]
     pub report: Option<PathBuf>,
     /// Only check the options.
@@ -133,7 +132,11 @@ pub async fn monitoring(options: &Options) -> Result<bool> {
             revision: revision().await?,
             kubernetes: cluster.client().apiserver_version().await?.git_version,
         };
-        write(report, &origin, &input, &findings)?;
+        let page = page::page(&origin, &input.alerts, &findings, &input.boards);
+        std::fs::create_dir_all(report)?;
+        let file = report.join("alerts-verified.md");
+        std::fs::write(&file, page)?;
+        eprintln!("monitoring: wrote {}", file.display());
     }
     stage.operator.stop().await?;
     Ok(faults.is_empty())
@@ -308,20 +311,6 @@ async fn show_unfinished(stage: &Stage) -> Result<()> {
 
 fn now() -> f64 {
     Timestamp::now().as_millisecond() as f64 / 1000.0
-}
-
-/// Writes the page and the pictures.
-fn write(folder: &Path, origin: &Origin, input: &Input, findings: &[Finding]) -> Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let page = page::page(origin, &input.alerts, findings, &input.boards);
-    let file = folder.join("alerts-verified.md");
-    std::fs::write(&file, page)?;
-    for board in &input.boards {
-        let name = format!("dashboard-{}.svg", board.uid);
-        std::fs::write(folder.join(name), picture::svg(board)?)?;
-    }
-    eprintln!("monitoring: wrote {}", file.display());
-    Ok(())
 }
 
 #[cfg(test)]

@@ -80,10 +80,9 @@ pub fn page(origin: &Origin, alerts: &[Alert], findings: &[Finding], boards: &[B
             board.panels.len()
         );
     }
-    text.push_str("\nThe [pictures](../how-to/dashboards.md) show the answers of this run.\n");
     if !EMPTY.is_empty() {
         text.push_str(
-            "These queries return no data in this run. The test fails if one of them does:\n\n",
+            "\nThese queries return no data in this run. The test fails if one of them does:\n\n",
         );
     }
     for empty in &EMPTY {

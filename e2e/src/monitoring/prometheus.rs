@@ -1,6 +1,6 @@
 //! A Prometheus of this machine that scrapes one operator each second, and its answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -22,24 +22,8 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Labels that a ServiceMonitor gives to the operator's series.
 pub const NAMESPACE: &str = "shed-system";
 
-/// A series: its labels, and its samples as (seconds since 1970, value).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// Its samples.
-    pub points: Vec<(f64, f64)>,
-}
-
-impl Series {
-    /// Whether it has a number, neither NaN nor infinite.
-    pub fn has_number(&self) -> bool {
-        self.points.iter().any(|(_, value)| value.is_finite())
-    }
-}
-
 /// A span of time that is queried, in seconds since 1970.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// Its start.
     pub from: f64,
@@ -119,18 +103,18 @@ impl Prometheus {
         Ok(firing)
     }
 
-    /// The value of a query at one time.
-    pub async fn instant(&self, query: &str, at: f64) -> Result<Vec<Series>> {
+    /// Whether a query returns a number at one time.
+    pub async fn instant(&self, query: &str, at: f64) -> Result<bool> {
         let path = format!("/api/v1/query?time={at:.3}&query={}", encoded(query));
-        Ok(series(&self.data(&path).await?))
+        Ok(has_number(&self.data(&path).await?))
     }
 
-    /// The values of a query over a span, each `step` seconds.
-    pub async fn range(&self, query: &str, span: Span, step: u64) -> Result<Vec<Series>> {
+    /// Whether a query returns a number over a span, each `step` seconds.
+    pub async fn range(&self, query: &str, span: Span, step: u64) -> Result<bool> {
         let (Span { from, to }, query) = (span, encoded(query));
         let path =
             format!("/api/v1/query_range?start={from:.3}&end={to:.3}&step={step}&query={query}");
-        Ok(series(&self.data(&path).await?))
+        Ok(has_number(&self.data(&path).await?))
     }
 
     /// The values of a label of series in a span.
@@ -173,26 +157,23 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-fn series(data: &Value) -> Vec<Series> {
+/// Whether any sample of an answer is a number.
+fn has_number(data: &Value) -> bool {
     let result = &data["result"];
     if data["resultType"] == "scalar" {
-        let points = point(result).into_iter().collect();
-        let labels = BTreeMap::new();
-        return vec![Series { labels, points }];
+        return is_number(result);
     }
-    let one = |found: &Value| Series {
-        labels: serde_json::from_value(found["metric"].clone()).unwrap_or_default(),
-        points: match &found["values"] {
-            Value::Array(values) => values.iter().filter_map(point).collect(),
-            _ => point(&found["value"]).into_iter().collect(),
-        },
-    };
-    result.as_array().into_iter().flatten().map(one).collect()
+    let mut series = result.as_array().into_iter().flatten();
+    series.any(|series| match &series["values"] {
+        Value::Array(samples) => samples.iter().any(is_number),
+        _ => is_number(&series["value"]),
+    })
 }
 
-/// A sample, whose value is text: `+Inf` and `NaN` are no JSON.
-fn point(value: &Value) -> Option<(f64, f64)> {
-    Some((value[0].as_f64()?, value[1].as_str()?.parse().ok()?))
+/// Whether a sample, whose value is text, is neither NaN nor infinite.
+fn is_number(sample: &Value) -> bool {
+    let value = sample[1].as_str().and_then(|text| text.parse().ok());
+    value.is_some_and(f64::is_finite)
 }
 
 #[cfg(test)]
@@ -201,17 +182,17 @@ mod tests {
 
     #[test]
     fn every_kind_of_result_is_read() {
-        let scalar = json!({"resultType": "scalar", "result": [1.5, "2"]});
-        assert_eq!(series(&scalar)[0].points, [(1.5, 2.0)]);
+        let scalar = |value| json!({"resultType": "scalar", "result": [1.5, value]});
+        assert!(has_number(&scalar("2")));
+        assert!(!has_number(&scalar("+Inf")));
         let vector = json!({"resultType": "vector", "result": [
             {"metric": {"a": "b"}, "value": [1, "NaN"]}]});
-        let found = series(&vector);
-        assert_eq!(found[0].labels["a"], "b");
-        assert!(!found[0].has_number());
+        assert!(!has_number(&vector));
         let matrix = json!({"resultType": "matrix", "result": [
             {"metric": {}, "values": [[1, "+Inf"], [2, "0"]]}]});
-        assert!(series(&matrix)[0].has_number());
-        assert!(series(&json!({"resultType": "vector", "result": []})).is_empty());
+        assert!(has_number(&matrix));
+        let empty = json!({"resultType": "vector", "result": []});
+        assert!(!has_number(&empty));
     }
 
     #[test]
