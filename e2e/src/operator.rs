@@ -10,11 +10,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::cluster::{Cluster, OPERATOR_NAMESPACE, RELEASE};
 use crate::command::run_quietly;
+use crate::host_operator;
 use crate::wait::{self, Seen};
 
 /// Where the operator's pod serves metrics.
@@ -117,7 +116,7 @@ impl Operator {
     /// The response to a GET of a path.
     pub async fn get(&self, path: &str) -> Result<String> {
         if let Some(address) = &self.address {
-            return get_from_host(address, path).await;
+            return host_operator::get(address, path).await;
         }
         let pod = self.pod().await?.name_any();
         let url =
@@ -339,21 +338,6 @@ fn process_of(pod_uid: &str) -> Result<String> {
 
 fn folder_name(folder: &Path) -> Option<String> {
     Some(folder.file_name()?.to_str()?.to_owned())
-}
-
-pub(crate) async fn get_from_host(address: &str, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .context("an answer without a body")?;
-    if !head.contains(" 200 ") {
-        bail!("{path}: {}", head.lines().next().unwrap_or_default());
-    }
-    Ok(body.to_owned())
 }
 
 fn sum_of(page: &str, name: &str, labels: &[&str]) -> f64 {

@@ -1,6 +1,8 @@
-//! Resource use of processes of this machine, read from /proc.
+//! Processes of this machine: their resource use, read from /proc, and signals to them.
 
 use anyhow::{Context, Result, ensure};
+
+use crate::command::run_quietly;
 
 /// Ticks of /proc/PID/stat in a second.
 const TICKS: f64 = 100.0;
@@ -26,6 +28,12 @@ pub fn taken(pid: u32) -> Result<Taken> {
         peak: kibibytes(&status, "VmHWM:")?,
         cpu: cpu_seconds(&stat)?,
     })
+}
+
+/// Sends a signal to a process, such as STOP.
+pub async fn signal(pid: u32, name: &str) -> Result<()> {
+    let sent = run_quietly("kill", &["-s", name, &pid.to_string()]).await;
+    sent.map(drop)
 }
 
 /// Makes the peak of a process's memory begin at its present memory.

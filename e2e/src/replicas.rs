@@ -2,17 +2,15 @@
 //! about their writes.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use tokio::process::Command;
 
-use crate::cluster::{Cluster, PROXY_VARIABLES};
-use crate::command::run_quietly;
-use crate::host_operator::{free_address, program};
-use crate::operator::get_from_host;
-use crate::wait::{self, Seen};
+use crate::cluster::Cluster;
+use crate::host_operator::{HostOperator, Launch, free_address, program, stands};
+use crate::process;
 
 /// Time to start, and to notice that the Lease is another's.
 const SOON: Duration = Duration::from_secs(30);
@@ -23,8 +21,8 @@ pub struct Replica {
     pub name: String,
     address: String,
     pid: u32,
-    /// This value stops the processes that it started.
-    child: Option<std::process::Child>,
+    /// Absent for the one that runs since before the tests. The others end with this value.
+    started: Option<HostOperator>,
 }
 
 impl Replica {
@@ -35,42 +33,30 @@ impl Replica {
             name: "replica-0".to_owned(),
             address: variable("SHED_E2E_OPERATOR_ADDRESS")?,
             pid: variable("SHED_E2E_OPERATOR_PID")?.parse()?,
-            child: None,
+            started: None,
         })
     }
 
-    /// Starts another one.
+    /// Starts another one. Its log is next to the kubeconfig.
     pub fn start(cluster: &Cluster, number: u32) -> Result<Self> {
-        let (name, address) = (format!("replica-{number}"), free_address()?.to_string());
-        let mut command = Command::new(program()?);
-        command
-            .args(["operator", "--agent-image", "localhost/shed:dev"])
-            .args(["--http-address", &address])
-            .env("KUBECONFIG", cluster.kubeconfig())
-            .env("HOSTNAME", &name)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null());
-        for name in PROXY_VARIABLES {
-            command.env_remove(name);
-        }
-        let child = command.spawn().context("starting a replica")?;
+        let (name, kubeconfig) = (format!("replica-{number}"), cluster.kubeconfig());
+        let log = kubeconfig.with_file_name(format!("{name}.log"));
+        let launch = Launch::new(Command::new(program()?), free_address()?, kubeconfig, &log)
+            .agent_image("localhost/shed:dev")
+            .named(&name);
+        let started = launch.spawn()?;
         Ok(Self {
             name,
-            address,
-            pid: child.id(),
-            child: Some(child),
+            address: started.http.to_string(),
+            pid: started.pid()?,
+            started: Some(started),
         })
     }
 
-    /// Waits until its readiness probe says that it `leading` or `waiting`.
+    /// Waits until its readiness probe says `leading` or `waiting`.
     pub async fn await_ready(&self, standing: &str) -> Result<()> {
-        let what = format!("{} to be {standing}", self.name);
-        wait::until(&what, SOON, || async {
-            let said = get_from_host(&self.address, "/readyz").await?;
-            let so = said.contains(standing);
-            Ok(Seen::from_option(so.then_some(()), || said))
-        })
-        .await
+        let stands = stands(&self.address, standing, SOON).await;
+        stands.with_context(|| self.name.clone())
     }
 
     /// Whether this name in a Lease is its own.
@@ -82,25 +68,15 @@ impl Replica {
 
     /// Sends it a signal, such as STOP.
     pub async fn signal(&self, name: &str) -> Result<()> {
-        let signal = format!("-{name}");
-        run_quietly("kill", &[signal, self.pid.to_string()])
-            .await
-            .map(drop)
+        process::signal(self.pid, name).await
     }
 }
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            // Already dead is as good.
-            drop(child.kill());
-            drop(child.wait());
-        } else {
-            drop(
-                Command::new("kill")
-                    .args(["-CONT", &self.pid.to_string()])
-                    .status(),
-            );
+        if self.started.is_none() {
+            let thaw = ["-CONT", &self.pid.to_string()];
+            drop(std::process::Command::new("kill").args(thaw).status());
         }
     }
 }

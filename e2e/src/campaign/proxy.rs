@@ -26,7 +26,6 @@ use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -38,6 +37,7 @@ use super::fault::{Fault, Point, draw};
 use super::ground::Ground;
 use super::tasks::Tasks;
 use super::workload::{DENIED, Fare};
+use crate::host_operator::HostOperator;
 
 /// How long calls fail under [`Fault::Errors`].
 const ERRORS_LAST: Duration = Duration::from_secs(20);
@@ -128,7 +128,7 @@ struct Shared {
     started: Instant,
     seen: Mutex<Seen>,
     sight: Mutex<Sight>,
-    operator: Mutex<Option<Child>>,
+    operator: Mutex<Option<HostOperator>>,
     /// Whether the apiserver can be reached.
     up: watch::Sender<bool>,
 }
@@ -154,7 +154,7 @@ impl Proxy {
     }
 
     /// The process to kill when it is time.
-    pub fn watch_over(&self, operator: Child) {
+    pub fn watch_over(&self, operator: HostOperator) {
         *self.shared.operator.lock() = Some(operator);
     }
 
@@ -163,15 +163,14 @@ impl Proxy {
         let mut operator = self.shared.operator.lock();
         operator
             .as_mut()
-            .is_some_and(|operator| matches!(operator.try_wait(), Ok(None)))
+            .is_some_and(|operator| operator.still_runs().is_ok())
     }
 
     /// Kills the operator as a power cut would, and waits until it is gone.
     pub async fn kill(&self) {
         let taken = self.shared.operator.lock().take();
-        if let Some(mut operator) = taken {
-            // An error means that it has ended by itself.
-            let _ = operator.kill().await;
+        if let Some(operator) = taken {
+            operator.kill().await;
         }
     }
 
@@ -347,8 +346,7 @@ impl Shared {
                 // First, so that the run knows why the operator is gone.
                 self.strike(point.fault);
                 if let Some(operator) = self.operator.lock().as_mut() {
-                    // An error means that it has ended by itself, which the run notices.
-                    let _ = operator.start_kill();
+                    operator.start_kill();
                 }
                 // It never has the answer.
                 future::pending().await

@@ -25,7 +25,7 @@ use super::fault::{Fault, Point};
 use super::foreign::is_foreign;
 use super::ground::Ground;
 use super::history::{Entry, History};
-use super::operator::{self, Launcher};
+use super::operator::Launcher;
 use super::passes::Passes;
 use super::proxy::{Proxy, Scope, Script, Seen};
 use super::snapshot::Snapshot;
@@ -33,6 +33,7 @@ use super::states::{gone_jobs, latest_pods, users_jobs};
 use super::tasks::Tasks;
 use super::workload::{Expected, Meddling, Submission, When, Workload};
 use crate::cluster::Cluster;
+use crate::host_operator;
 use crate::wait::phase;
 
 /// Attempts that fit into the operator's capacity: few, so that clones and first attempts compete.
@@ -41,6 +42,8 @@ pub const ROOM: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(150);
 /// An operator that writes nothing for this long has nothing to do.
 const QUIET: Duration = Duration::from_millis(2500);
+/// How long an operator may take until its first lists are in.
+const READY_WITHIN: Duration = Duration::from_secs(60);
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long after it was kept etcd's data is put back.
@@ -176,12 +179,13 @@ impl Run<'_> {
     async fn start_operator(&mut self) -> Result<()> {
         let launcher = &self.stage.launcher;
         let own_nodes = self.ground.nodes.is_some();
-        let started = launcher.start(self.proxy.address, &self.folder, own_nodes)?;
-        self.http = Some(started.http);
-        self.proxy.watch_over(started.process);
-        operator::ready(started.http).await?;
+        let operator = launcher.start(self.proxy.address, &self.folder, own_nodes)?;
+        let http = operator.http;
+        self.http = Some(http);
+        self.proxy.watch_over(operator);
+        host_operator::ready(http, READY_WITHIN).await?;
         if self.may_wait_for_none() {
-            self.passes = Some(Passes::of(started.http));
+            self.passes = Some(Passes::of(http));
         }
         Ok(())
     }

@@ -14,13 +14,13 @@ use shed_core::time::Span;
 use tokio::task::JoinHandle;
 
 use super::apiserver_line::ApiserverLine;
-use super::operator::{Operator, signal};
+use super::operator::Operator;
 use super::symptom::Symptom;
 use super::workload::{Workload, hopeless, missed, overdue, reporting, suspended, unplaceable};
 use crate::campaign::tasks::Tasks;
 use crate::host_operator::free_address;
 use crate::jobs::status;
-use crate::process::taken;
+use crate::process::{signal, taken};
 use crate::wait::{self, Seen};
 
 /// Names of the Lease and of its namespace, as the operator's defaults are.

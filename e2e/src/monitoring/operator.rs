@@ -4,18 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use tokio::process::{Child, Command};
+use anyhow::{Context, Result};
+use tokio::process::Command;
 
-use crate::campaign::operator::kubeconfig_for;
-use crate::command::{describe, in_background, run_quietly};
-use crate::host_operator::{self, ask};
-use crate::wait::{self, Seen};
+use crate::host_operator::{HostOperator, Launch, built, kubeconfig_for, stands};
 
 /// How long it may take to lead. It waits for the Lease of one that was killed.
 const LEADS_WITHIN: Duration = Duration::from_secs(120);
-/// How long it may take to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Times of the Lease under which a busy machine does not end the operator's term.
 const PATIENT: [&str; 6] = [
@@ -34,7 +29,7 @@ pub struct Operator {
     log: PathBuf,
     /// Where it serves its metrics.
     pub http: SocketAddr,
-    child: Option<Child>,
+    running: Option<HostOperator>,
 }
 
 impl Operator {
@@ -52,7 +47,7 @@ impl Operator {
             kubeconfig,
             log: folder.join("operator.log"),
             http,
-            child: None,
+            running: None,
         })
     }
 
@@ -81,64 +76,36 @@ impl Operator {
 
     /// Starts the program whose policy panics, and waits until it leads.
     pub async fn restart_with_faulty_policy(&mut self) -> Result<()> {
-        let program = host_operator::built("faulty_operator")?;
         let flags = [&PATIENT[..], &["--policy", "faulty"]].concat();
-        self.start(Command::new(program), &flags).await
+        self.start(Command::new(built("faulty_operator")?), &flags)
+            .await
     }
 
-    async fn start(&mut self, mut command: Command, flags: &[&str]) -> Result<()> {
+    async fn start(&mut self, command: Command, flags: &[&str]) -> Result<()> {
         self.stop().await?;
-        let mut options = std::fs::File::options();
-        let log = options.create(true).append(true).open(&self.log)?;
-        command
-            .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
-            .args(["--http-address", &self.http.to_string()])
-            .args(flags)
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("HOSTNAME", "shed-0")
-            // Fake pods answer on this machine.
-            .env("SHED_POLL_LOOPBACK", "true");
-        let started = in_background(&mut command, log);
-        self.child =
-            Some(started.with_context(|| format!("starting {}", describe(command.as_std())))?);
+        let launch = Launch::new(command, self.http, &self.kubeconfig, &self.log);
+        let launch = launch.named("shed-0").for_fake_pods().args(flags);
+        self.running = Some(launch.spawn()?);
         self.leads().await
     }
 
     /// Waits until it leads.
     pub async fn leads(&self) -> Result<()> {
-        let what = format!("the operator to lead (its log: {})", self.log.display());
-        wait::until(&what, LEADS_WITHIN, async || {
-            let answer = ask(self.http, "/readyz").await?;
-            let leads = answer.contains("ok: leading");
-            Ok(Seen::from_option(leads.then_some(()), || answer))
-        })
-        .await
+        let leads = stands(self.http, "ok: leading", LEADS_WITHIN).await;
+        leads.with_context(|| format!("its log: {}", self.log.display()))
     }
 
     /// Ends it as a kubelet does, if it runs.
     pub async fn stop(&mut self) -> Result<()> {
-        let Some(mut child) = self.child.take() else {
-            return Ok(());
-        };
-        let log = self.log.display();
-        let ended = child.try_wait()?;
-        ensure!(ended.is_none(), "the operator ended by itself: {log}");
-        let pid = child.id().context("the operator has no process")?;
-        signal(pid, "TERM").await?;
-        let waited = tokio::time::timeout(ENDS_WITHIN, child.wait()).await;
-        let waited = waited.with_context(|| format!("the operator does not end: {log}"))?;
-        waited.map(drop).context("waiting for the operator's end")
+        match self.running.take() {
+            Some(running) => running.stop().await,
+            None => Ok(()),
+        }
     }
 
     /// Its process.
     pub fn pid(&self) -> Result<u32> {
-        let pid = self.child.as_ref().and_then(Child::id);
-        pid.context("the operator does not run")
+        let running = self.running.as_ref();
+        running.context("the operator does not run")?.pid()
     }
-}
-
-/// Sends a signal to a process.
-pub async fn signal(pid: u32, name: &str) -> Result<()> {
-    let sent = run_quietly("kill", &["-s", name, &pid.to_string()]).await;
-    sent.map(drop)
 }

@@ -16,11 +16,11 @@ use super::{LOOK, ROOM, Run};
 use crate::campaign::check::{self, Capacity, Evidence};
 use crate::campaign::history::Change;
 use crate::campaign::nodes::PODS_PER_NODE;
-use crate::campaign::operator;
 use crate::campaign::passes::Passes;
 use crate::campaign::proxy::Seen;
 use crate::campaign::states::{self, latest_pods, users_jobs, was_blocked};
 use crate::campaign::workload::{DENIED, NARROW, OLD, QUOTA, Workload};
+use crate::host_operator::series_of;
 
 /// Creates that may be refused of one job. A repeated refusal is retried less and less often; a job that
 /// meets a quota tries once for each pod that ends.
@@ -75,7 +75,7 @@ impl Run<'_> {
             let mut series = Some(0);
             for namespace in self.ground.namespaces() {
                 let more = match self.http {
-                    Some(http) => operator::series_of(http, namespace).await,
+                    Some(http) => series_of(http, namespace).await,
                     None => None,
                 };
                 series = series.zip(more).map(|(sum, more)| sum + more);
