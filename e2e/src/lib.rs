@@ -18,6 +18,7 @@ pub mod monitoring;
 pub mod operator;
 pub mod picture;
 pub mod process;
+pub mod proxy;
 pub mod quality;
 pub mod replicas;
 pub mod rights;

@@ -9,25 +9,19 @@ mod watches;
 mod webhook;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use futures::future;
-use http::{Response, StatusCode};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use http::StatusCode;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 use self::about::About;
 use self::call::Call;
@@ -38,20 +32,13 @@ use super::ground::Ground;
 use super::tasks::Tasks;
 use super::workload::{DENIED, Fare};
 use crate::host_operator::HostOperator;
+use crate::proxy::{self, Answer, Broken, Server, refusal, whole};
 
 /// How long calls fail under [`Fault::Errors`].
 const ERRORS_LAST: Duration = Duration::from_secs(20);
 
 /// How an attempt fares, by the name of its job, its task and its number.
 pub type Fares = Arc<dyn Fn(&str, u32, u32) -> Fare + Send + Sync>;
-
-type Whole = UnsyncBoxBody<Bytes, Broken>;
-type Answer = Response<Whole>;
-
-/// The connection breaks here.
-#[derive(Debug, thiserror::Error)]
-#[error("the connection breaks here")]
-struct Broken;
 
 /// The proxy's configuration of one run.
 #[derive(Clone)]
@@ -119,7 +106,7 @@ pub struct Proxy {
     /// Where the operator finds it.
     pub address: SocketAddr,
     shared: Arc<Shared>,
-    server: JoinHandle<()>,
+    _server: Server,
 }
 
 struct Shared {
@@ -136,7 +123,6 @@ struct Shared {
 impl Proxy {
     /// Begins to serve.
     pub async fn serve(client: Client, script: Script) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let shared = Arc::new(Shared {
             client,
             script,
@@ -146,9 +132,12 @@ impl Proxy {
             operator: Mutex::default(),
             up: watch::Sender::new(true),
         });
+        let serving = Arc::clone(&shared);
+        let answer = move |request| Arc::clone(&serving).serve(request);
+        let server = proxy::serve(shared.up.clone(), answer).await?;
         Ok(Self {
-            address: listener.local_addr()?,
-            server: tokio::spawn(accept(listener, Arc::clone(&shared))),
+            address: server.address,
+            _server: server,
             shared,
         })
     }
@@ -210,40 +199,14 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.server.abort();
         self.shared.up.send_replace(false);
         // Connections that are still open must not keep the operator alive: it is killed when it is dropped.
         drop(self.shared.operator.lock().take());
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
-        };
-        if *shared.up.borrow() {
-            tokio::spawn(connection(stream, Arc::clone(&shared)));
-        }
-    }
-}
-
-async fn connection(stream: TcpStream, shared: Arc<Shared>) {
-    let mut up = shared.up.subscribe();
-    let service = service_fn(|request: http::Request<Incoming>| {
-        let shared = Arc::clone(&shared);
-        async move { shared.serve(request).await }
-    });
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    tokio::select! {
-        // How it ends is the operator's business.
-        _ = connection => {}
-        _ = up.wait_for(|up| !up) => {}
-    }
-}
-
 impl Shared {
-    async fn serve(self: &Arc<Self>, request: http::Request<Incoming>) -> Result<Answer, Broken> {
+    async fn serve(self: Arc<Self>, request: http::Request<Incoming>) -> Result<Answer, Broken> {
         let asked = Instant::now();
         let mut call = Call::read(request, &self.script.scope).await?;
         self.note(&call);
@@ -271,21 +234,14 @@ impl Shared {
         }
         let (head, body) = response.into_parts();
         let body = match about.watched {
-            Some(kind) if status.is_success() => watches::through(Arc::clone(self), kind, body),
+            Some(kind) if status.is_success() => watches::through(Arc::clone(&self), kind, body),
             None if about.is_wide && status.is_success() => {
                 whole(self.script.scope.reduced(body).await?)
             }
             None if about.records && status.is_success() => self.recorded(asked, body).await?,
             _ => body.map_err(|_| Broken).boxed_unsync(),
         };
-        let mut answer = Response::new(body);
-        *answer.status_mut() = status;
-        for name in [http::header::CONTENT_TYPE, http::header::RETRY_AFTER] {
-            if let Some(value) = head.headers.get(&name) {
-                answer.headers_mut().insert(name, value.clone());
-            }
-        }
-        Ok(answer)
+        Ok(proxy::answer(status, &head.headers, body))
     }
 
     /// Takes note of how the apiserver answered.
@@ -305,7 +261,7 @@ impl Shared {
     }
 
     /// Takes note of the version that a ledger has now.
-    async fn recorded(&self, asked: Instant, body: Body) -> Result<Whole, Broken> {
+    async fn recorded(&self, asked: Instant, body: Body) -> Result<proxy::Body, Broken> {
         let raw = body.collect().await.map_err(|_| Broken)?.to_bytes();
         let object: serde_json::Value = serde_json::from_slice(&raw).unwrap_or_default();
         let version = object["metadata"]["resourceVersion"].as_str();
@@ -426,7 +382,7 @@ impl Shared {
         drop(seen);
         let (code, reason, message) = point.denial();
         self.log(&format!("{} -> {code}, denied", call.words()));
-        Some(no(code, reason, message, None))
+        Some(refusal(code, reason, message, None))
     }
 
     /// The response in place of the apiserver's.
@@ -438,7 +394,12 @@ impl Shared {
         let number = seen.called.len() as u64;
         if self.script.fault_is(Fault::Conflicts) && call.is_write() && number.is_multiple_of(3) {
             seen.struck = true;
-            return Some(no(409, "Conflict", "the object has been modified", None));
+            return Some(refusal(
+                409,
+                "Conflict",
+                "the object has been modified",
+                None,
+            ));
         }
         let is_failing = seen
             .failing_until
@@ -447,9 +408,9 @@ impl Shared {
             return None;
         }
         Some(match draw(2, number) % 3 {
-            0 => no(429, "TooManyRequests", "too many requests", Some("1")),
-            1 => no(500, "InternalError", "etcdserver: request timed out", None),
-            _ => no(
+            0 => refusal(429, "TooManyRequests", "too many requests", Some("1")),
+            1 => refusal(500, "InternalError", "etcdserver: request timed out", None),
+            _ => refusal(
                 503,
                 "ServiceUnavailable",
                 "the server is shutting down",
@@ -457,26 +418,4 @@ impl Shared {
             ),
         })
     }
-}
-
-fn whole(bytes: Bytes) -> Whole {
-    let body = Full::new(bytes).map_err(|never| match never {});
-    body.boxed_unsync()
-}
-
-fn no(code: u16, reason: &str, message: &str, retry_after: Option<&'static str>) -> Answer {
-    let status = call::status(code, reason, message).to_string();
-    let mut answer = Response::new(whole(Bytes::from(status)));
-    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_GATEWAY);
-    let json = http::HeaderValue::from_static("application/json");
-    answer
-        .headers_mut()
-        .insert(http::header::CONTENT_TYPE, json);
-    if let Some(seconds) = retry_after {
-        let seconds = http::HeaderValue::from_static(seconds);
-        answer
-            .headers_mut()
-            .insert(http::header::RETRY_AFTER, seconds);
-    }
-    answer
 }

@@ -189,7 +189,7 @@ async fn stage(cluster: &Cluster, operator: &Path, folder: &Path) -> Result<Stag
     let http = host_operator::free_address()?;
     Ok(Stage {
         workload: Workload::new(client.clone()),
-        operator: Operator::new(operator.to_owned(), line.address, http, folder.to_owned())?,
+        operator: Operator::new(operator.to_owned(), line.address(), http, folder.to_owned())?,
         tasks: Tasks::serve().await?,
         client,
         line,

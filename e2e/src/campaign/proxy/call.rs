@@ -1,16 +1,17 @@
 //! One call of the operator: what it is about, and what must guard it.
 
-use http::{HeaderMap, Method, Request, header};
+use http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use serde_json::{Value, json};
 use shed::api;
 
+use super::Script;
 use super::scope::Scope;
-use super::{Broken, Script};
 use crate::campaign::fault::Fault;
 use crate::campaign::tasks::TaskId;
 use crate::campaign::{foreign, kubelet};
+use crate::proxy::{self, Broken};
 
 /// The kind that a watch shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,6 @@ pub struct Call {
     body: Value,
     /// Whether the answer tells of more namespaces than the operator may see.
     is_wide: bool,
-}
-
-/// The apiserver's way to say no.
-pub fn status(code: u16, reason: &str, message: &str) -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason, "code": code})
 }
 
 impl Call {
@@ -191,14 +186,7 @@ impl Call {
             Some(query) => format!("{}?{query}", self.path),
             None => self.path,
         };
-        let mut request = Request::builder().method(self.method).uri(target);
-        for name in [header::CONTENT_TYPE, header::ACCEPT, header::USER_AGENT] {
-            if let Some(value) = self.headers.get(&name) {
-                request = request.header(name, value);
-            }
-        }
-        let body = kube::client::Body::from(self.raw);
-        request.body(body).map_err(|_| Broken)
+        proxy::call(self.method, &target, &self.headers, self.raw)
     }
 }
 

@@ -7,8 +7,8 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Broken;
 use crate::campaign::foreign;
+use crate::proxy::Broken;
 
 /// Requests for all namespaces at once.
 const WIDE: [(&str, &str); 3] = [

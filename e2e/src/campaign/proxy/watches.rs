@@ -5,16 +5,16 @@ use std::time::Instant;
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use serde_json::json;
 
-use super::call::{Watched, status};
+use super::Shared;
+use super::call::Watched;
 use super::scope::{self, Told};
-use super::{Broken, Shared};
 use crate::campaign::fault::{Counts, Fault, hold};
+use crate::proxy::{self, Broken, status};
 
 /// The fate of one notification.
 enum Fate {
@@ -35,7 +35,7 @@ struct Lines {
 }
 
 /// The answer to a watch, as the operator gets it.
-pub fn through(shared: Arc<Shared>, kind: Watched, body: Body) -> UnsyncBoxBody<Bytes, Broken> {
+pub fn through(shared: Arc<Shared>, kind: Watched, body: Body) -> proxy::Body {
     let data = body.into_data_stream().map(Result::ok).boxed();
     let until = shared.breaks_at();
     let lines = Lines {

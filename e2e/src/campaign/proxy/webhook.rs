@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 
+use super::Shared;
 use super::call::Call;
-use super::{Answer, Shared, no};
 use crate::campaign::fault::{Fault, Webhook, draw};
+use crate::proxy::{Answer, refusal};
 
 /// How long the webhook is as it is under [`Fault::SlowWebhook`].
 pub const LASTS: Duration = Duration::from_secs(30);
@@ -60,7 +61,7 @@ impl Shared {
             }
             Webhook::Denies(403) => {
                 let message = "admission webhook \"slow.example.com\" denied the request";
-                Some(no(403, "Forbidden", message, None))
+                Some(refusal(403, "Forbidden", message, None))
             }
             Webhook::Denies(_) => Some(failed("no endpoints available")),
         }
@@ -84,23 +85,23 @@ impl Shared {
             0 if is_turmoil => return Some(Instead::Nothing),
             1 if is_turmoil && call.is_write() => {
                 let message = "the object has been modified";
-                return Some(Instead::Of(no(409, "Conflict", message, None)));
+                return Some(Instead::Of(refusal(409, "Conflict", message, None)));
             }
             _ => {}
         }
         let (is_carried_out, answer) = match draw(2, number) % 3 {
             0 => (
                 false,
-                no(429, "TooManyRequests", "too many requests", Some("1")),
+                refusal(429, "TooManyRequests", "too many requests", Some("1")),
             ),
             // etcd may have committed what it did not answer in time.
             1 => (
                 call.is_write(),
-                no(500, "InternalError", "etcdserver: request timed out", None),
+                refusal(500, "InternalError", "etcdserver: request timed out", None),
             ),
             _ => (
                 false,
-                no(503, "ServiceUnavailable", "the server is busy", None),
+                refusal(503, "ServiceUnavailable", "the server is busy", None),
             ),
         };
         Some(match is_carried_out {
@@ -120,7 +121,7 @@ const SALT: u64 = 8;
 fn failed(why: &str) -> Answer {
     let message =
         format!("Internal error occurred: failed calling webhook \"slow.example.com\": {why}");
-    no(500, "InternalError", &message, None)
+    refusal(500, "InternalError", &message, None)
 }
 
 impl Call {
