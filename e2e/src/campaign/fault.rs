@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use http::Method;
 
+use super::proxy::Seen;
+
 /// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Fault {
@@ -117,28 +119,11 @@ impl Fault {
     /// Whether it leaves the operator and its line to the apiserver alone, so that no launch may
     /// wait because of it.
     pub fn spares_operator(self) -> bool {
-        match self {
-            Self::None
-            | Self::ForeignPods
-            | Self::Cordon
-            | Self::NodeLost
-            | Self::ClockSkew
-            | Self::DeniedCreates
-            | Self::SlowWebhook => true,
-            Self::Crash
-            | Self::LostAnswer
-            | Self::StalePods
-            | Self::StaleJobs
-            | Self::StaleBoth
-            | Self::Gone
-            | Self::SilentWatch
-            | Self::Conflicts
-            | Self::Errors
-            | Self::CutOff
-            | Self::EtcdRestore
-            | Self::Overloaded
-            | Self::Turmoil => false,
-        }
+        let is_elsewhere = matches!(
+            self,
+            Self::None | Self::ForeignPods | Self::DeniedCreates | Self::SlowWebhook
+        );
+        is_elsewhere || self.needs_nodes()
     }
 
     /// Whether another namespace has a job that must not notice it.
@@ -169,6 +154,18 @@ pub enum Counts {
     Once,
     /// A few writes, spread over the workload, each run alone in the cluster.
     Alone,
+}
+
+impl Counts {
+    /// How many units a run had.
+    pub fn of(self, seen: &Seen) -> u64 {
+        match self {
+            Self::Notifications { pods, jobs } => {
+                u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
+            }
+            Self::Writes | Self::Once | Self::Alone => seen.writes,
+        }
+    }
 }
 
 /// Where in a run the fault strikes.

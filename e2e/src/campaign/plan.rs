@@ -163,16 +163,13 @@ async fn plan(options: &Options, stage: &Stage, report: &mut Report) -> Result<V
 }
 
 fn points(fault: Fault, learnt: &Outcome) -> Vec<u64> {
-    let seen = &learnt.seen;
+    let all = fault.counts().of(&learnt.seen);
     match fault.counts() {
-        Counts::Writes => (1..=seen.writes).collect(),
-        Counts::Notifications { pods, jobs } => {
-            (1..=u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs).collect()
-        }
+        Counts::Writes | Counts::Notifications { .. } => (1..=all).collect(),
         // In the middle, where attempts run.
-        Counts::Once => vec![(seen.writes / 2).max(1)],
+        Counts::Once => vec![(all / 2).max(1)],
         Counts::Alone => (1..=POINTS_ALONE)
-            .map(|part| (seen.writes * part / (POINTS_ALONE + 1)).max(1))
+            .map(|part| (all * part / (POINTS_ALONE + 1)).max(1))
             .collect(),
     }
 }
@@ -180,12 +177,7 @@ fn points(fault: Fault, learnt: &Outcome) -> Vec<u64> {
 /// The point of the next try after a run that ended before it: its last ones, each try an event earlier. No two
 /// runs have the same number of writes or notifications, so the last points of the learned run may not exist.
 fn within(point: Point, seen: &Seen, tries: u32) -> Point {
-    let had = match point.fault.counts() {
-        Counts::Notifications { pods, jobs } => {
-            u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
-        }
-        Counts::Writes | Counts::Once | Counts::Alone => seen.writes,
-    };
+    let had = point.fault.counts().of(seen);
     let at = had.saturating_sub(u64::from(tries)).max(1).min(point.at);
     Point { at, ..point }
 }

@@ -307,19 +307,12 @@ impl Workload {
     /// A user's act.
     pub fn meddling(self) -> &'static [Meddling] {
         match self {
-            Self::Plain
-            | Self::Clones
-            | Self::Adopted
-            | Self::Mixed
-            | Self::Unplaceable
-            | Self::Quota
-            | Self::BigSpec
-            | Self::ManyFinished => &[],
             Self::Bloated => &[Meddling::Bloat { job: BLOATED }],
             Self::Failures => &[
                 Meddling::DeletePod { job: "retries" },
                 Meddling::DeleteJob { job: "dropped" },
             ],
+            _ => &[],
         }
     }
 }

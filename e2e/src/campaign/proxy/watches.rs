@@ -136,9 +136,7 @@ impl Shared {
             return Fate::Shown;
         };
         let counted = match point.fault.counts() {
-            Counts::Notifications { pods, jobs } => {
-                u64::from(pods) * seen.pods + u64::from(jobs) * seen.jobs
-            }
+            counts @ Counts::Notifications { .. } => counts.of(&seen),
             _ => seen.pods,
         };
         if counted != point.at {
