@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
@@ -19,6 +19,7 @@ use super::foreign::{self, is_foreign};
 use super::nodes::{self, Nodes};
 use super::tasks::Tasks;
 use super::workload::{FINISHED, Home, OLD, QUOTA, Workload, finished};
+use crate::bench_scale::run::make_namespace;
 use crate::jobs::shell_or_fake;
 use crate::wait;
 
@@ -183,17 +184,6 @@ impl Drop for Ground {
     fn drop(&mut self) {
         self.stop_ticks();
     }
-}
-
-async fn make_namespace(client: &Client, name: &str) -> Result<()> {
-    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-    let all: Api<Namespace> = Api::all(client.clone());
-    all.create(&PostParams::default(), &namespace).await?;
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
-    let what = "the namespace's service account";
-    wait::for_object(&accounts, "default", what, READY_WITHIN, |_| true)
-        .await
-        .map(drop)
 }
 
 /// Jobs that had finished before the operator started.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::command::{repository, run_quietly};
+use crate::cluster::start_missing;
+use crate::command::run_quietly;
 use crate::wait::{self, Seen};
 
 /// The components that restart after a restore, as Kubernetes requires; not the operator.
@@ -50,7 +51,7 @@ impl Snapshot {
         let (data, kept) = self.folders();
         std::fs::remove_dir_all(&data)?;
         std::fs::rename(kept, data)?;
-        up().await
+        start_missing().await
     }
 
     fn folders(&self) -> (PathBuf, PathBuf) {
@@ -78,10 +79,4 @@ impl Snapshot {
         })
         .await
     }
-}
-
-/// Starts what is missing of the cluster.
-async fn up() -> Result<()> {
-    let tool = repository().join("e2e/cluster/cluster");
-    run_quietly(tool, &["up"]).await.map(drop)
 }
