@@ -87,7 +87,7 @@ fn note(record: &mut Record, pod: Pod, is_gone: bool) {
     let (Some(uid), now) = (pod.uid(), Instant::now()) else {
         return;
     };
-    let is_over = is_gone || ["Succeeded", "Failed"].contains(&wait::phase(&pod));
+    let is_over = is_gone || wait::is_over(&pod);
     let before = record.get(&uid);
     let sighting = Sighting {
         first: before.map_or(now, |seen| seen.first),

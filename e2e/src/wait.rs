@@ -119,6 +119,19 @@ pub async fn for_pods(
     .await
 }
 
+/// Waits until all pods of a namespace have ended.
+pub async fn for_pods_to_end(api: &Api<Pod>, what: &str) -> Result<()> {
+    let are_over = |pods: &[Pod]| pods.iter().all(is_over);
+    let patience = Duration::from_secs(60);
+    let pods = for_pods(api, "", what, patience, are_over).await;
+    pods.map(drop)
+}
+
+/// Whether a pod's containers have ended.
+pub fn is_over(pod: &Pod) -> bool {
+    ["Succeeded", "Failed"].contains(&phase(pod))
+}
+
 /// A pod's phase, empty if it has none yet.
 pub fn phase(pod: &Pod) -> &str {
     pod.status

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::kubelet::{self, Deed};
 use super::tasks::Tasks;
-use crate::wait::{self, Seen, phase};
+use crate::wait::{self, Seen, is_over};
 
 /// How far the clocks of two nodes are off under [`super::fault::Fault::ClockSkew`].
 pub const SKEW_SECONDS: i64 = 60;
@@ -379,10 +379,6 @@ impl Shared {
 
 fn node_of(pod: &Pod) -> Option<&String> {
     pod.spec.as_ref()?.node_name.as_ref()
-}
-
-fn is_over(pod: &Pod) -> bool {
-    matches!(phase(pod), "Succeeded" | "Failed")
 }
 
 async fn run_kubelets(shared: Arc<Shared>) {

@@ -73,10 +73,7 @@ impl Replay<'_> {
         let origin = Origin::soon()?;
         let (arrived, ended) = tokio::try_join!(self.submit(origin), self.watch(origin, policy))?;
         let pods: Api<Pod> = Api::namespaced(self.cluster.client(), NAMESPACE);
-        let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));
-        let are_over = |pods: &[Pod]| pods.iter().all(is_over);
-        let patience = Duration::from_secs(60);
-        wait::for_pods(&pods, "", "the last attempts to end", patience, are_over).await?;
+        wait::for_pods_to_end(&pods, "the last attempts to end").await?;
         collect(self.workload, &arrived, &ended, &seen.timed(), origin)
     }
 
