@@ -217,7 +217,7 @@ impl<'w> Job<'w> {
     /// Its pods that have not ended.
     pub fn unfinished_pods(&self) -> Vec<Pod> {
         let mut pods = self.pods_ever();
-        pods.retain(|pod| !["Succeeded", "Failed"].contains(&wait::phase(pod)));
+        pods.retain(|pod| !wait::is_over(pod));
         pods
     }
 
@@ -330,6 +330,15 @@ pub fn node(pod: &Pod) -> &str {
     let spec = pod.spec.as_ref();
     spec.and_then(|spec| spec.node_name.as_deref())
         .unwrap_or_default()
+}
+
+/// The progress at which a pod's attempt resumes. shed hands it to the sidecar, which writes the resume file.
+pub fn resume_point(pod: &Pod) -> Option<f64> {
+    let containers = pod.spec.as_ref()?.init_containers.iter().flatten();
+    let mut variables = containers.flat_map(|container| container.env.iter().flatten());
+    let variable = variables.find(|variable| variable.name == "SHED_RESUME")?;
+    let point: Value = serde_json::from_str(variable.value.as_deref()?).ok()?;
+    point["progress"].as_f64()
 }
 
 /// How a pod's task ended.

@@ -42,7 +42,7 @@ pub struct Known {
 }
 
 /// A job's uid, a task and an attempt's number.
-type AttemptId = (String, u32, u32);
+pub type AttemptId = (String, u32, u32);
 
 /// A history that is gone through, state by state.
 pub struct Replay {
@@ -99,7 +99,7 @@ fn node_of(pod: &Pod) -> Option<&str> {
 }
 
 /// The attempt of a pod; absent if it only looks like one.
-fn id(pod: &Pod) -> Option<AttemptId> {
+pub fn id(pod: &Pod) -> Option<AttemptId> {
     if is_foreign(pod) {
         return None;
     }

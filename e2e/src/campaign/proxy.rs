@@ -2,7 +2,6 @@
 //! that many run side by side in one cluster; it plays the kubelet's part of how an attempt
 //! fares; and at its point it strikes. The operator is the shipped binary and notices nothing.
 
-mod about;
 mod call;
 mod scope;
 mod watches;
@@ -23,7 +22,6 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use self::about::About;
 use self::call::Call;
 pub use self::scope::Scope;
 use self::webhook::Instead;
@@ -218,12 +216,11 @@ impl Shared {
             Some(Instead::Nothing) | None => None,
         };
         call.let_fare(&self.script, &mut self.seen.lock().unguarded);
-        let about = About::of(&call);
-        let sent = self.client.send(call.into_request()?).await;
+        let sent = self.client.send(call.request()?).await;
         let response = sent.map_err(|_| Broken)?;
         let status = response.status();
-        self.note_answer(&about, status);
-        if about.is_write && status.is_success() {
+        self.note_answer(&call, status);
+        if call.is_write() && status.is_success() {
             self.committed().await?;
         }
         if is_lost {
@@ -233,30 +230,30 @@ impl Shared {
             return Ok(answer);
         }
         let (head, body) = response.into_parts();
-        let body = match about.watched {
+        let body = match call.watched() {
             Some(kind) if status.is_success() => watches::through(Arc::clone(&self), kind, body),
-            None if about.is_wide && status.is_success() => {
+            None if call.is_wide() && status.is_success() => {
                 whole(self.script.scope.reduced(body).await?)
             }
-            None if about.records && status.is_success() => self.recorded(asked, body).await?,
+            None if call.records() && status.is_success() => self.recorded(asked, body).await?,
             _ => body.map_err(|_| Broken).boxed_unsync(),
         };
         Ok(proxy::answer(status, &head.headers, body))
     }
 
     /// Takes note of how the apiserver answered.
-    fn note_answer(&self, about: &About, status: StatusCode) {
-        if about.is_write {
-            self.log(&format!("{} -> {}", about.words, status.as_u16()));
+    fn note_answer(&self, call: &Call, status: StatusCode) {
+        let words = call.words();
+        if call.is_write() {
+            self.log(&format!("{words} -> {}", status.as_u16()));
         }
-        if about.mirrors && status == StatusCode::UNPROCESSABLE_ENTITY {
-            let words = &about.words;
+        if call.mirrors() && status == StatusCode::UNPROCESSABLE_ENTITY {
             let refused = format!("I1: the apiserver refused {words}: it breaks batch/v1's rules");
             self.seen.lock().unguarded.push(refused);
         }
         let is_refusal = matches!(status.as_u16(), 400 | 403 | 422 | 500);
-        if let Some(job) = about.creates_for.as_ref().filter(|_| is_refusal) {
-            *self.seen.lock().refused.entry(job.clone()).or_default() += 1;
+        if let Some(job) = call.creates_for().filter(|_| is_refusal) {
+            *self.seen.lock().refused.entry(job.to_owned()).or_default() += 1;
         }
     }
 

@@ -5,6 +5,8 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::ResourceExt;
 use shed::api;
 
+use crate::jobs::resume_point;
+
 /// One attempt at one task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
@@ -71,21 +73,6 @@ fn deletion(pod: &Pod) -> Option<Timestamp> {
 fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     statuses.first()?.state.as_ref()?.terminated.as_ref()
-}
-
-/// The progress that shed hands to the sidecar, which writes the resume file.
-fn resume_point(pod: &Pod) -> Option<f64> {
-    let containers = pod.spec.as_ref()?.init_containers.as_ref()?;
-    let agent = containers
-        .iter()
-        .find(|container| container.name == api::AGENT_CONTAINER)?;
-    let variable = agent
-        .env
-        .as_ref()?
-        .iter()
-        .find(|variable| variable.name == "SHED_RESUME")?;
-    let point: serde_json::Value = serde_json::from_str(variable.value.as_deref()?).ok()?;
-    point["progress"].as_f64()
 }
 
 /// The middle of some numbers; none of none.

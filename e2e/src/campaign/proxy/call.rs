@@ -3,14 +3,17 @@
 use http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use shed::api;
 
 use super::Script;
 use super::scope::Scope;
+use crate::campaign::check::id;
 use crate::campaign::fault::Fault;
 use crate::campaign::tasks::TaskId;
 use crate::campaign::{foreign, kubelet};
+use crate::jobs::{label, resume_point};
 use crate::proxy::{self, Broken};
 
 /// The kind that a watch shows.
@@ -153,23 +156,22 @@ impl Call {
         if self.method != Method::POST || !self.path.ends_with("/pods") {
             return;
         }
-        let Some(attempt) = Attempt::of(&self.body) else {
+        let pod: Pod = serde_json::from_value(self.body.clone()).unwrap_or_default();
+        let Some((job_uid, index, number)) = id(&pod) else {
             return;
         };
-        let fare = (script.fares)(&attempt.job, attempt.task, attempt.number);
-        let task: TaskId = (attempt.job_uid, attempt.task);
+        let fare = (script.fares)(label(&pod, api::LABEL_JOB_NAME), index, number);
+        let task: TaskId = (job_uid, index);
         let reported = script.tasks.reported(&task);
-        if attempt.resumes_at > reported {
+        let resumes_at = resume_point(&pod).unwrap_or(0.0);
+        if resumes_at > reported {
             unguarded.push(format!(
-                "I5: {} resumes at {}, but only {reported} was ever reported",
-                self.words(),
-                attempt.resumes_at
+                "I5: {} resumes at {resumes_at}, but only {reported} was ever reported",
+                self.words()
             ));
         }
-        let rest = fare
-            .whole
-            .mul_f64((1.0 - attempt.resumes_at).clamp(0.0, 1.0));
-        let address = script.tasks.begin(task, attempt.resumes_at, fare.whole);
+        let rest = fare.whole.mul_f64((1.0 - resumes_at).clamp(0.0, 1.0));
+        let address = script.tasks.begin(task, resumes_at, fare.whole);
         let annotations = &mut self.body["metadata"]["annotations"];
         annotations[kubelet::RUN_MS] = json!(rest.as_millis().to_string());
         annotations[kubelet::EXIT_CODE] = json!(fare.exit.to_string());
@@ -181,49 +183,18 @@ impl Call {
     }
 
     /// The same call, to the apiserver.
-    pub fn into_request(self) -> Result<Request<kube::client::Body>, Broken> {
+    pub fn request(&self) -> Result<Request<kube::client::Body>, Broken> {
         let target = match &self.query {
             Some(query) => format!("{}?{query}", self.path),
-            None => self.path,
+            None => self.path.clone(),
         };
-        proxy::call(self.method, &target, &self.headers, self.raw)
+        proxy::call(
+            self.method.clone(),
+            &target,
+            &self.headers,
+            self.raw.clone(),
+        )
     }
-}
-
-/// The attempt in the body of a creation.
-struct Attempt {
-    job: String,
-    job_uid: String,
-    task: u32,
-    number: u32,
-    resumes_at: f64,
-}
-
-impl Attempt {
-    fn of(body: &Value) -> Option<Self> {
-        let label = |name: &str| body["metadata"]["labels"][name].as_str();
-        Some(Self {
-            job: label(api::LABEL_JOB_NAME)?.to_owned(),
-            job_uid: label(api::LABEL_JOB_UID)?.to_owned(),
-            task: label(api::LABEL_INDEX)
-                .or(label(api::LABEL_TASK))?
-                .parse()
-                .ok()?,
-            number: label(api::LABEL_ATTEMPT)?.parse().ok()?,
-            resumes_at: resume_point(body).unwrap_or(0.0),
-        })
-    }
-}
-
-fn resume_point(body: &Value) -> Option<f64> {
-    let containers = body["spec"]["initContainers"].as_array()?;
-    let mut variables = containers
-        .iter()
-        .filter_map(|container| container["env"].as_array())
-        .flatten();
-    let variable = variables.find(|variable| variable["name"] == "SHED_RESUME")?;
-    let point: Value = serde_json::from_str(variable["value"].as_str()?).ok()?;
-    point["progress"].as_f64()
 }
 
 #[cfg(test)]
@@ -280,13 +251,5 @@ mod tests {
                 .lacks()
                 .is_some()
         );
-    }
-
-    #[test]
-    fn the_resume_point_of_a_clone_is_read() {
-        let value = r#"{"progress":0.25,"checkpoint":"at 0.25"}"#;
-        let env = json!([{"name": "SHED_RESUME", "value": value}]);
-        let body = json!({"spec": {"initContainers": [{"name": "x"}, {"env": env}]}});
-        assert_eq!(resume_point(&body), Some(0.25));
     }
 }
