@@ -26,6 +26,7 @@ pub mod scale;
 pub mod scenario;
 pub mod sightings;
 pub mod signals;
+pub mod table;
 pub mod target;
 pub mod versions;
 pub mod wait;

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::NAMESPACE;
 use super::attempt::Attempt;
 use super::manifest::GATE;
+use crate::campaign;
 
 /// The papers' distribution of attempt durations: Pareto, no shorter than this …
 const SHORTEST_MS: f64 = 6000.0;
@@ -75,16 +76,10 @@ pub async fn release_pods(client: Client) -> Result<()> {
 
 /// The same attempt at the same task takes the same time in all three runs and in every demo.
 fn draw(task: u32, attempt: u32) -> u64 {
-    let share = uniform(u64::from(task) << 32 | u64::from(attempt));
+    let bits = campaign::draw(0, u64::from(task) << 32 | u64::from(attempt));
+    // In (0, 1].
+    let share = (bits >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON;
     (SHORTEST_MS * share.powf(-1.0 / TAIL)).min(LONGEST_MS) as u64
-}
-
-/// A number in (0, 1] from a seed: SplitMix64.
-fn uniform(seed: u64) -> f64 {
-    let mut bits = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON
 }
 
 #[cfg(test)]

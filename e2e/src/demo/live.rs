@@ -1,24 +1,26 @@
-//! Follows one job from its creation to its end and tells what happens meanwhile.
+//! Follows one job from its creation to its end and prints what happens meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use futures::stream::{self, Stream, StreamExt};
+use anyhow::{Context, Result};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use shed::api::{self, DeadlineJob, Pocd};
 
 use super::NAMESPACE;
 use super::attempt::Attempt;
 use super::screen::Screen;
+use crate::cluster::Cluster;
+use crate::jobs::{is_true, label};
+use crate::sightings::Sightings;
 
 /// No run takes that long; a demo that hangs must end by itself.
 const LONGEST: Duration = Duration::from_secs(900);
+/// How often the job and its pods are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Counts are printed at most this often.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
@@ -26,13 +28,13 @@ const COUNT_EVERY: Duration = Duration::from_secs(2);
 const POCD_STEP: f64 = 0.05;
 /// Marks what was said about a kill.
 const KILL: &str = "kill ";
-
-/// A notification of a watch.
-enum News {
-    Pod(String, Box<Attempt>),
-    Job(Box<Job>),
-    DeadlineJob(Box<DeadlineJob>),
-}
+/// Conditions that are printed.
+const SAID: [&str; 4] = [
+    api::DEADLINE_AT_RISK,
+    api::DEADLINE_MISSED,
+    api::PROGRESS_UNREACHABLE,
+    api::ATTEMPTS_BLOCKED,
+];
 
 /// A job that ended.
 pub struct Followed {
@@ -65,12 +67,11 @@ struct Story<'a> {
 
 /// Follows a job until it has ended.
 pub async fn follow(
-    client: &Client,
+    cluster: &Cluster,
     names: &Names<'_>,
     tasks: usize,
     screen: &Screen,
 ) -> Result<Followed> {
-    let name = names.job;
     let mut story = Story {
         screen,
         who: names.who,
@@ -81,102 +82,49 @@ pub async fn follow(
         pocd: None,
         latest: None,
     };
-    let completed = tokio::time::timeout(LONGEST, story.until_end(client, names))
+    let completed = tokio::time::timeout(LONGEST, story.until_end(cluster, names))
         .await
-        .with_context(|| format!("job {name} didn't end within {LONGEST:?}"))??;
-    story.catch_up(client, name).await?;
-    let kills = story
-        .said
-        .iter()
-        .filter(|key| key.starts_with(KILL))
-        .count();
-    let attempts = story.attempts.into_values().collect();
+        .with_context(|| format!("job {} didn't end within {LONGEST:?}", names.job))??;
+    let kills = story.said.iter().filter(|key| key.starts_with(KILL));
     Ok(Followed {
-        attempts,
         completed,
-        kills,
+        kills: kills.count(),
+        attempts: story.attempts.into_values().collect(),
         deadline_job: story.latest,
     })
 }
 
-fn selector(name: &str) -> String {
-    format!("{}={name}", api::LABEL_BATCH_JOB_NAME)
-}
-
-fn news(client: &Client, names: &Names<'_>) -> impl Stream<Item = News> + use<> {
-    let named = |name| watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let labelled = watcher::Config::default().labels(&selector(names.job));
-    let pods = watch::<Pod>(client, labelled)
-        .filter_map(async |pod| Some(News::Pod(pod.name_any(), Box::new(Attempt::read(&pod)?))));
-    let jobs = watch::<Job>(client, named(names.job)).map(|job| News::Job(Box::new(job)));
-    let deadlines = watch::<DeadlineJob>(client, named(names.deadline_job))
-        .map(|job| News::DeadlineJob(Box::new(job)));
-    stream::select(
-        pods.boxed(),
-        stream::select(jobs.boxed(), deadlines.boxed()),
-    )
-}
-
-/// Every state of the objects that is seen, the last one of deleted objects included.
-fn watch<K>(client: &Client, config: watcher::Config) -> impl Stream<Item = K> + Send + use<K>
-where
-    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned
-        + Send
-        + 'static,
-{
-    let api: Api<K> = Api::namespaced(client.clone(), NAMESPACE);
-    watcher(api, config)
-        .default_backoff()
-        .filter_map(async |event| match event {
-            Ok(Event::Apply(object) | Event::InitApply(object) | Event::Delete(object)) => {
-                Some(object)
-            }
-            // The watcher tries again by itself, after a pause.
-            Ok(Event::Init | Event::InitDone) | Err(_) => None,
-        })
-}
-
 impl Story<'_> {
     /// Whether the job completed; false if it failed.
-    async fn until_end(&mut self, client: &Client, names: &Names<'_>) -> Result<bool> {
-        let name = names.job;
-        let mut news = news(client, names);
-        while let Some(item) = news.next().await {
-            let end = match item {
-                News::Pod(name, attempt) => {
-                    self.see_attempt(&name, *attempt);
-                    None
-                }
-                News::Job(job) => job_end(&job),
-                News::DeadlineJob(job) => {
-                    let end = deadline_job_end(&job);
-                    self.see_job(*job);
-                    end
-                }
-            };
+    async fn until_end(&mut self, cluster: &Cluster, names: &Names<'_>) -> Result<bool> {
+        let client = cluster.client();
+        let jobs: Api<Job> = Api::namespaced(client.clone(), NAMESPACE);
+        let deadline_jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), NAMESPACE);
+        let seen = Sightings::of(cluster, NAMESPACE);
+        loop {
+            // Before the ledger, which says why a pod is deleted for as long as it exists.
+            let pods = seen.all();
+            // An apiserver that does not answer is asked again.
+            let job = jobs.get_opt(names.job).await.unwrap_or_default();
+            let deadline_job = deadline_jobs.get_opt(names.deadline_job).await;
+            let deadline_job = deadline_job.unwrap_or_default();
+            let end = job.as_ref().and_then(job_end);
+            let end = end.or(deadline_job.as_ref().and_then(deadline_job_end));
+            if let Some(job) = deadline_job {
+                self.see_job(job);
+            }
+            self.see_pods(names.job, &pods, false);
             if let Some(completed) = end {
+                // The watch of the pods may lag behind.
+                let selector = format!("{}={}", api::LABEL_BATCH_JOB_NAME, names.job);
+                let all = ListParams::default().labels(&selector);
+                let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
+                self.see_pods(names.job, &seen.all(), false);
+                self.see_pods(names.job, &pods.list(&all).await?.items, true);
                 return Ok(completed);
             }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
-        bail!("the watch of job {name} ended")
-    }
-
-    /// The watch of the pods may lag behind that of the job.
-    async fn catch_up(&mut self, client: &Client, name: &str) -> Result<()> {
-        let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-        for pod in pods
-            .list(&ListParams::default().labels(&selector(name)))
-            .await?
-        {
-            if let Some(attempt) = Attempt::read(&pod) {
-                self.see_attempt(&pod.name_any(), attempt);
-            }
-        }
-        self.say_count(true);
-        Ok(())
     }
 
     fn say(&self, what: &str) {
@@ -188,6 +136,17 @@ impl Story<'_> {
         if self.said.insert(key) {
             self.say(what);
         }
+    }
+
+    fn see_pods(&mut self, job: &str, pods: &[Pod], is_end: bool) {
+        let of_job = |pod: &&Pod| label(pod, api::LABEL_BATCH_JOB_NAME) == job;
+        for pod in pods.iter().filter(of_job) {
+            if let Some(attempt) = Attempt::read(pod) {
+                self.see_attempt(&pod.name_any(), attempt);
+            }
+        }
+        self.say_places();
+        self.say_count(is_end);
     }
 
     fn see_attempt(&mut self, name: &str, attempt: Attempt) {
@@ -206,10 +165,8 @@ impl Story<'_> {
             self.say_once(format!("launch {name}"), &line);
         }
         if attempt.succeeded() && attempt.kind == "clone" {
-            self.say_once(
-                format!("win {task}"),
-                &format!("done   task {task:>2} by its clone on {place}"),
-            );
+            let line = format!("done   task {task:>2} by its clone on {place}");
+            self.say_once(format!("win {task}"), &line);
         } else if attempt.deleted.is_some() && !attempt.succeeded() {
             let why = self.why_killed(task, number);
             let line = format!("kill   task {task:>2}: attempt {number} on {place}{why}");
@@ -220,60 +177,45 @@ impl Story<'_> {
             self.say_once(format!("fail {name}"), &line);
         }
         self.attempts.insert(name.to_owned(), attempt);
-        self.say_places();
-        self.say_count(false);
     }
 
     /// Where the first attempts went, once all have a node.
     fn say_places(&mut self) {
-        let mut places = BTreeMap::<_, usize>::new();
-        for attempt in self
-            .attempts
-            .values()
-            .filter(|attempt| attempt.kind == "original")
-        {
-            if let Some(node) = &attempt.node {
-                *places.entry(node.clone()).or_default() += 1;
-            }
+        let mut places = BTreeMap::<&str, usize>::new();
+        let originals = self.attempts.values().filter(|one| one.kind == "original");
+        for node in originals.filter_map(|attempt| attempt.node.as_deref()) {
+            *places.entry(node).or_default() += 1;
         }
         if places.values().sum::<usize>() == self.tasks {
+            let places = places.iter();
             let places: Vec<_> = places
-                .iter()
                 .map(|(node, count)| format!("{count} on {node}"))
                 .collect();
-            self.say_once(
-                "places".to_owned(),
-                &format!("start  {} tasks: {}", self.tasks, places.join(", ")),
-            );
+            let line = format!("start  {} tasks: {}", self.tasks, places.join(", "));
+            self.say_once("places".to_owned(), &line);
         }
     }
 
     fn say_count(&mut self, at_once: bool) {
-        let done: BTreeSet<_> = self
-            .attempts
-            .values()
-            .filter(|attempt| attempt.succeeded())
-            .map(|a| a.task)
-            .collect();
+        let winners = self.attempts.values().filter(|attempt| attempt.succeeded());
+        let done = winners
+            .map(|attempt| attempt.task)
+            .collect::<BTreeSet<_>>()
+            .len();
         let (before, when) = self.counted;
-        if done.len() > before
-            && (at_once || done.len() == self.tasks || when.elapsed() >= COUNT_EVERY)
-        {
-            self.say(&format!("done   {} of {} tasks", done.len(), self.tasks));
-            self.counted = (done.len(), Instant::now());
+        if done > before && (at_once || done == self.tasks || when.elapsed() >= COUNT_EVERY) {
+            self.say(&format!("done   {done} of {} tasks", self.tasks));
+            self.counted = (done, Instant::now());
         }
     }
 
     /// The ledger says why, for as long as the attempt isn't gone.
     fn why_killed(&self, task: u32, number: u32) -> String {
-        let ledger = self
-            .latest
-            .as_ref()
-            .and_then(|job| job.status.as_ref()?.ledger.as_ref());
-        ledger
-            .and_then(|ledger| ledger.attempt(task, number))
-            .and_then(|attempt| attempt.kill)
-            .map_or_else(String::new, |kill| format!(" ({})", kill.label()))
+        let status = self.latest.as_ref().and_then(|job| job.status.as_ref());
+        let ledger = status.and_then(|status| status.ledger.as_ref());
+        let attempt = ledger.and_then(|ledger| ledger.attempt(task, number));
+        let kill = attempt.and_then(|attempt| attempt.kill);
+        kill.map_or_else(String::new, |kill| format!(" ({})", kill.label()))
     }
 
     /// Small movements would drown what else happens.
@@ -294,25 +236,13 @@ impl Story<'_> {
     fn see_job(&mut self, job: DeadlineJob) {
         if let Some(status) = &job.status {
             self.say_pocd(status.pocd);
-            for condition in &status.conditions {
-                let told = [
-                    api::DEADLINE_AT_RISK,
-                    api::DEADLINE_MISSED,
-                    api::PROGRESS_UNREACHABLE,
-                    api::ATTEMPTS_BLOCKED,
-                ];
-                let key = format!("{} {}", condition.type_, condition.status);
+            let told = |type_: &str| SAID.contains(&type_);
+            for condition in status.conditions.iter().filter(|one| told(&one.type_)) {
+                let (type_, is) = (&condition.type_, &condition.status);
                 // False is only news after True.
-                let is_news = condition.status == "True"
-                    || self.said.contains(&format!("{} True", condition.type_));
-                if told.contains(&condition.type_.as_str()) && is_news {
-                    self.say_once(
-                        key,
-                        &format!(
-                            "{}={}: {}",
-                            condition.type_, condition.status, condition.message
-                        ),
-                    );
+                if is == "True" || self.said.contains(&format!("{type_} True")) {
+                    let line = format!("{type_}={is}: {}", condition.message);
+                    self.say_once(format!("{type_} {is}"), &line);
                 }
             }
         }
@@ -322,22 +252,14 @@ impl Story<'_> {
 
 fn job_end(job: &Job) -> Option<bool> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
-    let is_true = |kind: &str| {
-        conditions
-            .iter()
-            .any(|one| one.type_ == kind && one.status == "True")
-    };
-    end(is_true)
+    end(|type_| {
+        let mut true_ones = conditions.iter().filter(|one| one.status == "True");
+        true_ones.any(|one| one.type_ == type_)
+    })
 }
 
 fn deadline_job_end(job: &DeadlineJob) -> Option<bool> {
-    let conditions = &job.status.as_ref()?.conditions;
-    let is_true = |kind: &str| {
-        conditions
-            .iter()
-            .any(|one| one.type_ == kind && one.status == "True")
-    };
-    end(is_true)
+    end(|type_| is_true(job, type_))
 }
 
 fn end(is_true: impl Fn(&str) -> bool) -> Option<bool> {

@@ -3,7 +3,6 @@
 
 pub mod attempt;
 pub mod cron;
-pub mod gantt;
 pub mod image;
 pub mod kwok;
 pub mod live;
@@ -11,16 +10,14 @@ pub mod manifest;
 pub mod outcome;
 pub mod screen;
 mod stage;
-pub mod steps;
 pub mod storage;
-pub mod story;
 pub mod text;
+pub mod timeline;
 
 use anyhow::{Context, Result};
 
 use self::screen::Screen;
 use self::stage::{QUICK, Round, Stage};
-use self::steps::Steps;
 use self::storage::Storage;
 use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE, RELEASE};
 use crate::host_operator::HostOperator;
@@ -28,7 +25,7 @@ use crate::host_operator::HostOperator;
 /// The demo's own namespace.
 pub const NAMESPACE: &str = "shed-demo";
 
-/// Steps of the demo, with the builds of `e2e/demo.sh`, which names the same number.
+/// Steps of the demo, with the builds of `e2e/demo.sh`, which has the same number.
 const STEPS: usize = 7;
 /// Steps where nodes are simulated: without a text and images.
 const STEPS_SIMULATED: usize = 5;
@@ -45,7 +42,7 @@ pub enum Show {
 /// Runs the demo on one cluster and cleans up, also if it is interrupted. Whether all went as it should:
 /// results equal, and the acting run in time in nine of ten repetitions.
 pub async fn run(show: Show) -> Result<bool> {
-    let screen = Screen::continue_script(Steps::from_script(STEPS));
+    let screen = Screen::continue_script(STEPS);
     screen.step("start the cluster");
     let cluster = Cluster::bring_up().await?;
     let shown = tokio::select! {
@@ -57,8 +54,7 @@ pub async fn run(show: Show) -> Result<bool> {
     let good = shown?;
     cleaned.context("cleaning up")?;
     screen.end_step();
-    println!("\n{}", screen.step_times());
-    println!("{}", what_stays(&cluster));
+    println!("\n{}", what_stays(&cluster));
     Ok(good)
 }
 

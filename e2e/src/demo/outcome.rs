@@ -5,7 +5,8 @@ use shed::api;
 
 use super::attempt::{Attempt, median};
 use super::live::Followed;
-use super::screen::table;
+use crate::jobs::is_true;
+use crate::table::table;
 
 /// The deadline is this many times what a task takes on a node that is not slow: what a user would
 /// grant who knows the work and leaves one and a half times as much again for trouble. The same factor
@@ -40,8 +41,9 @@ impl Outcome {
         let seconds = run.completed.then(|| last_win(&run.attempts)).flatten();
         let seconds = seconds.map(|end| end.duration_since(created).as_secs_f64());
         // shed has its own judgement of its jobs: it must agree.
-        let missed = run.deadline_job.as_ref().is_some_and(says_missed);
-        let met = !missed && seconds.is_some_and(|seconds| seconds <= seconds_of(deadline));
+        let job = run.deadline_job.as_ref();
+        let missed = job.is_some_and(|job| is_true(job, api::DEADLINE_MISSED));
+        let met = !missed && seconds.is_some_and(|seconds| seconds <= deadline as f64);
         Self {
             label,
             seconds,
@@ -49,24 +51,13 @@ impl Outcome {
             clones: run
                 .attempts
                 .iter()
-                .filter(|attempt| attempt.kind == "clone")
+                .filter(|one| one.kind == "clone")
                 .count(),
             kills: run.kills,
             resumed: winners(&run.attempts).map(|winner| winner.resumes_at).sum(),
             equal,
         }
     }
-}
-
-fn seconds_of(deadline: i64) -> f64 {
-    deadline as f64
-}
-
-fn says_missed(job: &api::DeadlineJob) -> bool {
-    let conditions = job.status.iter().flat_map(|status| &status.conditions);
-    let mut missed =
-        conditions.filter(|one| one.type_ == api::DEADLINE_MISSED && one.status == "True");
-    missed.next().is_some()
 }
 
 /// The attempt of each task that succeeded first.
@@ -101,37 +92,34 @@ pub fn deadline_seconds(healthy: f64, waves: u32) -> i64 {
 
 /// The closing table.
 pub fn results(outcomes: &[&Outcome], deadline: i64, healthy: f64) -> String {
-    let yes = |value: bool, yes: &str, no: &str| if value { yes.to_owned() } else { no.to_owned() };
-    let mut rows = vec![
-        [
-            "",
-            "finished after",
-            "deadline",
-            "met",
-            "clones",
-            "kills",
-            "work saved by resuming",
-            "result",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+    let head = [
+        "",
+        "finished after",
+        "deadline",
+        "met",
+        "clones",
+        "kills",
+        "work saved by resuming",
+        "result",
     ];
-    for outcome in outcomes {
-        rows.push(vec![
+    let row = |outcome: &&Outcome| {
+        let seconds = outcome.seconds.map(|seconds| format!("{seconds:.0} s"));
+        let result = outcome
+            .equal
+            .map(|equal| if equal { "equal" } else { "DIFFERS" });
+        vec![
             outcome.label.to_owned(),
-            outcome
-                .seconds
-                .map_or_else(|| "stopped".to_owned(), |seconds| format!("{seconds:.0} s")),
+            seconds.unwrap_or_else(|| "stopped".to_owned()),
             format!("{deadline} s"),
-            yes(outcome.met, "yes", "MISSED"),
+            if outcome.met { "yes" } else { "MISSED" }.to_owned(),
             outcome.clones.to_string(),
             outcome.kills.to_string(),
             format!("{:.1} s", outcome.resumed * healthy),
-            outcome
-                .equal
-                .map_or_else(|| "none".to_owned(), |equal| yes(equal, "equal", "DIFFERS")),
-        ]);
-    }
+            result.unwrap_or("none").to_owned(),
+        ]
+    };
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(outcomes.iter().map(row));
     table(&rows)
 }
 

@@ -1,12 +1,12 @@
-//! The printed output: a line per event, with the seconds since the start.
+//! The printed output: a line per event, with the seconds since the start, and numbered steps.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
-use super::steps::Steps;
-
+/// When the script `e2e/demo.sh` started, in seconds since 1970. It builds this program, which is step 1.
+const STARTED: &str = "SHED_DEMO_STARTED";
 /// The longest silence.
 const QUIET_MAX: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -20,23 +20,34 @@ pub struct Screen {
 
 struct State {
     last_line: Instant,
-    steps: Steps,
+    steps: usize,
+    number: usize,
+    /// The current step, and when it began.
+    step: Option<(String, Instant)>,
 }
 
 impl Screen {
-    /// A clock that starts now, or with the script that built this program.
+    /// A clock that starts now, without steps.
     pub fn start() -> Self {
-        Self::with_steps(Steps::new(Vec::new(), 0))
+        let now = Instant::now();
+        let state = State {
+            last_line: now,
+            steps: 0,
+            number: 1,
+            step: None,
+        };
+        Self {
+            started: now,
+            state: Arc::new(Mutex::new(state)),
+        }
     }
 
-    /// Continues the clock and the steps of the script that built this program, and breaks each silence.
-    pub fn continue_script(steps: Steps) -> Self {
-        let mut screen = Self::with_steps(steps);
-        let earlier = super::steps::seconds_of_script();
-        screen.started = screen
-            .started
-            .checked_sub(earlier)
-            .unwrap_or(screen.started);
+    /// Continues the clock of the script that built this program, and breaks each silence.
+    pub fn continue_script(steps: usize) -> Self {
+        let mut screen = Self::start();
+        screen.expect_steps(steps);
+        let earlier = screen.started.checked_sub(time_of_script());
+        screen.started = earlier.unwrap_or(screen.started);
         let alive = screen.clone();
         tokio::spawn(async move {
             loop {
@@ -47,27 +58,16 @@ impl Screen {
         screen
     }
 
-    fn with_steps(steps: Steps) -> Self {
-        let now = Instant::now();
-        let state = State {
-            last_line: now,
-            steps,
-        };
-        Self {
-            started: now,
-            state: Arc::new(Mutex::new(state)),
-        }
-    }
-
-    /// Seconds since the start.
-    pub fn seconds(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
+    /// Another number of steps in all.
+    pub fn expect_steps(&self, all: usize) {
+        self.state.lock().steps = all;
     }
 
     /// One line about something that happened.
     pub fn say(&self, who: &str, what: &str) {
-        println!("{:7.1} s  {who:<8}  {what}", self.seconds());
-        self.with(|state| state.last_line = Instant::now());
+        let seconds = self.started.elapsed().as_secs_f64();
+        println!("{seconds:7.1} s  {who:<8}  {what}");
+        self.state.lock().last_line = Instant::now();
     }
 
     /// A heading.
@@ -77,70 +77,52 @@ impl Screen {
 
     /// Ends the step before, and begins the next one.
     pub fn step(&self, name: &str) {
-        for line in self.with(|state| state.steps.begin(name)) {
-            self.say("demo", &line);
-        }
+        self.end_step();
+        let line = {
+            let mut state = self.state.lock();
+            state.number += 1;
+            state.step = Some((name.to_owned(), Instant::now()));
+            format!("step {}/{}: {name}", state.number, state.steps)
+        };
+        self.say("demo", &line);
     }
 
     /// Ends the last step.
     pub fn end_step(&self) {
-        if let Some(line) = self.with(|state| state.steps.end()) {
+        if let Some(line) = self.progress(|seconds| format!("done in {seconds:.1} s")) {
+            self.state.lock().step = None;
             self.say("demo", &line);
         }
-    }
-
-    /// Another number of steps in all.
-    pub fn expect_steps(&self, all: usize) {
-        self.with(|state| state.steps.expect(all));
-    }
-
-    /// The time of each step that has ended.
-    pub fn step_times(&self) -> String {
-        table(&self.with(|state| state.steps.rows()))
     }
 
     fn break_silence(&self) {
-        let line = self.with(|state| {
-            let is_quiet = state.last_line.elapsed() >= QUIET_MAX;
-            is_quiet.then(|| state.steps.still()).flatten()
-        });
-        if let Some(line) = line {
+        let is_quiet = self.state.lock().last_line.elapsed() >= QUIET_MAX;
+        let line = self.progress(|seconds| format!("{seconds:.0} s so far"));
+        if let Some(line) = line.filter(|_| is_quiet) {
             self.say("demo", &line);
         }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.state.lock())
+    /// The current step, and `how` far it is after its seconds.
+    fn progress(&self, how: impl FnOnce(f64) -> String) -> Option<String> {
+        let state = self.state.lock();
+        let (name, began) = state.step.as_ref()?;
+        let how = how(began.elapsed().as_secs_f64());
+        Some(format!(
+            "step {}/{}: {name}: {how}",
+            state.number, state.steps
+        ))
     }
 }
 
-/// Prints a table whose columns are as wide as they need; the first is aligned left.
-pub fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-    };
-    let widths: Vec<_> = (0..columns)
-        .map(|column| width(column).unwrap_or(0))
-        .collect();
-    let line = |row: &Vec<String>| {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, &width))| {
-                if column == 0 {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("{cell:>width$}")
-                }
-            });
-        format!("  {}\n", cells.collect::<Vec<_>>().join("   ").trim_end())
-    };
-    rows.iter().map(line).collect()
+/// The time since the script's start.
+fn time_of_script() -> Duration {
+    let started = std::env::var(STARTED).ok();
+    let started = started.and_then(|text| text.parse().ok());
+    let since = started.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    since
+        .and_then(|start| start.elapsed().ok())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -148,11 +130,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up() {
-        let rows = [
-            vec!["a".to_owned(), "1".to_owned()],
-            vec!["bcd".to_owned(), "234".to_owned()],
-        ];
-        assert_eq!(table(&rows), "  a       1\n  bcd   234\n");
+    fn steps_are_numbered_after_the_builds_of_the_script() {
+        let screen = Screen::start();
+        screen.expect_steps(7);
+        let done = || screen.progress(|_| "done".to_owned());
+        assert_eq!(done(), None);
+        screen.step("start the cluster");
+        assert_eq!(done().unwrap(), "step 2/7: start the cluster: done");
+        screen.step("images");
+        assert_eq!(done().unwrap(), "step 3/7: images: done");
+        screen.end_step();
+        assert_eq!(done(), None);
     }
 }

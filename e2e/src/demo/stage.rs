@@ -1,7 +1,6 @@
 //! The preparation of the runs, and the three runs themselves.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -12,15 +11,13 @@ use kube::{Api, Client, Resource};
 use shed::api::DeadlineJob;
 
 use super::attempt::Attempt;
-use super::gantt::{self, Chart};
 use super::live::{self, Followed};
 use super::manifest::{Wish, Work};
 use super::outcome::{self, Outcome};
 use super::screen::Screen;
 use super::storage::Storage;
-use super::story::{self, Told};
 use super::text::Text;
-use super::{NAMESPACE, image, kwok};
+use super::{NAMESPACE, image, kwok, timeline};
 use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE};
 use crate::command::{repository, run_quietly};
 use crate::wait;
@@ -31,7 +28,6 @@ const WAVES: u32 = 1;
 /// Where the picture goes.
 const PICTURE: &str = "SHED_DEMO_PICTURE";
 const PICTURE_DEFAULT: &str = "target/demo/timeline.svg";
-const CHART_COLUMNS: usize = 110;
 
 /// How fast tasks and the slow node are.
 pub struct Pace {
@@ -124,15 +120,14 @@ impl<'a> Stage<'a> {
         let mut job = self.work.job(name)?;
         let spec = job.spec.get_or_insert_default();
         (spec.completions, spec.parallelism) = (Some(1), Some(1));
-        let client = self.cluster.client();
-        let jobs: Api<Job> = Api::namespaced(client.clone(), NAMESPACE);
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client(), NAMESPACE);
         jobs.create(&PostParams::default(), &job).await?;
         let names = live::Names {
             job: name,
             deadline_job: name,
             who: name,
         };
-        let run = live::follow(&client, &names, 1, self.screen).await?;
+        let run = live::follow(self.cluster, &names, 1, self.screen).await?;
         let taken =
             outcome::healthy_seconds(&run.attempts, None).context("the measured task failed")?;
         let limit = f64::from(self.work.cpu_limit) * taken / seconds;
@@ -251,33 +246,12 @@ impl<'a> Stage<'a> {
             "{}",
             outcome::results(&[&plain, &observe, &enabled.outcome], deadline, healthy)
         );
-        self.conclude(&Told {
-            attempts: &enabled.attempts,
-            created: enabled.created,
-            deadline: deadline as f64,
-            without_clones: observe.seconds,
-            slow_node: self.slow_node.as_deref(),
-        })?;
+        draw(&enabled.attempts, enabled.created, deadline as f64)?;
         Ok(Round {
             plain,
             observe,
             enabled: enabled.outcome,
         })
-    }
-
-    /// Prints the run's attempts over time and its story, and writes the picture.
-    pub fn conclude(&self, run: &Told<'_>) -> Result<()> {
-        let chart = Chart::of(run.attempts, run.created, run.deadline);
-        println!("{}", gantt::text(&chart, CHART_COLUMNS));
-        println!("{}\n", story::tell(run));
-        let picture =
-            std::env::var_os(PICTURE).map_or_else(|| PICTURE_DEFAULT.into(), PathBuf::from);
-        // Relative to the repository, wherever this program was started.
-        let path = repository().join(&picture);
-        std::fs::create_dir_all(path.parent().context("the picture needs a folder")?)?;
-        std::fs::write(&path, gantt::svg(&chart)).with_context(|| path.display().to_string())?;
-        println!("The same as a picture: {}\n", picture.display());
-        Ok(())
     }
 
     async fn run_plain(&self, name: &str) -> Result<(Followed, Timestamp)> {
@@ -324,7 +298,7 @@ impl<'a> Stage<'a> {
             who,
         };
         let tasks = usize::try_from(self.work.tasks)?;
-        live::follow(&self.cluster.client(), &followed, tasks, self.screen).await
+        live::follow(self.cluster, &followed, tasks, self.screen).await
     }
 
     /// Whether the run's merged result is what a single process counts; none without a result.
@@ -334,6 +308,18 @@ impl<'a> Stage<'a> {
         };
         Ok(Some(storage.merged(name, &self.work).await? == *expected))
     }
+}
+
+/// Writes the picture of a run's attempts over time.
+pub fn draw(attempts: &[Attempt], created: Timestamp, deadline: f64) -> Result<()> {
+    let picture = std::env::var_os(PICTURE).map_or_else(|| PICTURE_DEFAULT.into(), PathBuf::from);
+    // Relative to the repository, wherever this program was started.
+    let path = repository().join(&picture);
+    std::fs::create_dir_all(path.parent().context("the picture needs a folder")?)?;
+    let svg = timeline::svg(attempts, created, deadline)?;
+    std::fs::write(&path, svg).with_context(|| path.display().to_string())?;
+    println!("Its attempts over time: {}\n", picture.display());
+    Ok(())
 }
 
 /// Brings the operator's image in and installs shed: from the manifests on the local cluster, with helm on a
@@ -368,18 +354,7 @@ pub fn created(job: &impl Resource) -> Result<Timestamp> {
 /// a task's end is known before its pod has released its slot.
 async fn until_idle(client: &Client) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-    let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));
-    let are_over = |pods: &[Pod]| pods.iter().all(is_over);
-    let patience = Duration::from_secs(60);
-    wait::for_pods(
-        &pods,
-        "",
-        "the demo's earlier pods to end",
-        patience,
-        are_over,
-    )
-    .await?;
-    Ok(())
+    wait::for_pods_to_end(&pods, "the demo's earlier pods to end").await
 }
 
 /// A node that the operator doesn't run on: it is tasks that shall be slow.

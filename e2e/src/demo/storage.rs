@@ -17,11 +17,10 @@ use crate::command::run_quietly;
 use crate::wait;
 
 /// How the volume is reached.
-pub enum Storage {
-    /// A folder of this machine, and the program to merge results with.
-    Folder { volume: PathBuf, program: PathBuf },
-    /// Only from pods.
-    Pods { client: Client },
+pub struct Storage {
+    client: Client,
+    /// Its folder on this machine, and the program to merge results with; absent if only pods reach it.
+    folder: Option<(PathBuf, PathBuf)>,
 }
 
 impl Storage {
@@ -63,13 +62,14 @@ impl Storage {
             for folder in ["state", "out"] {
                 empty_for_everybody(&text.volume.join(folder))?;
             }
-            return Ok(Self::Folder {
-                volume: text.volume.clone(),
-                program: text.program.clone(),
+            return Ok(Self {
+                client: cluster.client(),
+                folder: Some((text.volume.clone(), text.program.clone())),
             });
         }
-        let storage = Self::Pods {
+        let storage = Self {
             client: cluster.client(),
+            folder: None,
         };
         let target = format!("-out=/data/input/{}", text.name);
         storage
@@ -81,33 +81,23 @@ impl Storage {
     /// The sum of the results that the tasks of a job published.
     pub async fn merged(&self, job: &str, work: &Work) -> Result<String> {
         let tasks = format!("-tasks={}", work.tasks);
-        match self {
-            Self::Folder { volume, program } => {
-                let folder = format!("-out={}", volume.join("out").join(job).display());
-                run_quietly(program, &["merge".to_owned(), folder, tasks]).await
-            }
-            Self::Pods { .. } => {
-                self.helper(work, "merge", &[format!("-out=/data/out/{job}"), tasks])
-                    .await
-            }
-        }
+        let Some((volume, program)) = &self.folder else {
+            let folder = format!("-out=/data/out/{job}");
+            return self.helper(work, "merge", &[folder, tasks]).await;
+        };
+        let folder = format!("-out={}", volume.join("out").join(job).display());
+        run_quietly(program, &["merge".to_owned(), folder, tasks]).await
     }
 
     /// Runs the word count next to the volume and returns what it printed.
     async fn helper(&self, work: &Work, command: &str, options: &[String]) -> Result<String> {
-        let Self::Pods { client } = self else {
-            bail!("no pod is needed to reach a folder")
-        };
-        let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-        let arguments: Vec<_> = std::iter::once(command.to_owned())
-            .chain(options.iter().cloned())
-            .collect();
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let arguments = [&[command.to_owned()], options].concat();
         pods.create(&PostParams::default(), &work.helper(command, &arguments)?)
             .await?;
         let what = format!("pod {command} beside the volume");
-        let is_over = |pod: &Pod| ["Succeeded", "Failed"].contains(&wait::phase(pod));
-        let pod =
-            wait::for_object(&pods, command, &what, Duration::from_secs(300), is_over).await?;
+        let patience = Duration::from_secs(300);
+        let pod = wait::for_object(&pods, command, &what, patience, wait::is_over).await?;
         let printed = pods.logs(command, &LogParams::default()).await?;
         if wait::phase(&pod) == "Failed" {
             bail!("{what} failed: {printed}");

@@ -6,7 +6,7 @@ use shed_sim::stats::{self, half_width_95};
 use super::came::{Came, JobCame, Story, mean};
 use super::simulated::Conditions;
 use crate::demo::attempt::median;
-use crate::demo::screen::table;
+use crate::table::table;
 
 /// One policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
