@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
@@ -12,8 +12,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, OPERATOR_NAMESPACE, RELEASE};
-use crate::command::run_quietly;
 use crate::host_operator;
+use crate::process;
 use crate::wait::{self, Seen};
 
 /// Where the operator's pod serves metrics.
@@ -156,11 +156,10 @@ impl Operator {
     /// recorded since its pod began.
     pub async fn copy_recording(&self, to: &Path) -> Result<()> {
         let uid = self.pod().await?.uid().context("a pod without uid")?;
-        let root = Path::new("/proc").join(process_of(&uid)?).join("root");
-        let folder = root.join(RECORDING.trim_start_matches('/'));
+        let folder = format!("/proc/{}/root{RECORDING}", process_of(&uid)?);
         std::fs::create_dir_all(to)?;
         let files = std::fs::read_dir(&folder);
-        for file in files.with_context(|| format!("no recording in {}", folder.display()))? {
+        for file in files.with_context(|| format!("no recording in {folder}"))? {
             let file = file?;
             std::fs::copy(file.path(), to.join(file.file_name()))?;
         }
@@ -172,8 +171,7 @@ impl Operator {
         let pod = self.pod().await?;
         let before = self.holder().await?;
         let uid = pod.uid().context("a pod without uid")?;
-        let process = process_of(&uid)?;
-        run_quietly("kill", &["-KILL", &process]).await?;
+        process::signal(process_of(&uid)?, "KILL").await?;
         wait::until("another to lead", TURN, || async {
             let holder = self.holder().await?;
             let other = holder.is_some() && holder != before;
@@ -189,8 +187,8 @@ impl Operator {
     /// wait for the kubelet's back-off; who leads next is not waited for.
     pub async fn kill_and_take_away(&self) -> Result<()> {
         let pod = self.pod().await?;
-        let process = process_of(&pod.uid().context("a pod without uid")?)?;
-        run_quietly("kill", &["-KILL", &process]).await?;
+        let uid = pod.uid().context("a pod without uid")?;
+        process::signal(process_of(&uid)?, "KILL").await?;
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
         let at_once = DeleteParams::default().grace_period(0);
         pods.delete(&pod.name_any(), &at_once).await?;
@@ -320,24 +318,15 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 /// The operator's process in a pod: the image is empty, so there is no shell to kill it from
-/// within, but the local nodes' processes are this machine's.
-fn process_of(pod_uid: &str) -> Result<String> {
-    for entry in std::fs::read_dir("/proc")? {
-        let folder = entry?.path();
-        let read = |file: &str| std::fs::read(folder.join(file)).unwrap_or_default();
-        let contains = |file: &str, text: &str| {
-            let content = read(file);
-            String::from_utf8_lossy(&content).contains(text)
-        };
-        if contains("cgroup", pod_uid) && contains("cmdline", "operator") {
-            return folder_name(&folder).context("a process without a number");
-        }
-    }
-    bail!("no process of pod {pod_uid} on this machine")
-}
-
-fn folder_name(folder: &Path) -> Option<String> {
-    Some(folder.file_name()?.to_str()?.to_owned())
+/// within.
+fn process_of(pod_uid: &str) -> Result<u32> {
+    let is_operator = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("operator")
+    };
+    let pids = process::in_pods(&[pod_uid.to_owned()])?;
+    let found = pids.into_iter().find(is_operator);
+    found.with_context(|| format!("no process of pod {pod_uid} on this machine"))
 }
 
 fn sum_of(page: &str, name: &str, labels: &[&str]) -> f64 {

@@ -1,4 +1,7 @@
-//! Processes of this machine: their resource use, read from /proc, and signals to them.
+//! Processes of this machine: which ones there are, their resource use, and signals to them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
@@ -28,6 +31,29 @@ pub fn taken(pid: u32) -> Result<Taken> {
         peak: kibibytes(&status, "VmHWM:")?,
         cpu: cpu_seconds(&stat)?,
     })
+}
+
+/// The process of a component that the cluster tool started, which keeps its state in this folder.
+pub fn component(state: &Path, name: &str) -> Result<u32> {
+    let file = state.join("pids").join(name);
+    let record = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let pid = record.split_whitespace().next();
+    let pid = pid.with_context(|| format!("no process is recorded of {name}"))?;
+    Ok(pid.parse()?)
+}
+
+/// The processes in pods of these uids: those of the local nodes are this machine's.
+pub fn in_pods(uids: &[String]) -> Result<BTreeSet<u32>> {
+    let mut pids = BTreeSet::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let folder = entry?.path();
+        let cgroup = std::fs::read_to_string(folder.join("cgroup")).unwrap_or_default();
+        if uids.iter().any(|uid| cgroup.contains(uid.as_str())) {
+            let name = folder.file_name().and_then(|name| name.to_str());
+            pids.extend(name.and_then(|name| name.parse::<u32>().ok()));
+        }
+    }
+    Ok(pids)
 }
 
 /// Sends a signal to a process, such as STOP.

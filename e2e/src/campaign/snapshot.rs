@@ -1,12 +1,13 @@
 //! etcd's data, kept at one moment and put back at a later one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::cluster::start_missing;
 use crate::command::run_quietly;
+use crate::process::{component, signal};
 use crate::wait::{self, Seen};
 
 /// The components that restart after a restore, as Kubernetes requires; not the operator.
@@ -36,17 +37,17 @@ impl Snapshot {
             cluster: PathBuf::from(state),
         };
         let (data, kept) = snapshot.folders();
-        let etcd = snapshot.pid("etcd")?;
-        run_quietly("kill", &["-STOP", &etcd]).await?;
+        let etcd = component(&snapshot.cluster, "etcd")?;
+        signal(etcd, "STOP").await?;
         let copied = run_quietly("cp", &["-a".as_ref(), data.as_path(), &kept]).await;
-        run_quietly("kill", &["-CONT", &etcd]).await?;
+        signal(etcd, "CONT").await?;
         copied.map(|_| snapshot)
     }
 
     /// Restores the saved state and restarts the control plane.
     pub async fn put_back(self) -> Result<()> {
-        for component in CONTROL_PLANE.iter().rev() {
-            self.kill(component).await?;
+        for name in CONTROL_PLANE.iter().rev() {
+            self.kill(name).await?;
         }
         let (data, kept) = self.folders();
         std::fs::remove_dir_all(&data)?;
@@ -58,20 +59,12 @@ impl Snapshot {
         (self.cluster.join("etcd"), self.cluster.join("etcd.kept"))
     }
 
-    /// The process of a component that the cluster tool started.
-    fn pid(&self, component: &str) -> Result<String> {
-        let record = std::fs::read_to_string(self.cluster.join("pids").join(component))?;
-        let pid = record.split_whitespace().next();
-        let pid = pid.with_context(|| format!("no process is recorded of {component}"))?;
-        Ok(pid.to_owned())
-    }
-
     /// Kills a component, and waits until it is gone.
-    async fn kill(&self, component: &str) -> Result<()> {
-        let pid = self.pid(component)?;
-        run_quietly("kill", &["-9", &pid]).await?;
-        let status = Path::new("/proc").join(pid).join("status");
-        let what = format!("{component} to be gone");
+    async fn kill(&self, name: &str) -> Result<()> {
+        let pid = component(&self.cluster, name)?;
+        signal(pid, "KILL").await?;
+        let status = format!("/proc/{pid}/status");
+        let what = format!("{name} to be gone");
         wait::until(&what, Duration::from_secs(20), async || {
             let state = std::fs::read_to_string(&status).unwrap_or_default();
             let is_gone = state.is_empty() || state.contains("State:\tZ");
