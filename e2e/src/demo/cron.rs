@@ -11,8 +11,8 @@ use shed::adopt::translate::companion_name;
 
 use super::NAMESPACE;
 use super::manifest::Times;
-use super::outcome::{self, Outcome};
-use super::stage::{Pace, Stage, created, draw};
+use super::outcome;
+use super::stage::{Pace, Stage};
 use crate::wait;
 
 /// Tasks of some 25 s, so that a whole minute is a close deadline; alone on the slow node they take longer.
@@ -58,16 +58,15 @@ pub async fn run(stage: &Stage<'_>) -> Result<bool> {
     stage
         .screen
         .say("demo", &format!("the CronJob created the Job {name}"));
-    let run = stage.follow(&name, &companion, "cron").await?;
-    let equal = stage.is_equal(&name, &run).await?;
-    let created = created(&job)?;
-    let seconds = due.timestamp().duration_since(created).as_secs();
-    let outcome = Outcome::judge("CronJob", &run, created, seconds, equal);
-    let healthy = outcome::healthy_seconds(&run.attempts, stage.slow_node.as_deref());
-    let results = outcome::results(&[&outcome], seconds, healthy.unwrap_or(0.0));
+    let run = stage.follow(&job, &companion, "cron").await?;
+    let seconds = due.timestamp().duration_since(run.created).as_secs();
+    let outcome = run.judge("CronJob", seconds);
+    let good = outcome.met && outcome.equal != Some(false);
+    let healthy = run.healthy_seconds(stage.slow_node.as_deref());
+    let results = outcome::results(&[outcome], seconds, healthy.unwrap_or(0.0));
     println!("\n{results}");
-    draw(&run.attempts, created, seconds as f64)?;
-    Ok(outcome.met && equal != Some(false))
+    run.draw(seconds)?;
+    Ok(good)
 }
 
 /// The next full minute that is not too close.

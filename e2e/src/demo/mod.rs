@@ -129,15 +129,13 @@ async fn clean_up(cluster: &Cluster) -> Result<()> {
 fn conclude(rounds: &[Round]) -> bool {
     let count = |is: fn(&Round) -> bool| rounds.iter().filter(|round| is(round)).count();
     let all = rounds.len();
-    let met = count(|round| round.enabled.met);
-    let plain = count(|round| !round.plain.met);
-    let observe = count(|round| !round.observe.met);
+    let met = count(|[_, _, enabled]| enabled.met);
+    let plain = count(|[plain, ..]| !plain.met);
+    let observe = count(|[_, observe, _]| !observe.met);
     println!(
         "Enabled met the deadline in {met} of {all}; the batch/v1 Job missed it in {plain} of {all}, Observe in {observe} of {all}."
     );
-    let outcomes = rounds
-        .iter()
-        .flat_map(|round| [&round.plain, &round.observe, &round.enabled]);
+    let outcomes = rounds.iter().flatten();
     let wrong = outcomes
         .filter(|outcome| outcome.equal == Some(false))
         .count();
@@ -145,6 +143,6 @@ fn conclude(rounds: &[Round]) -> bool {
         println!("{wrong} results differ from the single-process count.");
     }
     let incomplete =
-        count(|round| round.plain.seconds.is_none() || round.observe.seconds.is_none());
+        count(|[plain, observe, _]| plain.seconds.is_none() || observe.seconds.is_none());
     wrong == 0 && incomplete == 0 && met * 10 >= all * 9
 }

@@ -91,7 +91,7 @@ pub fn deadline_seconds(healthy: f64, waves: u32) -> i64 {
 }
 
 /// The closing table.
-pub fn results(outcomes: &[&Outcome], deadline: i64, healthy: f64) -> String {
+pub fn results(outcomes: &[Outcome], deadline: i64, healthy: f64) -> String {
     let head = [
         "",
         "finished after",
@@ -102,7 +102,7 @@ pub fn results(outcomes: &[&Outcome], deadline: i64, healthy: f64) -> String {
         "work saved by resuming",
         "result",
     ];
-    let row = |outcome: &&Outcome| {
+    let row = |outcome: &Outcome| {
         let seconds = outcome.seconds.map(|seconds| format!("{seconds:.0} s"));
         let result = outcome
             .equal

@@ -1,16 +1,18 @@
 //! The preparation of the runs, and the three runs themselves.
 
+use std::fmt::Debug;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, PostParams};
-use kube::{Api, Client, Resource};
-use shed::api::DeadlineJob;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::attempt::Attempt;
 use super::live::{self, Followed};
 use super::manifest::{Wish, Work};
 use super::outcome::{self, Outcome};
@@ -63,18 +65,39 @@ pub struct Stage<'a> {
     pub slow_node: Option<String>,
 }
 
-/// The three outcomes of one repetition.
-pub struct Round {
-    pub plain: Outcome,
-    pub observe: Outcome,
-    pub enabled: Outcome,
+/// Outcomes of one repetition: of the batch/v1 Job, and of the DeadlineJobs that observe and act.
+pub type Round = [Outcome; 3];
+
+/// A job that has ended.
+pub struct EndedJob {
+    run: Followed,
+    pub created: Timestamp,
+    equal: Option<bool>,
 }
 
-/// A run and what came of it.
-struct Judged {
-    outcome: Outcome,
-    attempts: Vec<Attempt>,
-    created: Timestamp,
+impl EndedJob {
+    /// Judges it; `deadline` in seconds from its creation.
+    pub fn judge(&self, label: &'static str, deadline: i64) -> Outcome {
+        Outcome::judge(label, &self.run, self.created, deadline, self.equal)
+    }
+
+    /// Median time of its tasks on nodes that are not slow.
+    pub fn healthy_seconds(&self, slow_node: Option<&str>) -> Option<f64> {
+        outcome::healthy_seconds(&self.run.attempts, slow_node)
+    }
+
+    /// Writes the picture of its attempts over time.
+    pub fn draw(&self, deadline: i64) -> Result<()> {
+        let picture = std::env::var_os(PICTURE);
+        let picture = picture.map_or_else(|| PICTURE_DEFAULT.into(), PathBuf::from);
+        // Relative to the repository, wherever this program was started.
+        let path = repository().join(&picture);
+        std::fs::create_dir_all(path.parent().context("the picture needs a folder")?)?;
+        let svg = timeline::svg(&self.run.attempts, self.created, deadline as f64)?;
+        std::fs::write(&path, svg).with_context(|| path.display().to_string())?;
+        println!("Its attempts over time: {}\n", picture.display());
+        Ok(())
+    }
 }
 
 impl<'a> Stage<'a> {
@@ -202,12 +225,11 @@ impl<'a> Stage<'a> {
         }
         self.screen.heading("1. batch/v1 Job");
         let name = format!("plain-{round}");
-        let (run, created) = self.run_plain(&name).await?;
-        let healthy = outcome::healthy_seconds(&run.attempts, self.slow_node.as_deref())
+        let plain = self.run(&name, "plain", &self.work.job(&name)?).await?;
+        let healthy = plain
+            .healthy_seconds(self.slow_node.as_deref())
             .context("no task of the batch/v1 Job ended on a healthy node")?;
         let deadline = outcome::deadline_seconds(healthy, WAVES);
-        let equal = self.is_equal(&name, &run).await?;
-        let plain = Outcome::judge("batch/v1 Job", &run, created, deadline, equal);
         let factor = outcome::DEADLINE_FACTOR;
         let whose = if self.slow_node.is_some() {
             "the median task on nodes that aren't slowed"
@@ -221,105 +243,88 @@ impl<'a> Stage<'a> {
 
         self.screen
             .heading("2. DeadlineJob, mode Observe: decides and reports, launches nothing");
-        let wish = Wish {
-            mode: "Observe",
-            on_miss: "Continue",
-            within_seconds: deadline,
-        };
         let observe = self
-            .run_deadline_job(round, "DeadlineJob Observe", &wish)
-            .await?
-            .outcome;
-
+            .run_deadline_job(round, "Observe", "Continue", deadline)
+            .await?;
         self.screen.heading("3. DeadlineJob, mode Enabled");
-        let wish = Wish {
-            mode: "Enabled",
-            on_miss: "Fail",
-            within_seconds: deadline,
-        };
         let enabled = self
-            .run_deadline_job(round, "DeadlineJob Enabled", &wish)
+            .run_deadline_job(round, "Enabled", "Fail", deadline)
             .await?;
 
         self.screen.heading("The same tasks, three times:");
-        println!(
-            "{}",
-            outcome::results(&[&plain, &observe, &enabled.outcome], deadline, healthy)
-        );
-        draw(&enabled.attempts, enabled.created, deadline as f64)?;
-        Ok(Round {
-            plain,
-            observe,
-            enabled: enabled.outcome,
-        })
-    }
-
-    async fn run_plain(&self, name: &str) -> Result<(Followed, Timestamp)> {
-        until_idle(&self.cluster.client()).await?;
-        let jobs: Api<Job> = Api::namespaced(self.cluster.client(), NAMESPACE);
-        let job = jobs
-            .create(&PostParams::default(), &self.work.job(name)?)
-            .await?;
-        let run = self.follow(name, name, "plain").await?;
-        Ok((run, created(&job)?))
+        let outcomes = [
+            plain.judge("batch/v1 Job", deadline),
+            observe.judge("DeadlineJob Observe", deadline),
+            enabled.judge("DeadlineJob Enabled", deadline),
+        ];
+        println!("{}", outcome::results(&outcomes, deadline, healthy));
+        enabled.draw(deadline)?;
+        Ok(outcomes)
     }
 
     async fn run_deadline_job(
         &self,
         round: u32,
-        label: &'static str,
-        wish: &Wish<'_>,
-    ) -> Result<Judged> {
-        let who = wish.mode.to_lowercase();
+        mode: &str,
+        on_miss: &str,
+        within_seconds: i64,
+    ) -> Result<EndedJob> {
+        let who = mode.to_lowercase();
         let name = format!("{who}-{round}");
+        let wish = Wish {
+            mode,
+            on_miss,
+            within_seconds,
+        };
+        let job = self.work.deadline_job(&name, &wish)?;
+        self.run(&name, &who, &job).await
+    }
+
+    /// Creates a job and follows it to its end.
+    async fn run<K>(&self, name: &str, who: &str, job: &K) -> Result<EndedJob>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Serialize
+            + DeserializeOwned,
+    {
         until_idle(&self.cluster.client()).await?;
-        let jobs: Api<DeadlineJob> = Api::namespaced(self.cluster.client(), NAMESPACE);
-        let job = jobs
-            .create(
-                &PostParams::default(),
-                &self.work.deadline_job(&name, wish)?,
-            )
-            .await?;
-        let run = self.follow(&name, &name, &who).await?;
-        let equal = self.is_equal(&name, &run).await?;
-        let created = created(&job)?;
-        Ok(Judged {
-            outcome: Outcome::judge(label, &run, created, wish.within_seconds, equal),
-            attempts: run.attempts,
-            created,
-        })
+        let jobs: Api<K> = Api::namespaced(self.cluster.client(), NAMESPACE);
+        let job = jobs.create(&PostParams::default(), job).await?;
+        self.follow(&job, name, who).await
     }
 
     /// Follows a job with its DeadlineJob, which has another name only for an adopted Job.
-    pub async fn follow(&self, name: &str, deadline_job: &str, who: &str) -> Result<Followed> {
+    pub async fn follow(
+        &self,
+        job: &impl Resource<DynamicType = ()>,
+        deadline_job: &str,
+        who: &str,
+    ) -> Result<EndedJob> {
+        let name = &job.name_any();
         let followed = live::Names {
             job: name,
             deadline_job,
             who,
         };
         let tasks = usize::try_from(self.work.tasks)?;
-        live::follow(self.cluster, &followed, tasks, self.screen).await
+        let run = live::follow(self.cluster, &followed, tasks, self.screen).await?;
+        let created = job.meta().creation_timestamp.as_ref();
+        Ok(EndedJob {
+            created: created.context("the apiserver gave no creation time")?.0,
+            equal: self.is_equal(name, &run).await?,
+            run,
+        })
     }
 
     /// Whether the run's merged result is what a single process counts; none without a result.
-    pub async fn is_equal(&self, name: &str, run: &Followed) -> Result<Option<bool>> {
+    async fn is_equal(&self, name: &str, run: &Followed) -> Result<Option<bool>> {
         let Some((storage, expected)) = self.results.as_ref().filter(|_| run.completed) else {
             return Ok(None);
         };
         Ok(Some(storage.merged(name, &self.work).await? == *expected))
     }
-}
-
-/// Writes the picture of a run's attempts over time.
-pub fn draw(attempts: &[Attempt], created: Timestamp, deadline: f64) -> Result<()> {
-    let picture = std::env::var_os(PICTURE).map_or_else(|| PICTURE_DEFAULT.into(), PathBuf::from);
-    // Relative to the repository, wherever this program was started.
-    let path = repository().join(&picture);
-    std::fs::create_dir_all(path.parent().context("the picture needs a folder")?)?;
-    let svg = timeline::svg(attempts, created, deadline)?;
-    std::fs::write(&path, svg).with_context(|| path.display().to_string())?;
-    println!("Its attempts over time: {}\n", picture.display());
-    Ok(())
 }
 
 /// Brings the operator's image in and installs shed: from the manifests on the local cluster, with helm on a
@@ -343,11 +348,6 @@ async fn install(cluster: &Cluster, screen: &Screen) -> Result<()> {
 
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
-}
-
-pub fn created(job: &impl Resource) -> Result<Timestamp> {
-    let created = job.meta().creation_timestamp.as_ref();
-    Ok(created.context("the apiserver gave no creation time")?.0)
 }
 
 /// Waits until what ran before holds nothing any more, so that each run starts on the same cluster:

@@ -15,7 +15,7 @@ use super::outcome::winners;
 /// Lengths in pixels: of a row, of the space above all rows, and of the space to the left and to the right.
 const ROW: f64 = 18.0;
 const TOP: f64 = 26.0;
-const LEFT: f64 = 160.0;
+const LEFT: f64 = 170.0;
 const RIGHT: f64 = 130.0;
 
 /// One attempt, in seconds since the job's creation.
@@ -96,7 +96,11 @@ fn draw(area: &Area<'_>, axis: &Axis, lanes: &[Lane], deadline: f64) -> Result<(
     text((x(middle), bottom + px(20.0)), &axis.name, INK, VPos::Top)?;
     for (row, lane) in lanes.iter().enumerate() {
         let y = px(TOP + ROW * (row as f64 + 0.5));
-        chart::text_left(area, (px(LEFT - 8.0), y), &lane.name)?;
+        chart::text_left(
+            area,
+            (px(LEFT - 8.0), y),
+            &chart::shortened(&lane.name, chart::NAME_MAX),
+        )?;
         let corners = [(x(lane.from), y - px(6.0)), (x(lane.to), y + px(6.0))];
         area.draw(&Rectangle::new(corners, lane.color.filled()))?;
         chart::text_on_white(area, (x(lane.to) + px(5.0), y), &lane.note)?;
