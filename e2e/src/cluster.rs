@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
-use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
+use serde_json::json;
 use shed::api::DeadlineJob;
 
 use crate::FIELD_MANAGER;
@@ -23,6 +24,8 @@ pub const OPERATOR_NAMESPACE: &str = "shed-system";
 /// The Helm release.
 pub const RELEASE: &str = "shed";
 
+/// The label that names an object's manager.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Marks nodes that kwok pretends to run.
 const KWOK_NODE: &str = "kwok.x-k8s.io/node";
 
@@ -229,11 +232,9 @@ impl Cluster {
     async fn remove_helms_deployment(&self) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
         let found = deployments.get_opt(RELEASE).await?;
-        let manager = "app.kubernetes.io/managed-by";
-        if found.is_some_and(|found| found.labels().contains_key(manager)) {
-            deployments
-                .delete(RELEASE, &DeleteParams::foreground())
-                .await?;
+        if found.is_some_and(|found| found.labels().contains_key(MANAGED_BY)) {
+            let foreground = DeleteParams::foreground();
+            deployments.delete(RELEASE, &foreground).await?;
             wait::for_absence(&deployments, RELEASE, Duration::from_secs(60)).await?;
         }
         Ok(())
@@ -254,21 +255,15 @@ impl Cluster {
             // A proxy of the user's shell doesn't lead to this machine.
             arguments.extend(PROXY_VARIABLES.iter().map(|name| format!("--unset={name}")));
         }
-        arguments.extend([helm, "upgrade".to_owned(), "--install".to_owned()]);
-        arguments.extend([
-            RELEASE.to_owned(),
-            "charts/shed".to_owned(),
-            "--create-namespace".to_owned(),
-        ]);
+        let kubeconfig = self.kubeconfig.display().to_string();
+        let upgrade = [&helm, "upgrade", "--install", RELEASE, "charts/shed"];
+        let place = ["--namespace", OPERATOR_NAMESPACE, "--create-namespace"];
+        let words = [&upgrade[..], &place, &["--kubeconfig", &kubeconfig]].concat();
+        arguments.extend(words.into_iter().map(str::to_owned));
         if self.target == Target::Local {
             // Left by hand or by an interrupted run; in a user's own cluster it belongs to the user.
             arguments.push("--take-ownership".to_owned());
         }
-        arguments.extend(["--namespace".to_owned(), OPERATOR_NAMESPACE.to_owned()]);
-        arguments.extend([
-            "--kubeconfig".to_owned(),
-            self.kubeconfig.display().to_string(),
-        ]);
         let image = [
             ("image.repository", repository_part),
             ("image.tag", tag),
@@ -291,28 +286,15 @@ impl Cluster {
     pub async fn rolled_out(&self) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client(), OPERATOR_NAMESPACE);
         let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"));
-        let names: Vec<_> = deployments
-            .list(&ours)
-            .await?
-            .items
-            .iter()
-            .map(ResourceExt::name_any)
-            .collect();
-        if names.is_empty() {
-            bail!(
-                "the chart installed no Deployment labelled app.kubernetes.io/instance={RELEASE}"
-            );
-        }
-        for name in &names {
+        let found = deployments.list(&ours).await?.items;
+        ensure!(
+            !found.is_empty(),
+            "the chart installed no Deployment labelled app.kubernetes.io/instance={RELEASE}"
+        );
+        for name in found.iter().map(ResourceExt::name_any) {
             let what = format!("the roll-out of {OPERATOR_NAMESPACE}/{name}");
-            wait::for_object(
-                &deployments,
-                name,
-                &what,
-                Duration::from_secs(120),
-                is_rolled_out,
-            )
-            .await?;
+            let patience = Duration::from_secs(120);
+            wait::for_object(&deployments, &name, &what, patience, is_rolled_out).await?;
         }
         Ok(())
     }
@@ -320,20 +302,11 @@ impl Cluster {
     /// An empty namespace of this name: what an earlier run left is deleted first.
     pub async fn fresh_namespace(&self, name: &str) -> Result<()> {
         self.delete_namespace(name).await?;
-        let labels = [(
-            "app.kubernetes.io/managed-by".to_owned(),
-            FIELD_MANAGER.to_owned(),
-        )];
-        let metadata = ObjectMeta {
-            name: Some(name.to_owned()),
-            labels: Some(labels.into()),
-            ..ObjectMeta::default()
-        };
-        let namespace = Namespace {
-            metadata,
-            ..Namespace::default()
-        };
-        Api::all(self.client())
+        let labels = json!({MANAGED_BY: FIELD_MANAGER});
+        let namespace = json!({"metadata": {"name": name, "labels": labels}});
+        let namespace: Namespace = serde_json::from_value(namespace)?;
+        let namespaces = Api::all(self.client());
+        namespaces
             .create(&PostParams::default(), &namespace)
             .await?;
         Ok(())
@@ -346,14 +319,11 @@ impl Cluster {
             return Ok(());
         };
         // On the user's cluster a namespace of that name may belong to any user.
-        if found
-            .labels()
-            .get("app.kubernetes.io/managed-by")
-            .map(String::as_str)
-            != Some(FIELD_MANAGER)
-        {
-            bail!("namespace {name} exists and isn't ours: it will not be touched");
-        }
+        let manager = found.labels().get(MANAGED_BY);
+        ensure!(
+            manager.is_some_and(|manager| manager == FIELD_MANAGER),
+            "namespace {name} exists and isn't ours: it will not be touched"
+        );
         self.delete_work(name).await?;
         namespaces.delete(name, &DeleteParams::default()).await?;
         wait::for_absence(&namespaces, name, Duration::from_secs(120)).await
