@@ -167,21 +167,18 @@ async fn clean_up(cluster: &Cluster) -> Result<()> {
 
 fn describe(workload: &Trace, slots: u32) -> String {
     let tasks: usize = workload.jobs.iter().map(trace::Job::tasks).sum();
-    let seconds = |span: shed_core::time::Span| span.seconds();
-    let longest = workload
-        .jobs
-        .iter()
-        .map(|job| seconds(job.median_duration()))
-        .fold(0.0, f64::max);
-    let shortest = workload
-        .jobs
-        .iter()
-        .map(|job| seconds(job.median_duration()))
-        .fold(f64::INFINITY, f64::min);
-    let last = workload
-        .jobs
-        .last()
-        .map_or(0.0, |job| job.arrival.0 as f64 / 1000.0);
+    let medians = || {
+        workload
+            .jobs
+            .iter()
+            .map(|job| job.median_duration().seconds())
+    };
+    let (shortest, longest) = (
+        medians().fold(f64::INFINITY, f64::min),
+        medians().fold(0.0, f64::max),
+    );
+    let last = workload.jobs.last().map_or(0, |job| job.arrival.0);
+    let last = last as f64 / 1000.0;
     format!(
         "the excerpt: {} jobs of {tasks} tasks that arrive within {last:.0} s; medians of {shortest:.1} to \
          {longest:.1} s; {slots} slots",
