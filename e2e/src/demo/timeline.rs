@@ -5,7 +5,7 @@
 
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
-use plotters::prelude::{Color, RGBColor, Rectangle, Text};
+use plotters::prelude::{Color, RGBColor, Rectangle, Text, WHITE};
 use plotters::style::text_anchor::{HPos, VPos};
 use shed_sim::cli::chart::{self, Area, Axis, ChartError, GREY, INK, LIGHT, PALETTE, number, px};
 
@@ -15,8 +15,10 @@ use super::outcome::winners;
 /// Lengths in pixels: of a row, of the space above all rows, and of the space to the left and to the right.
 const ROW: f64 = 18.0;
 const TOP: f64 = 26.0;
-const LEFT: f64 = 170.0;
-const RIGHT: f64 = 130.0;
+const LEFT: f64 = 206.0;
+const RIGHT: f64 = 110.0;
+/// Letters of a name.
+const NAME_MAX: usize = 32;
 
 /// One attempt, in seconds since the job's creation.
 #[derive(Debug, PartialEq)]
@@ -54,9 +56,9 @@ fn lanes(attempts: &[Attempt], created: Timestamp) -> Vec<Lane> {
             at if at > 0.0 => format!(", from {:.0} %", at * 100.0),
             _ => String::new(),
         };
-        let (color, word) = fate(attempts, attempt);
+        let (task, (color, word)) = (attempt.task, fate(attempts, attempt));
         Lane {
-            name: format!("{}: {} on {}", attempt.task, attempt.kind, attempt.place()),
+            name: format!("task {task}: {} on {}", attempt.kind, attempt.place()),
             from: since(attempt.created),
             to: since(end.unwrap_or(attempt.created)),
             color,
@@ -87,6 +89,8 @@ fn draw(area: &Area<'_>, axis: &Axis, lanes: &[Lane], deadline: f64) -> Result<(
         let style = chart::style(12.0, color, HPos::Center, vertical);
         area.draw(&Text::new(words.to_owned(), at, style))
     };
+    // So that it is readable on a dark page too.
+    area.fill(&WHITE)?;
     for &tick in &axis.ticks {
         let at = x(tick);
         chart::line(area, vec![(at, top), (at, bottom)], LIGHT, 0.75)?;
@@ -94,21 +98,19 @@ fn draw(area: &Area<'_>, axis: &Axis, lanes: &[Lane], deadline: f64) -> Result<(
     }
     let middle = (axis.low + axis.high) / 2.0;
     text((x(middle), bottom + px(20.0)), &axis.name, INK, VPos::Top)?;
+    let at = x(deadline);
+    chart::line(area, vec![(at, top), (at, bottom)], PALETTE[1], 1.5)?;
+    let words = format!("deadline {deadline:.0} s");
+    text((at, top - px(3.0)), &words, PALETTE[1], VPos::Bottom)?;
     for (row, lane) in lanes.iter().enumerate() {
         let y = px(TOP + ROW * (row as f64 + 0.5));
-        chart::text_left(
-            area,
-            (px(LEFT - 8.0), y),
-            &chart::shortened(&lane.name, chart::NAME_MAX),
-        )?;
+        let name = chart::shortened(&lane.name, NAME_MAX);
+        chart::text_left(area, (px(LEFT - 8.0), y), &name)?;
         let corners = [(x(lane.from), y - px(6.0)), (x(lane.to), y + px(6.0))];
         area.draw(&Rectangle::new(corners, lane.color.filled()))?;
         chart::text_on_white(area, (x(lane.to) + px(5.0), y), &lane.note)?;
     }
-    let at = x(deadline);
-    chart::line(area, vec![(at, top), (at, bottom)], PALETTE[1], 1.5)?;
-    let words = format!("deadline {deadline:.0} s");
-    text((at, top - px(3.0)), &words, PALETTE[1], VPos::Bottom)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -151,9 +153,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("0: original on n1", 0.0, 8.0, "won"),
-                ("1: original on n1", 0.0, 12.0, "stopped"),
-                ("1: clone on n2", 6.0, 17.0, "won, from 5 %"),
+                ("task 0: original on n1", 0.0, 8.0, "won"),
+                ("task 1: original on n1", 0.0, 12.0, "stopped"),
+                ("task 1: clone on n2", 6.0, 17.0, "won, from 5 %"),
             ]
         );
         let failed = [attempt(0, 0, 0, Some((3, 1)))];
@@ -165,7 +167,7 @@ mod tests {
         let picture = svg(&attempts(), second(0), 20.0).unwrap();
         for words in [
             "deadline 20 s",
-            "1: clone on n2",
+            "task 1: clone on n2",
             "won, from 5 %",
             "stopped",
         ] {
