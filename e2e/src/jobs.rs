@@ -341,6 +341,12 @@ pub fn resume_point(pod: &Pod) -> Option<f64> {
     point["progress"].as_f64()
 }
 
+/// How a pod's first container ended. shed's sidecar is an init container.
+pub fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    statuses.first()?.state.as_ref()?.terminated.as_ref()
+}
+
 /// How a pod's task ended.
 pub fn ended(pod: &Pod) -> Option<&ContainerStateTerminated> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;

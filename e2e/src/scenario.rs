@@ -12,7 +12,7 @@ use futures::FutureExt;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{OnceCell, RwLock};
 
 use crate::cluster::{Cluster, Nodes};
@@ -108,23 +108,21 @@ impl World {
         key: &str,
         value: Option<&str>,
     ) -> Result<()> {
-        let patch = json!({"metadata": {"annotations": {key: value}}});
-        Api::<Namespace>::all(self.cluster.client())
-            .patch(namespace, &PatchParams::default(), &Patch::Merge(&patch))
-            .await?;
-        Ok(())
+        self.patch_namespace(namespace, json!({"annotations": {key: value}}))
+            .await
     }
 
     /// Puts labels on the test's namespace.
     pub async fn label_namespace(&self, key: &str, value: &str) -> Result<()> {
-        let patch = json!({"metadata": {"labels": {key: value}}});
-        Api::<Namespace>::all(self.cluster.client())
-            .patch(
-                &self.namespace,
-                &PatchParams::default(),
-                &Patch::Merge(&patch),
-            )
-            .await?;
+        self.patch_namespace(&self.namespace, json!({"labels": {key: value}}))
+            .await
+    }
+
+    async fn patch_namespace(&self, name: &str, metadata: Value) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.cluster.client());
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        let parameters = PatchParams::default();
+        drop(namespaces.patch(name, &parameters, &patch).await?);
         Ok(())
     }
 }

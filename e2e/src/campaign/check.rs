@@ -22,6 +22,7 @@ use shed_core::snapshot::KillKind;
 use super::foreign::is_foreign;
 use super::history::{Change, Entry};
 use super::states::is_refused;
+use crate::jobs::terminated;
 use crate::wait::phase;
 
 /// The context of a check in addition to the history.
@@ -89,9 +90,7 @@ fn holds(pod: &Pod) -> bool {
 
 /// When the first of a pod's containers ended.
 fn finished(pod: &Pod) -> Option<Timestamp> {
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    let ended = statuses.first()?.state.as_ref()?.terminated.as_ref()?;
-    Some(ended.finished_at.as_ref()?.0)
+    Some(terminated(pod)?.finished_at.as_ref()?.0)
 }
 
 fn node_of(pod: &Pod) -> Option<&str> {

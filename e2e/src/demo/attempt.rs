@@ -1,11 +1,11 @@
 //! An attempt as its pod shows it, the same for pods of the Job controller and of shed.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::api;
 
-use crate::jobs::resume_point;
+use crate::jobs::{resume_point, terminated};
 
 /// One attempt at one task.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,12 +67,6 @@ fn deletion(pod: &Pod) -> Option<Timestamp> {
     let end = pod.metadata.deletion_timestamp.as_ref()?.0;
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
     end.checked_sub(SignedDuration::from_secs(grace)).ok()
-}
-
-/// The end of the container that does the work: not of shed's sidecar, which is an init container.
-fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    statuses.first()?.state.as_ref()?.terminated.as_ref()
 }
 
 /// The middle of some numbers; none of none.
