@@ -1,6 +1,7 @@
 //! Harness that the end-to-end tests and the demo share: a cluster to run on, with the operator
 //! installed, and waiting for what should come true there.
 
+pub mod bench;
 pub mod bench_scale;
 pub mod campaign;
 pub mod cluster;
@@ -10,7 +11,6 @@ pub mod differential;
 pub mod frozen;
 pub mod host_operator;
 pub mod jobs;
-pub mod json_lines;
 pub mod large;
 pub mod latency;
 pub mod manifests;

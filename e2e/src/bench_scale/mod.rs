@@ -1,40 +1,32 @@
 //! shed compared with the built-in Job controller: the same pods under both, in turn, on a real control plane with
 //! fake nodes. Requests are counted from the apiserver's audit log; CPU and memory are those of the processes.
 
-pub mod audit;
-mod chart;
-pub(crate) mod identity;
+mod figures;
 pub mod load;
-pub(crate) mod machine;
-pub mod page;
-pub mod ratios;
-pub mod results;
+mod page;
 pub(crate) mod run;
-mod summary;
+mod runs;
 mod tables;
-pub(crate) mod window;
 
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use clap::Parser;
-use jiff::Timestamp;
 
+use self::figures::{Figures, Key, Outcome, Runs};
 use self::load::{Kind, Size};
-use self::results::{Figures, Key, Line, Origin};
-use self::run::{Bench, Load};
-use crate::cluster::{Cluster, Nodes};
-use crate::command::run;
-use crate::host_operator;
-use crate::json_lines;
-use crate::scale::subject::Subject;
+use self::run::Load;
+use crate::bench::audit::SHED;
+use crate::bench::components::{self, Pids, components};
+use crate::bench::operator::Operator;
+use crate::bench::results::Line;
+pub(crate) use crate::bench::results::revision;
+use crate::bench::site::Site;
+use crate::bench::{Bench, Common};
 
 /// Compares shed with the built-in Job controller.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "bench_scale")]
+#[command(name = "bench_scale", mut_arg("results", |arg| arg.required(false).default_value("target/bench-scale/runs.jsonl")))]
 pub struct Options {
     /// Loads: number of jobs x tasks of each.
     #[arg(long, value_delimiter = ',', default_value = "1x1000,200x10")]
@@ -49,28 +41,23 @@ pub struct Options {
     /// Repetitions of each size, interleaved: all kinds once, then all kinds again.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
-    /// File of finished runs. Those that it has are not repeated.
-    #[arg(long, default_value = "target/bench-scale/runs.jsonl")]
-    pub results: PathBuf,
-    /// The operator's program. Default: the one that was built with this program.
-    #[arg(long, value_name = "PATH")]
-    pub operator: Option<PathBuf>,
-    /// Folder for a page with tables, its figure and all runs as JSON.
-    #[arg(long, value_name = "FOLDER")]
-    pub report: Option<PathBuf>,
-    /// A sentence about the measurement, for the page.
-    #[arg(long, default_value = "")]
-    pub note: String,
     /// How long one run may take, in seconds.
     #[arg(long, default_value_t = 1800)]
     pub run_seconds: u64,
-    /// Only check the options.
-    #[arg(long)]
-    pub check: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
-impl Options {
-    fn keys(&self) -> Vec<Key> {
+impl Bench for Options {
+    const NAME: &'static str = "bench-scale";
+    type Load = Key;
+    type Figures = Outcome;
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn loads(&self) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
         for &size in &self.size {
             for repetition in 1..=self.repeat {
@@ -82,205 +69,89 @@ impl Options {
                 }));
             }
         }
-        keys
+        Ok(keys)
     }
-}
 
-/// Goes through the runs that are not in the results yet; true if none failed.
-pub async fn bench_scale(options: &Options) -> Result<bool> {
-    let known = results::read(&options.results)?;
-    let program = match &options.operator {
-        Some(program) => std::path::absolute(program)?,
-        None => host_operator::program()?,
-    };
-    let operator = fingerprint(&program)?;
-    results::ensure_operator(&known, &operator, &options.results)?;
-    if options.check {
-        return Ok(true);
+    /// A run that failed is repeated.
+    fn is_left(&self, load: Key, known: &Runs) -> bool {
+        known.get(&load).is_none_or(|line| !self.is_clean(line))
     }
-    let lines = if is_all_done(options, &known) {
-        known
-    } else {
-        let session = Session::new(options, program).await?;
-        let origin = Origin {
-            revision: revision().await?,
-            operator,
-            kubernetes: session.kubernetes().await?,
-            machine: machine::description()?,
-        };
-        all_runs(options, &session, known, &origin).await?
-    };
-    println!("{}", summary::table(&lines));
-    if let Some(folder) = &options.report {
-        report(folder, &lines, &options.note)?;
+
+    /// A ratio of two versions says nothing.
+    fn must_match(&self, _load: Key) -> bool {
+        true
     }
-    Ok(lines.values().all(|line| line.failure.is_none()))
-}
 
-/// Writes the page, its figure and its data.
-fn report(folder: &Path, lines: &BTreeMap<Key, Line>, note: &str) -> Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let page_file = folder.join("bench-scale.md");
-    std::fs::write(&page_file, page::page(lines, note))?;
-    if let Some(figure) = chart::svg(&ratios::derived(lines))? {
-        std::fs::write(folder.join(page::FIGURE), figure)?;
+    async fn prepare(&self, site: &Site) -> Result<()> {
+        site.make_account().await?;
+        run::ensure_capacity(&site.client, &self.size).await
     }
-    let rows: Vec<&Line> = lines.values().collect();
-    let data = format!("{}\n", serde_json::to_string_pretty(&rows)?);
-    std::fs::write(folder.join(page::DATA), data)?;
-    eprintln!("bench_scale: wrote {}", page_file.display());
-    Ok(())
-}
 
-fn is_all_done(options: &Options, known: &BTreeMap<Key, Line>) -> bool {
-    let mut keys = options.keys().into_iter();
-    keys.all(|key| is_done(known, &key))
-}
-
-/// Whether a run is in the results. One that failed is repeated.
-fn is_done(known: &BTreeMap<Key, Line>, key: &Key) -> bool {
-    known.get(key).is_some_and(|line| line.failure.is_none())
-}
-
-/// Does the runs that are missing, and returns all runs of the results.
-async fn all_runs(
-    options: &Options,
-    session: &Session,
-    known: BTreeMap<Key, Line>,
-    origin: &Origin,
-) -> Result<BTreeMap<Key, Line>> {
-    let keys = options.keys();
-    let done = keys.iter().filter(|key| is_done(&known, key)).count();
-    let (all, file) = (keys.len(), options.results.display());
-    eprintln!("bench_scale: {done} of {all} runs are in {file}");
-    let mut lines = known;
-    for key in keys {
-        if is_done(&lines, &key) {
-            continue;
+    async fn measure(&self, site: &Site, load: Key) -> Result<Outcome> {
+        match self.run(site, load).await {
+            Ok(figures) => Ok(Outcome {
+                failure: None,
+                figures: Some(figures),
+            }),
+            Err(error) => {
+                let failure = format!("{error:#}");
+                eprintln!("{}: it failed: {failure}", Self::NAME);
+                Ok(Outcome {
+                    failure: Some(failure),
+                    figures: None,
+                })
+            }
         }
-        let (size, kind) = (key.size.name(), key.kind.name());
-        eprintln!("bench_scale: {size} {kind} #{}", key.repetition);
-        let (figures, failure) = match session.run(key.size, key.kind).await {
-            Ok(figures) => (Some(figures), None),
-            Err(error) => (None, Some(format!("{error:#}"))),
-        };
-        if let Some(failure) = &failure {
-            eprintln!("bench_scale: it failed: {failure}");
-        }
-        let line = Line {
-            key,
-            origin: origin.clone(),
-            ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            failure,
-            figures,
-        };
-        json_lines::append(&options.results, &line)?;
-        lines.insert(key, line);
     }
-    Ok(lines)
+
+    fn page(lines: &Runs, note: &str) -> String {
+        page::page(Self::NAME, lines, note)
+    }
+
+    fn is_clean(&self, line: &Line<Key, Outcome>) -> bool {
+        line.figures.failure.is_none()
+    }
 }
 
-/// A cluster and an operator's program.
-struct Session {
-    bench: Bench,
-    program: PathBuf,
-    folder: PathBuf,
-}
-
-impl Session {
-    /// Connects to the local cluster, and makes the operator's account.
-    async fn new(options: &Options, program: PathBuf) -> Result<Self> {
-        let cluster = Cluster::bring_up().await?;
-        ensure!(
-            cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-            "this needs the local cluster with fake nodes: run e2e/bench-scale.sh, which starts one"
-        );
-        // Before minutes are spent on a run without it.
-        drop(audit::AuditLog::at_end(cluster.kubeconfig())?);
-        run::ensure_capacity(&cluster.client(), &options.size).await?;
-        let session = Self {
-            bench: Bench {
-                client: cluster.client(),
-                kubeconfig: cluster.kubeconfig().to_owned(),
-                limit: Duration::from_secs(options.run_seconds),
-            },
-            program,
-            folder: cluster.kubeconfig().with_file_name("bench"),
-        };
-        std::fs::create_dir_all(&session.folder)?;
-        let file = session.operator_kubeconfig();
-        identity::write_kubeconfig(&session.bench.client, &session.bench.kubeconfig, &file).await?;
-        Ok(session)
-    }
-
-    async fn kubernetes(&self) -> Result<String> {
-        Ok(self.bench.client.apiserver_version().await?.git_version)
-    }
-
-    fn operator_kubeconfig(&self) -> PathBuf {
-        self.folder.join("operator-kubeconfig")
-    }
-
+impl Options {
     /// One run next to an operator of its own.
-    async fn run(&self, size: Size, kind: Kind) -> Result<Figures> {
-        machine::restart_controller_manager(&self.bench.kubeconfig).await?;
-        let load = Load::prepare(&self.bench, size, kind).await?;
+    async fn run(&self, site: &Site, Key { size, kind, .. }: Key) -> Result<Figures> {
+        components::restart_controller_manager(&site.kubeconfig).await?;
+        let limit = Duration::from_secs(self.run_seconds);
+        let load = Load::prepare(site, limit, size, kind).await?;
         let went = match size {
-            Size::Finished => self.measure_idle(&load).await,
-            _ => self.measure(&load).await,
+            Size::Finished => measure_idle(site, &load).await,
+            _ => measure(site, &load).await,
         };
         load.remove().await?;
         went
     }
-
-    async fn measure(&self, load: &Load<'_>) -> Result<Figures> {
-        let (subject, pids) = self.start_operator().await?;
-        let figures = load.measure(&pids).await;
-        subject.stop().await?;
-        figures
-    }
-
-    /// Both controllers start after the jobs have finished.
-    async fn measure_idle(&self, load: &Load<'_>) -> Result<Figures> {
-        let kubeconfig = &self.bench.kubeconfig;
-        load.finish(&window::components(kubeconfig)?).await?;
-        machine::restart_controller_manager(kubeconfig).await?;
-        let (subject, pids) = self.start_operator().await?;
-        machine::idle("the operator", subject.pid).await?;
-        let figures = load.idle(&pids).await;
-        subject.stop().await?;
-        figures
-    }
-
-    async fn start_operator(&self) -> Result<(Subject, window::Pids)> {
-        let kubeconfig = self.operator_kubeconfig();
-        let subject = Subject::start_with(&self.program, &kubeconfig, &self.folder).await?;
-        let mut pids = window::components(&self.bench.kubeconfig)?;
-        pids.insert(audit::SHED.to_owned(), subject.pid);
-        Ok((subject, pids))
-    }
 }
 
-/// Identifies a program by its content.
-pub(crate) fn fingerprint(program: &Path) -> Result<String> {
-    let bytes = std::fs::read(program).with_context(|| program.display().to_string())?;
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    Ok(format!("{:016x}", hasher.finish()))
+async fn measure(site: &Site, load: &Load<'_>) -> Result<Figures> {
+    let (operator, pids) = start_operator(site).await?;
+    let figures = load.measure(&pids).await;
+    operator.stop().await?;
+    figures
 }
 
-/// The checked out revision.
-pub(crate) async fn revision() -> Result<String> {
-    let words = [
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=8",
-        "--exclude=*",
-    ];
-    run("git", &words)
-        .await
-        .context("asking git for the revision")
+/// Both controllers start after the jobs have finished.
+async fn measure_idle(site: &Site, load: &Load<'_>) -> Result<Figures> {
+    load.finish(&components(&site.kubeconfig)?).await?;
+    components::restart_controller_manager(&site.kubeconfig).await?;
+    let (operator, pids) = start_operator(site).await?;
+    components::idle("the operator", operator.pid).await?;
+    let figures = load.idle(&pids).await;
+    operator.stop().await?;
+    figures
+}
+
+async fn start_operator(site: &Site) -> Result<(Operator, Pids)> {
+    let kubeconfig = site.operator_kubeconfig();
+    let operator = Operator::start(&site.program, &kubeconfig, &site.folder).await?;
+    let mut pids = components(&site.kubeconfig)?;
+    pids.insert(SHED.to_owned(), operator.pid);
+    Ok((operator, pids))
 }
 
 #[cfg(test)]
@@ -288,31 +159,22 @@ mod tests {
     use clap::ValueEnum;
 
     use super::*;
+    use crate::bench::tests::{options, published, refusal};
 
     #[test]
     fn kinds_are_interleaved_within_each_size() {
-        let arguments = [
-            "b",
-            "--size",
-            "200x10,1x1000",
-            "--repeat",
-            "2",
-            "--kind",
-            "job,adopted",
-        ];
-        let keys = Options::try_parse_from(arguments).unwrap().keys();
-        let order: Vec<String> = keys
-            .iter()
-            .map(|key| format!("{} {} {}", key.size.name(), key.repetition, key.kind.name()))
-            .collect();
+        let arguments = "--size 200x10,1x1000 --repeat 2 --kind job,adopted";
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let loads = options::<Options>(&arguments).loads().unwrap();
+        let order: Vec<String> = loads.iter().map(ToString::to_string).collect();
         assert_eq!(
             order[..5],
             [
-                "200x10 1 job",
-                "200x10 1 adopted",
-                "200x10 2 job",
-                "200x10 2 adopted",
-                "1x1000 1 job"
+                "200x10 job #1",
+                "200x10 adopted #1",
+                "200x10 job #2",
+                "200x10 adopted #2",
+                "1x1000 job #1"
             ]
         );
         assert_eq!(order.len(), 8);
@@ -324,11 +186,25 @@ mod tests {
             (["--size", "2x2"], "200x10"),
             (["--kind", "pods"], "adopted"),
         ] {
-            let arguments = [&["bench_scale"][..], &wrong].concat();
-            let error = Options::try_parse_from(arguments).unwrap_err();
-            let said = error.to_string();
+            let said = refusal::<Options>(&wrong);
             assert!(said.contains(wrong[1]) && said.contains(valid), "{said}");
         }
+    }
+
+    #[test]
+    fn a_run_that_failed_is_left_to_do() {
+        let (options, lines) = (options::<Options>(&[]), runs::tests::lines());
+        let left: Vec<&Key> = lines
+            .keys()
+            .filter(|key| options.is_left(**key, &lines))
+            .collect();
+        assert_eq!(left, [&runs::tests::key(Kind::Adopted, 1)]);
+    }
+
+    #[test]
+    fn the_docs_have_the_page_of_their_results() {
+        let (written, docs) = published::<Options>();
+        assert_eq!(written, docs);
     }
 
     #[test]

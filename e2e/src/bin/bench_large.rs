@@ -3,23 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shed_e2e::large::{Options, bench_large};
-use shed_e2e::signals::told_to_stop;
+use shed_e2e::bench::run;
+use shed_e2e::large::Options;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = Options::parse();
-    let ended = tokio::select! {
-        ended = bench_large(&options) => ended,
-        // Ends the operators that it started.
-        stopped = told_to_stop() => stopped.and_then(|()| anyhow::bail!("stopped")),
-    };
-    match ended {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("bench_large: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    run(&Options::parse()).await
 }

@@ -1,32 +1,57 @@
-//! Figures of runs, one line of JSON each.
+//! The load and the figures of a run.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt::{Display, Formatter};
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::run::Trouble;
-use crate::bench_scale::results::Origin;
-use crate::json_lines;
+use crate::bench::results::{Line, Lines};
 
 /// Pods of a node, as e2e/bench-large.sh sets it.
-pub const PODS_PER_NODE: u32 = 110;
+const PODS_PER_NODE: u32 = 110;
 
-/// Nodes, jobs, and tasks of each job.
+/// What goes wrong in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Size {
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// Lost nodes, killed leaders, a bad connection.
+    All,
+}
+
+impl Trouble {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "without trouble",
+            Self::All => "with trouble",
+        }
+    }
+}
+
+/// Nodes, jobs, tasks of each job, and what goes wrong meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Load {
     /// Fake nodes.
     pub nodes: u32,
     /// Jobs.
     pub jobs: u32,
     /// Tasks of each.
     pub tasks: u32,
+    /// What goes wrong.
+    pub trouble: Trouble,
 }
 
-impl Size {
-    /// For people.
-    pub fn name(self) -> String {
+impl Display for Load {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}, {}", self.size(), self.trouble.name())
+    }
+}
+
+impl Load {
+    /// Nodes, jobs and tasks, for people.
+    pub fn size(self) -> String {
         format!("{} nodes, {} x {} tasks", self.nodes, self.jobs, self.tasks)
     }
 
@@ -36,18 +61,18 @@ impl Size {
     }
 
     /// Pods that its nodes take.
-    pub fn room(self) -> usize {
+    pub fn capacity(self) -> usize {
         (self.nodes * PODS_PER_NODE) as usize
     }
 
     /// Refuses a job with more tasks than its nodes take pods: it would measure waiting.
     pub fn ensure_fits(self) -> Result<()> {
         ensure!(
-            self.tasks as usize <= self.room(),
+            self.tasks as usize <= self.capacity(),
             "a job has {} tasks, and {} nodes take {} pods: use --nodes {} or more",
             self.tasks,
             self.nodes,
-            self.room(),
+            self.capacity(),
             self.tasks.div_ceil(PODS_PER_NODE)
         );
         Ok(())
@@ -55,29 +80,9 @@ impl Size {
 }
 
 /// The runs of a file.
-pub type Lines = BTreeMap<(Size, Trouble), Line>;
-
+pub type Runs = Lines<Load, Figures>;
 /// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Line {
-    /// Its size.
-    #[serde(flatten)]
-    pub size: Size,
-    /// What went wrong meanwhile.
-    pub trouble: Trouble,
-    /// Jobs that were created per second. Older lines, which do not say it, had one.
-    #[serde(default = "one")]
-    pub rate: f64,
-    /// Its surroundings.
-    #[serde(flatten)]
-    pub origin: Origin,
-    /// When it ended, in UTC.
-    pub ended: String,
-    /// Its figures.
-    #[serde(flatten)]
-    pub figures: Figures,
-}
+pub type Run = Line<Load, Figures>;
 
 fn one() -> f64 {
     1.0
@@ -87,6 +92,9 @@ fn one() -> f64 {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
+    /// Jobs that were created per second. Older lines, which do not say it, had one.
+    #[serde(default = "one")]
+    pub rate: f64,
     /// From the first create of a job until the last one was complete, in seconds.
     pub wall_seconds: f64,
     /// Jobs that were complete at the end.
@@ -151,27 +159,20 @@ impl Figures {
     }
 }
 
-/// The runs of a file. One that was repeated is there with its last result.
-pub fn read(file: &Path) -> Result<Lines> {
-    let lines = json_lines::read(file, "run")?.into_iter();
-    Ok(lines
-        .map(|line: Line| ((line.size, line.trouble), line))
-        .collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_job_that_no_cluster_of_the_size_takes_is_refused() {
-        let size = |nodes, tasks| Size {
+        let load = |nodes, tasks| Load {
             nodes,
             jobs: 1,
             tasks,
+            trouble: Trouble::None,
         };
-        assert!(size(50, 5500).ensure_fits().is_ok());
-        let said = size(50, 5501).ensure_fits().unwrap_err().to_string();
+        assert!(load(50, 5500).ensure_fits().is_ok());
+        let said = load(50, 5501).ensure_fits().unwrap_err().to_string();
         assert!(said.contains("--nodes 51"), "{said}");
     }
 }

@@ -8,26 +8,28 @@ mod page;
 mod replicas;
 mod run;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use jiff::Timestamp;
 
-use self::figures::{Line, Size, read};
-use self::run::{Site, Trouble};
-use crate::bench_scale::results::Origin;
-use crate::bench_scale::{fingerprint, machine, revision};
-use crate::cluster::{Cluster, Nodes};
-use crate::{host_operator, json_lines};
+use self::figures::{Figures, Load, Run, Runs, Trouble};
+use crate::bench::site::Site;
+use crate::bench::{Bench, Common};
+use crate::cluster::Cluster;
 
 /// Nodes that appear are this close to each other.
 const NODES_PERIOD: Duration = Duration::from_secs(3);
+/// Violations that are printed at once.
+const PRINTED: usize = 20;
 
 /// Runs many tasks while nodes, leaders and connections fail.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "bench_large")]
+#[command(name = "bench_large", mut_arg("results", |arg| arg
+    .required(false)
+    .default_value("target/bench-large/runs.jsonl")
+    .help("File of finished runs. A size that is measured again replaces its line on the page")))]
 pub struct Options {
     /// Fake nodes, of 110 pods each. The cluster must have that many.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=5000))]
@@ -47,103 +49,77 @@ pub struct Options {
     /// How long one run may take, in seconds.
     #[arg(long, default_value_t = 3600)]
     pub run_seconds: u64,
-    /// File of finished runs. A size that is measured again replaces its line on the page.
-    #[arg(long, default_value = "target/bench-large/runs.jsonl")]
-    pub results: PathBuf,
-    /// The operator's program. Default: the one that was built with this program.
-    #[arg(long, value_name = "PATH")]
-    pub operator: Option<PathBuf>,
-    /// Folder for a page with tables and all runs as JSON.
-    #[arg(long, value_name = "FOLDER")]
-    pub report: Option<PathBuf>,
     /// For the operators' logs.
     #[arg(long, default_value = "target/bench-large")]
     pub folder: PathBuf,
-    /// Only check the options.
-    #[arg(long)]
-    pub check: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
-impl Options {
-    fn size(&self) -> Size {
-        Size {
+impl Bench for Options {
+    const NAME: &'static str = "bench-large";
+    type Load = Load;
+    type Figures = Figures;
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    /// The size once without trouble and once with it.
+    fn loads(&self) -> Result<Vec<Load>> {
+        ensure!(
+            self.rate > 0.0,
+            "--rate {} must be above 0: jobs per second, such as 0.5 or 4",
+            self.rate
+        );
+        let load = |trouble| Load {
             nodes: self.nodes,
             jobs: self.jobs,
             tasks: self.tasks,
-        }
+            trouble,
+        };
+        load(Trouble::None).ensure_fits()?;
+        Ok(vec![load(Trouble::None), load(Trouble::All)])
     }
-}
 
-/// Runs the size once without trouble and once with it; true if every job finished and nothing was broken.
-pub async fn bench_large(options: &Options) -> Result<bool> {
-    ensure!(
-        options.rate > 0.0,
-        "--rate {} must be above 0: jobs per second, such as 0.5 or 4",
-        options.rate
-    );
-    options.size().ensure_fits()?;
-    let program = match &options.operator {
-        Some(program) => std::path::absolute(program)?,
-        None => host_operator::program()?,
-    };
-    let operator = fingerprint(&program)?;
-    let mut lines = read(&options.results)?;
-    if options.check {
-        return Ok(true);
+    /// A size is measured again.
+    fn is_left(&self, _load: Load, _known: &Runs) -> bool {
+        true
     }
-    let cluster = Cluster::bring_up().await?;
-    ensure!(
-        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-        "this needs the local cluster with fake nodes: run e2e/bench-large.sh, which starts one"
-    );
-    let found = registered(&cluster, options.nodes as usize).await?;
-    ensure!(
-        found == options.nodes as usize,
-        "the cluster has {found} nodes, and --nodes says {}: run e2e/bench-large.sh, which starts one of that size",
-        options.nodes
-    );
-    let origin = Origin {
-        revision: revision().await?,
-        operator,
-        kubernetes: cluster.client().apiserver_version().await?.git_version,
-        machine: machine::description()?,
-    };
-    let folder = std::path::absolute(&options.folder)?;
-    std::fs::create_dir_all(&folder)?;
-    let site = Site {
-        client: cluster.client(),
-        kubeconfig: cluster.kubeconfig().to_owned(),
-        program,
-        folder,
-        size: options.size(),
-        rate: options.rate,
-        kill_every: Duration::from_secs(options.kill_seconds),
-        limit: Duration::from_secs(options.run_seconds),
-    };
-    let mut is_clean = true;
-    for trouble in [Trouble::None, Trouble::All] {
-        eprintln!("bench_large: {}, {}", site.size.name(), trouble.name());
-        let figures = site.run(trouble).await?;
-        for line in figures.broken.iter().take(20) {
+
+    /// Sizes are not compared with each other.
+    fn must_match(&self, _load: Load) -> bool {
+        false
+    }
+
+    async fn prepare(&self, site: &Site) -> Result<()> {
+        let found = registered(&site.cluster, self.nodes as usize).await?;
+        ensure!(
+            found == self.nodes as usize,
+            "the cluster has {found} nodes, and --nodes says {}: run e2e/bench-large.sh, which starts one of that size",
+            self.nodes
+        );
+        Ok(())
+    }
+
+    async fn measure(&self, site: &Site, load: Load) -> Result<Figures> {
+        let figures = self.run(site, load).await?;
+        for line in figures.broken.iter().take(PRINTED) {
             eprintln!("  {line}");
         }
-        is_clean &= figures.is_clean();
-        let line = Line {
-            size: site.size,
-            trouble,
-            rate: site.rate,
-            origin: origin.clone(),
-            ended: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            figures,
-        };
-        json_lines::append(&options.results, &line)?;
-        lines.insert((line.size, line.trouble), line);
+        Ok(figures)
     }
-    println!("{}", page::tables(&lines));
-    if let Some(folder) = &options.report {
-        report(folder, &lines)?;
+
+    fn page(lines: &Runs, note: &str) -> String {
+        page::page(Self::NAME, lines, note)
     }
-    Ok(is_clean)
+
+    /// Runs of other sizes are those of earlier commands.
+    fn is_clean(&self, line: &Run) -> bool {
+        let load = line.load;
+        let is_own = (load.nodes, load.jobs, load.tasks) == (self.nodes, self.jobs, self.tasks);
+        !is_own || line.figures.is_clean()
+    }
 }
 
 /// How many nodes the cluster has, once it has as many as wanted or no more appear: `up` does not wait for all.
@@ -159,20 +135,36 @@ async fn registered(cluster: &Cluster, wanted: usize) -> Result<usize> {
     }
 }
 
-fn report(folder: &Path, lines: &figures::Lines) -> Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let file = folder.join("bench-large.md");
-    std::fs::write(&file, page::page(lines))?;
-    let rows: Vec<&Line> = lines.values().collect();
-    let data = format!("{}\n", serde_json::to_string_pretty(&rows)?);
-    std::fs::write(folder.join(page::DATA), data)?;
-    eprintln!("bench_large: wrote {}", file.display());
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::results::tests::line;
+    use crate::bench::tests::{options, published, refusal};
+
+    #[test]
+    fn the_docs_have_the_page_of_their_results() {
+        let (written, docs) = published::<Options>();
+        assert_eq!(written, docs);
+    }
+
+    #[test]
+    fn a_size_is_run_without_trouble_first_and_again_each_time() {
+        let options: Options = options(&["--nodes", "3"]);
+        let loads = options.loads().unwrap();
+        let names: Vec<String> = loads.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            names,
+            [
+                "3 nodes, 20 x 10 tasks, without trouble",
+                "3 nodes, 20 x 10 tasks, with trouble"
+            ]
+        );
+        let known = loads
+            .iter()
+            .map(|load| (*load, line(*load, Figures::default())));
+        let known = known.collect();
+        assert!(loads.iter().all(|load| options.is_left(*load, &known)));
+    }
 
     #[test]
     fn wrong_sizes_are_answered_with_the_valid_ones() {
@@ -180,9 +172,7 @@ mod tests {
             (["--nodes", "1"], "2..=5000"),
             (["--tasks", "0"], "1..=10000"),
         ] {
-            let arguments = [&["bench_large"][..], &wrong].concat();
-            let error = Options::try_parse_from(arguments).unwrap_err();
-            let said = error.to_string();
+            let said = refusal::<Options>(&wrong);
             assert!(said.contains(wrong[1]) && said.contains(valid), "{said}");
         }
     }

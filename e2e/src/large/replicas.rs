@@ -2,34 +2,23 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use tokio::process::{Child, Command};
+use anyhow::{Context, Result};
 
+use crate::bench::operator::{Operator, READY_WITHIN};
 use crate::campaign::operator::{self, kubeconfig_for};
-use crate::command::in_background;
-use crate::host_operator::{ask, free_address};
-use crate::process::taken;
+use crate::host_operator::ask;
 use crate::wait::{self, Seen};
 
-/// How long a replica may take until it leads or waits. Large lists take their time.
-const READY_WITHIN: Duration = Duration::from_secs(300);
 /// What it answers when it leads.
 const LEADS: &str = "ok: leading";
-
-/// One replica.
-struct Replica {
-    child: Child,
-    http: SocketAddr,
-}
 
 /// Both of them.
 pub struct Replicas {
     program: PathBuf,
     folder: PathBuf,
     kubeconfig: PathBuf,
-    all: Vec<Replica>,
+    all: Vec<Operator>,
     /// CPU of those that were killed, in seconds.
     spent: f64,
     /// Leaders that were killed.
@@ -56,22 +45,11 @@ impl Replicas {
         Ok(replicas)
     }
 
-    fn one(&self, number: usize) -> Result<Replica> {
-        let http = free_address()?;
-        let log = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.folder.join(format!("operator-{number}.log")))?;
-        let mut command = Command::new(&self.program);
-        command
-            .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
-            .args(["--http-address", &http.to_string()])
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("HOSTNAME", format!("replica-{number}"))
-            // Fake pods answer on this machine.
-            .env("SHED_POLL_LOOPBACK", "true");
-        let child = in_background(&mut command, log).context("starting the operator")?;
-        Ok(Replica { child, http })
+    fn one(&self, number: usize) -> Result<Operator> {
+        let log = self.folder.join(format!("operator-{number}.log"));
+        Operator::spawn(&self.program, &self.kubeconfig, log, |command| {
+            command.env("HOSTNAME", format!("replica-{number}"));
+        })
     }
 
     /// The replica that leads, once there is one.
@@ -96,7 +74,7 @@ impl Replicas {
             if !said.unwrap_or_default().contains(LEADS) {
                 continue;
             }
-            self.spent += self.all[number].cpu();
+            self.spent += cpu(&self.all[number]);
             self.all[number].child.kill().await?;
             self.all[number] = self.one(number)?;
             self.killed += 1;
@@ -107,27 +85,20 @@ impl Replicas {
 
     /// Refuses a replica that ended by itself.
     pub fn ensure_alive(&mut self) -> Result<()> {
-        for (number, replica) in self.all.iter_mut().enumerate() {
-            let ended = replica.child.try_wait()?;
-            ensure!(
-                ended.is_none(),
-                "I9: replica {number} ended by itself ({ended:?}): {}",
-                self.folder.display()
-            );
-        }
-        Ok(())
+        let mut all = self.all.iter_mut();
+        all.try_for_each(Operator::ensure_alive).context("I9")
     }
 
     /// CPU of all replicas so far, in seconds.
     pub fn cpu(&self) -> f64 {
-        let living: f64 = self.all.iter().map(Replica::cpu).sum();
+        let living: f64 = self.all.iter().map(cpu).sum();
         self.spent + living
     }
 
     /// Memory of the replica with most of it, in KiB.
     pub fn memory(&self) -> u64 {
-        let pids = self.all.iter().filter_map(|one| one.child.id());
-        let all = pids.filter_map(|pid| Some(taken(pid).ok()?.rss));
+        let all = self.all.iter();
+        let all = all.filter_map(|one| Some(one.taken().ok()?.rss));
         all.max().unwrap_or(0)
     }
 
@@ -141,9 +112,7 @@ impl Replicas {
     }
 }
 
-impl Replica {
-    fn cpu(&self) -> f64 {
-        let taken = self.child.id().and_then(|pid| taken(pid).ok());
-        taken.map_or(0.0, |taken| taken.cpu)
-    }
+/// CPU of a replica so far, in seconds.
+fn cpu(replica: &Operator) -> f64 {
+    replica.taken().map_or(0.0, |taken| taken.cpu)
 }

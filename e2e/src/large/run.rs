@@ -2,7 +2,6 @@
 
 mod observed;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,17 +9,18 @@ use anyhow::{Context, Result, bail, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::observed::Observed;
-use super::figures::{Figures, Moment, Size};
+use super::Options;
+use super::figures::{Figures, Load, Moment, Trouble};
 use super::nodes::{EVERY, Losses};
 use super::replicas::Replicas;
-use crate::bench_scale::run::{make_namespace, remove, submit};
-use crate::bench_scale::window::components;
+use crate::bench::components::components;
+use crate::bench::namespace::{make_namespace, remove, submit};
+use crate::bench::site::Site;
 use crate::campaign::fault::{Fault, Point};
 use crate::campaign::history::History;
 use crate::campaign::proxy::{Proxy, Scope, Script};
@@ -49,49 +49,12 @@ const REPORTING: u32 = 10;
 /// Pods leave a lost node after this time, in seconds.
 const TOLERATED_SECONDS: u32 = 10;
 
-/// What goes wrong in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// Nothing.
-    None,
-    /// Lost nodes, killed leaders, a bad connection.
-    All,
-}
-
-impl Trouble {
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "without trouble",
-            Self::All => "with trouble",
-        }
-    }
-}
-
-/// Where runs take place.
-pub struct Site {
-    /// An administrator's.
-    pub client: Client,
-    /// Its kubeconfig, in the cluster's state folder.
-    pub kubeconfig: PathBuf,
-    /// The operator's program.
-    pub program: PathBuf,
-    /// For the operators' logs.
-    pub folder: PathBuf,
-    /// Nodes, jobs and tasks.
-    pub size: Size,
-    /// Jobs that are created per second.
-    pub rate: f64,
-    /// How often the leader is killed.
-    pub kill_every: Duration,
-    /// How long jobs may take to complete.
-    pub limit: Duration,
-}
-
 /// A run that is under way.
-struct Run<'s> {
+struct Live<'s> {
     site: &'s Site,
+    load: Load,
+    /// How long jobs may take to complete.
+    limit: Duration,
     namespace: String,
     proxy: Proxy,
     history: History,
@@ -102,31 +65,33 @@ struct Run<'s> {
     memory: Vec<Moment>,
 }
 
-impl Site {
+impl Options {
     /// Goes through one run.
     ///
     /// # Errors
     /// If it can't be set up or cleaned up. What goes wrong in between is in the figures.
-    pub async fn run(&self, trouble: Trouble) -> Result<Figures> {
-        let namespace = match trouble {
+    pub(super) async fn run(&self, site: &Site, load: Load) -> Result<Figures> {
+        let namespace = match load.trouble {
             Trouble::None => "large-calm".to_owned(),
             Trouble::All => "large-trouble".to_owned(),
         };
-        make_namespace(&self.client, &namespace).await?;
-        let folder = self.folder.join(&namespace);
+        make_namespace(&site.client, &namespace).await?;
+        let folder = std::path::absolute(&self.folder)?.join(&namespace);
         std::fs::create_dir_all(&folder)?;
-        let proxy = Proxy::serve(self.client.clone(), self.script(trouble, &namespace).await?);
-        let proxy = proxy.await?;
-        let history = History::record(self.client.clone(), std::iter::once(&namespace), false);
+        let script = script(load.trouble, &namespace).await?;
+        let proxy = Proxy::serve(site.client.clone(), script).await?;
+        let history = History::record(site.client.clone(), std::iter::once(&namespace), false);
         let history = history.await?;
-        let observed = Observed::new(self.size, history.begins_at());
-        let losses = match trouble {
+        let observed = Observed::new(load, history.begins_at());
+        let losses = match load.trouble {
             Trouble::None => None,
-            Trouble::All => Some(Losses::of(self.client.clone()).await?),
+            Trouble::All => Some(Losses::of(site.client.clone()).await?),
         };
-        let replicas = Replicas::start(&self.program, proxy.address, &folder).await?;
-        let run = Run {
-            site: self,
+        let replicas = Replicas::start(&site.program, proxy.address, &folder).await?;
+        let run = Live {
+            site,
+            load,
+            limit: Duration::from_secs(self.run_seconds),
             namespace: namespace.clone(),
             proxy,
             history,
@@ -136,28 +101,29 @@ impl Site {
             began: Instant::now(),
             memory: Vec::new(),
         };
-        let figures = run.go().await;
-        remove(&self.client, &namespace).await?;
+        let kill_every = Duration::from_secs(self.kill_seconds);
+        let figures = run.go(self.rate, kill_every).await;
+        remove(&site.client, &namespace).await?;
         figures
     }
+}
 
-    async fn script(&self, trouble: Trouble, namespace: &str) -> Result<Script> {
-        let point = Point {
-            fault: Fault::Turmoil,
-            at: 1,
-            lasts: Duration::ZERO,
-        };
-        Ok(Script {
-            scope: Scope {
-                namespaces: vec![namespace.to_owned()],
-                nodes: format!("!{}", nodes::RUN),
-            },
-            ground: None,
-            fares: Arc::new(fare),
-            point: (trouble == Trouble::All).then_some(point),
-            tasks: Arc::new(Tasks::serve().await?),
-        })
-    }
+async fn script(trouble: Trouble, namespace: &str) -> Result<Script> {
+    let point = Point {
+        fault: Fault::Turmoil,
+        at: 1,
+        lasts: Duration::ZERO,
+    };
+    Ok(Script {
+        scope: Scope {
+            namespaces: vec![namespace.to_owned()],
+            nodes: format!("!{}", nodes::RUN),
+        },
+        ground: None,
+        fares: Arc::new(fare),
+        point: (trouble == Trouble::All).then_some(point),
+        tasks: Arc::new(Tasks::serve().await?),
+    })
 }
 
 /// A straggler would miss its job's deadline; the others take 5 to 15 s.
@@ -195,11 +161,11 @@ fn job(index: u32, tasks: u32, port: u16) -> Value {
     manifest(&format!("job-{index}"), &spec)
 }
 
-impl Run<'_> {
-    async fn go(mut self) -> Result<Figures> {
+impl Live<'_> {
+    async fn go(mut self, rate: f64, kill_every: Duration) -> Result<Figures> {
         let apiserver = self.component("kube-apiserver")?;
         let before = taken(apiserver)?.cpu;
-        let went = self.complete().await;
+        let went = self.complete(rate, kill_every).await;
         let wall = self.began.elapsed();
         let mut stopped = went.err().map(|error| format!("{error:#}"));
         if let Some(losses) = &mut self.losses {
@@ -212,6 +178,7 @@ impl Run<'_> {
         let cpu_seconds = self.replicas.cpu();
         let (requests, writes) = self.proxy.counts();
         let figures = Figures {
+            rate,
             wall_seconds: wall.as_secs_f64(),
             stopped,
             requests,
@@ -236,11 +203,11 @@ impl Run<'_> {
     }
 
     /// Creates the jobs and waits until all are complete.
-    async fn complete(&mut self) -> Result<()> {
+    async fn complete(&mut self, rate: f64, kill_every: Duration) -> Result<()> {
         let creating = create(
             self.site.client.clone(),
             self.namespace.clone(),
-            (self.site.size, self.site.rate),
+            (self.load, rate),
             self.proxy.port(),
         );
         let mut creating = tokio::spawn(creating);
@@ -250,7 +217,7 @@ impl Run<'_> {
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
             timer
         };
-        let (mut kills, mut losses) = (timer(self.site.kill_every), timer(EVERY));
+        let (mut kills, mut losses) = (timer(kill_every), timer(EVERY));
         let (mut looks, mut samples) = (interval(LOOK), interval(SAMPLE));
         let mut is_created = false;
         loop {
@@ -266,15 +233,15 @@ impl Run<'_> {
                 _ = samples.tick() => self.sample()?,
                 _ = looks.tick() => self.look()?,
             }
-            if self.observed.complete() == u64::from(self.site.size.jobs) {
+            if self.observed.complete() == u64::from(self.load.jobs) {
                 return Ok(());
             }
             ensure!(
-                self.began.elapsed() < self.site.limit,
+                self.began.elapsed() < self.limit,
                 "{} of {} jobs were complete after {:?}",
                 self.observed.complete(),
-                self.site.size.jobs,
-                self.site.limit
+                self.load.jobs,
+                self.limit
             );
         }
     }
@@ -310,7 +277,7 @@ impl Run<'_> {
             moment.seconds,
             moment.live,
             moment.complete,
-            self.site.size.jobs,
+            self.load.jobs,
             moment.operator,
             moment.apiserver,
             moment.etcd
@@ -373,17 +340,17 @@ impl Run<'_> {
 async fn create(
     client: Client,
     namespace: String,
-    (size, rate): (Size, f64),
+    (load, rate): (Load, f64),
     port: u16,
 ) -> Result<()> {
     let jobs: Api<DeadlineJob> = Api::namespaced(client, &namespace);
     let began = tokio::time::Instant::now();
-    let made = (0..size.jobs).map(|index| {
+    let made = (0..load.jobs).map(|index| {
         let jobs = &jobs;
         async move {
             let arrival = Duration::from_secs_f64(f64::from(index) / rate);
             tokio::time::sleep_until(began + arrival).await;
-            let job: DeadlineJob = serde_json::from_value(job(index, size.tasks, port))?;
+            let job: DeadlineJob = serde_json::from_value(job(index, load.tasks, port))?;
             submit(jobs, &job).await
         }
     });

@@ -82,6 +82,31 @@ impl FromStr for Rate {
     }
 }
 
+/// Jobs that arrive at a steady rate, and at once in addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Load {
+    /// Jobs that arrive at once.
+    #[serde(default, skip_serializing_if = "is_calm")]
+    pub storm: u32,
+    /// Arrival rate of the others.
+    pub rate: Rate,
+}
+
+impl Display for Load {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} jobs per second", self.rate)?;
+        match self.storm {
+            0 => Ok(()),
+            storm => write!(formatter, ", and {storm} at once"),
+        }
+    }
+}
+
+// Serde passes a reference.
+fn is_calm(storm: &u32) -> bool {
+    *storm == 0
+}
+
 /// Jobs with stragglers arrive at this rate for this time before a storm, so that kills are due while it lasts …
 pub const STORM_RATE: Rate = Rate(4.0);
 /// … see [`STORM_RATE`] …

@@ -1,20 +1,20 @@
 //! One load: jobs arrive in a namespace of their own, complete, and are removed again.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
+use serde_json::Value;
 use shed::api::{self, DeadlineJob};
 
-use super::load::{Rate, STORM_AFTER, job, storm_job};
+use super::load::{Load, STORM_AFTER, job, storm_job};
 use super::timeline::{Latencies, Timeline};
-use crate::bench_scale::audit::AuditLog;
-use crate::bench_scale::run::{make_namespace, remove, submit};
-use crate::scale::stage::reason;
-use crate::scale::subject::Subject;
+use crate::bench::audit::AuditLog;
+use crate::bench::namespace::{PAGE, each, make_namespace, reason, remove, submit};
+use crate::bench::operator::Operator;
+use crate::bench::site::Site;
 
 /// Creates of jobs that may be under way at once.
 const AT_ONCE: usize = 64;
@@ -22,139 +22,102 @@ const AT_ONCE: usize = 64;
 const LOOK: Duration = Duration::from_millis(500);
 /// How often jobs are counted, once all are created.
 const COUNT: Duration = Duration::from_secs(5);
-/// Objects of a page.
-const PAGE: u32 = 500;
 /// How long jobs may take to complete after the last arrival.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Where loads run.
-pub struct Site {
-    /// An administrator's.
-    pub client: Client,
-    /// Its kubeconfig, in the cluster's state folder.
-    pub kubeconfig: PathBuf,
-    /// The operator's kubeconfig.
-    pub operator_kubeconfig: PathBuf,
-    /// The operator's program.
-    pub program: PathBuf,
-    /// For the operator's log.
-    pub folder: PathBuf,
+/// Runs one load next to an operator of its own: jobs arrive for this time, and those of a storm at once in the same
+/// namespace, while the load goes on.
+pub async fn measure(site: &Site, load: Load, time: Duration) -> Result<Latencies> {
+    let namespace = format!("latency-{}-{}", load.rate, load.storm).replace('.', "-");
+    make_namespace(&site.client, &namespace).await?;
+    let went = measure_in(site, load, time, &namespace).await;
+    remove(&site.client, &namespace).await?;
+    went
 }
 
-impl Site {
-    /// Runs one load next to an operator of its own: its latencies, and the time until all jobs were complete.
-    /// `storm` further jobs arrive at once in the same namespace, while the load goes on.
-    pub async fn run(
-        &self,
-        rate: Rate,
-        time: Duration,
-        storm: u32,
-    ) -> Result<(Latencies, Duration)> {
-        let namespace = format!("latency-{rate}-{storm}").replace('.', "-");
-        make_namespace(&self.client, &namespace).await?;
-        let went = self.measure(rate, time, storm, &namespace).await;
-        remove(&self.client, &namespace).await?;
-        went
-    }
-
-    async fn measure(
-        &self,
-        rate: Rate,
-        time: Duration,
-        storm: u32,
-        namespace: &str,
-    ) -> Result<(Latencies, Duration)> {
-        let subject =
-            Subject::start_with(&self.program, &self.operator_kubeconfig, &self.folder).await?;
-        let mut audit = AuditLog::at_end(&self.kubeconfig)?;
-        let mut timeline = Timeline::default();
-        let began = Instant::now();
-        let complete = async {
-            let storming = self.storm(storm, namespace);
-            tokio::try_join!(self.create(rate, time, namespace), storming)?;
-            self.completed(rate.jobs_in(time) + storm, namespace).await
-        };
-        tokio::pin!(complete);
-        let mut looks = tokio::time::interval(LOOK);
-        loop {
-            tokio::select! {
-                done = &mut complete => { done?; break }
-                _ = looks.tick() => {
-                    audit.read(|event| timeline.add(event, namespace))?;
-                    // At the first pod, not after minutes.
-                    ensure_bodies(&timeline)?;
-                }
+async fn measure_in(site: &Site, load: Load, time: Duration, namespace: &str) -> Result<Latencies> {
+    let kubeconfig = site.operator_kubeconfig();
+    let operator = Operator::start(&site.program, &kubeconfig, &site.folder).await?;
+    let mut audit = AuditLog::at_end(&site.kubeconfig)?;
+    let mut timeline = Timeline::default();
+    let began = Instant::now();
+    let jobs: Api<DeadlineJob> = Api::namespaced(site.client.clone(), namespace);
+    let (rate, size) = (load.rate, load.rate.jobs_in(time));
+    let complete = async {
+        let steady = create(&jobs, size, |index| (rate.arrival(index), job(index)));
+        let storm = create(&jobs, load.storm, |index| (STORM_AFTER, storm_job(index)));
+        tokio::try_join!(steady, storm)?;
+        completed(&jobs, size + load.storm).await
+    };
+    tokio::pin!(complete);
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        tokio::select! {
+            done = &mut complete => { done?; break }
+            _ = looks.tick() => {
+                audit.read(|event| timeline.add(event, namespace))?;
+                // At the first pod, not after minutes.
+                ensure_bodies(&timeline)?;
             }
         }
-        let took = began.elapsed();
-        // Losers of the last winners are deleted by then.
+    }
+    let wall_seconds = began.elapsed().as_secs_f64();
+    // Losers of the last winners are deleted by then.
+    tokio::time::sleep(COUNT).await;
+    audit.read(|event| timeline.add(event, namespace))?;
+    operator.stop().await?;
+    Ok(Latencies {
+        wall_seconds,
+        ..timeline.latencies()
+    })
+}
+
+/// Creates jobs, each at its time from now on.
+async fn create(
+    jobs: &Api<DeadlineJob>,
+    count: u32,
+    job: impl Fn(u32) -> (Duration, Value),
+) -> Result<()> {
+    let began = tokio::time::Instant::now();
+    let made = (0..count).map(|index| {
+        let (arrival, job) = job(index);
+        async move {
+            tokio::time::sleep_until(began + arrival).await;
+            let job: DeadlineJob = serde_json::from_value(job)?;
+            submit(jobs, &job).await
+        }
+    });
+    let made = stream::iter(made).buffered(AT_ONCE);
+    made.try_collect().await
+}
+
+/// Waits until this number of jobs is complete.
+async fn completed(jobs: &Api<DeadlineJob>, wanted: u32) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let complete = count_complete(jobs).await?;
+        if complete >= wanted {
+            return Ok(());
+        }
+        ensure!(
+            began.elapsed() < PATIENCE,
+            "{complete} of {wanted} jobs were complete {PATIENCE:?} after the last arrival"
+        );
         tokio::time::sleep(COUNT).await;
-        audit.read(|event| timeline.add(event, namespace))?;
-        subject.stop().await?;
-        Ok((timeline.latencies(), took))
     }
+}
 
-    async fn create(&self, rate: Rate, time: Duration, namespace: &str) -> Result<()> {
-        let jobs: Api<DeadlineJob> = Api::namespaced(self.client.clone(), namespace);
-        let began = tokio::time::Instant::now();
-        let made = (0..rate.jobs_in(time)).map(|index| {
-            let jobs = &jobs;
-            async move {
-                tokio::time::sleep_until(began + rate.arrival(index)).await;
-                let job: DeadlineJob = serde_json::from_value(job(index))?;
-                submit(jobs, &job).await
-            }
-        });
-        let made = stream::iter(made).buffered(AT_ONCE);
-        made.try_collect().await
-    }
-
-    async fn storm(&self, size: u32, namespace: &str) -> Result<()> {
-        let jobs: Api<DeadlineJob> = Api::namespaced(self.client.clone(), namespace);
-        tokio::time::sleep(STORM_AFTER).await;
-        let made = (0..size).map(|index| {
-            let jobs = &jobs;
-            async move {
-                let job: DeadlineJob = serde_json::from_value(storm_job(index))?;
-                submit(jobs, &job).await
-            }
-        });
-        stream::iter(made).buffered(AT_ONCE).try_collect().await
-    }
-
-    /// Waits until this number of jobs is complete.
-    async fn completed(&self, wanted: u32, namespace: &str) -> Result<()> {
-        let began = Instant::now();
-        loop {
-            let complete = self.count_complete(namespace).await?;
-            if complete >= wanted {
-                return Ok(());
-            }
-            ensure!(
-                began.elapsed() < PATIENCE,
-                "{complete} of {wanted} jobs were complete {PATIENCE:?} after the last arrival"
-            );
-            tokio::time::sleep(COUNT).await;
-        }
-    }
-
-    async fn count_complete(&self, namespace: &str) -> Result<u32> {
-        let jobs: Api<DeadlineJob> = Api::namespaced(self.client.clone(), namespace);
-        let mut page = ListParams::default().limit(PAGE).match_any();
-        let mut complete = 0;
-        loop {
-            let list = jobs.list(&page).await.context("counting complete jobs")?;
-            for job in &list.items {
-                let failed = reason(job, api::FAILED);
-                ensure!(failed.is_none(), "{} failed: {failed:?}", job.name_any());
-                complete += u32::from(reason(job, api::COMPLETE).is_some());
-            }
-            match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => page = page.continue_token(&token),
-                None => return Ok(complete),
-            }
-        }
-    }
+async fn count_complete(jobs: &Api<DeadlineJob>) -> Result<u32> {
+    let mut complete = 0;
+    let page = ListParams::default().limit(PAGE).match_any();
+    each(jobs, page, |job| {
+        let failed = reason(&job, api::FAILED);
+        ensure!(failed.is_none(), "{} failed: {failed:?}", job.name_any());
+        complete += u32::from(reason(&job, api::COMPLETE).is_some());
+        Ok(())
+    })
+    .await?;
+    Ok(complete)
 }
 
 fn ensure_bodies(timeline: &Timeline) -> Result<()> {

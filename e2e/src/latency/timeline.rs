@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::load::LONGEST_MS;
 use super::spread::Sample;
-use crate::bench_scale::audit::{Event, is_write};
-use crate::bench_scale::identity::OPERATOR_USER;
+use crate::bench::audit::{Event, is_write};
+use crate::bench::identity::OPERATOR_USER;
 
 /// An attempt that ran for this many times the longest usual duration is a straggler.
 const STRAGGLER: f64 = 2.0;
@@ -51,10 +52,17 @@ pub struct Timeline {
     bodiless: u64,
 }
 
-/// Latencies of one load, in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The figures of one load, with latencies in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Latencies {
-    /// The apiserver's own writes.
+    /// Jobs that were created.
+    pub jobs: u64,
+    /// Pods that shed created.
+    pub pods: u64,
+    /// From the first create until every job was complete, in seconds.
+    pub wall_seconds: f64,
+    /// The apiserver's own writes: from receipt to the complete answer.
     pub writes: Sample,
     /// From a winner's visible end to the delete of each loser.
     pub kills: Sample,
@@ -70,10 +78,6 @@ pub struct Latencies {
     pub without_clone: u64,
     /// Attempts that shed deleted before another of their task had succeeded.
     pub pruned: u64,
-    /// Jobs that were created.
-    pub jobs: u64,
-    /// Pods that shed created.
-    pub pods: u64,
 }
 
 impl Timeline {

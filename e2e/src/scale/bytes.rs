@@ -14,9 +14,10 @@ use shed::api;
 
 use super::many::Quiet;
 use super::outcome::Outcome;
-use super::stage::{Stage, reason};
-use super::subject::{Subject, memory_limit};
+use super::stage::Stage;
 use super::{Options, judge};
+use crate::bench::namespace::{each, reason};
+use crate::bench::operator::{Operator, memory_limit};
 use crate::campaign::workload::arguments;
 use crate::jobs::{manifest, shell_or_fake};
 
@@ -151,7 +152,7 @@ async fn start_twice(
     Ok(())
 }
 
-fn stays_below_half(subject: &Subject, outcome: &mut Outcome) -> Result<()> {
+fn stays_below_half(subject: &Operator, outcome: &mut Outcome) -> Result<()> {
     let (peak, most) = (subject.taken()?.peak, memory_limit()? / 2);
     outcome.demand(peak <= most, || {
         let (peak, most) = (peak / 1024, most / 1024);
@@ -162,24 +163,16 @@ fn stays_below_half(subject: &Subject, outcome: &mut Outcome) -> Result<()> {
 
 /// Each job runs, or its status reports that it waits.
 async fn tell_who_waits(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Result<()> {
-    let jobs = stage.jobs(home);
-    let (mut page, mut running, mut waiting) = (ListParams::default().limit(20), 0, 0);
-    loop {
-        let list = jobs.list(&page).await?;
-        for job in &list.items {
-            let waits = reason(job, api::ATTEMPTS_BLOCKED).as_deref() == Some("OperatorMemory");
-            waiting += u64::from(waits);
-            let ledger = job
-                .status
-                .as_ref()
-                .and_then(|status| status.ledger.as_ref());
-            running += u64::from(ledger.is_some_and(|ledger| !ledger.tasks.is_empty()));
-        }
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => break,
-        }
-    }
+    let (mut running, mut waiting) = (0, 0);
+    let page = ListParams::default().limit(20);
+    each(&stage.jobs(home), page, |job| {
+        let waits = reason(&job, api::ATTEMPTS_BLOCKED).as_deref() == Some("OperatorMemory");
+        waiting += u64::from(waits);
+        let ledger = job.status.and_then(|status| status.ledger);
+        running += u64::from(ledger.is_some_and(|ledger| !ledger.tasks.is_empty()));
+        Ok(())
+    })
+    .await?;
     outcome.at_most("running", running);
     outcome.at_most("waiting", waiting);
     let all = u64::from(stage.options.large);

@@ -11,8 +11,8 @@ use shed::size::OBJECT_MAX;
 
 use super::outcome::Outcome;
 use super::stage::{Stage, failed};
-use super::subject::Subject;
 use super::{Options, judge};
+use crate::bench::operator::Operator;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// How long an attempt runs that nothing stops, in milliseconds: a day.
@@ -140,7 +140,7 @@ async fn cloned(stage: &Stage<'_>, home: &str, job: Value, outcome: &mut Outcome
 async fn pass_deadline(
     stage: &Stage<'_>,
     home: &str,
-    subject: &Subject,
+    subject: &Operator,
     outcome: &mut Outcome,
 ) -> Result<()> {
     let at = Timestamp::now().saturating_add(DEADLINE_IN)?;

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use shed::api;
 
 use super::outcome::Outcome;
-use super::stage::{Stage, reason};
-use super::subject::memory_limit;
+use super::stage::Stage;
 use super::{Options, judge};
+use crate::bench::namespace::{each, reason};
+use crate::bench::operator::memory_limit;
 use crate::campaign::workload::{arguments, finished};
 use crate::jobs::{manifest, shell_or_fake};
 
@@ -63,21 +64,16 @@ async fn list_twice(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Res
 
 /// How many jobs were refused for their size, and how many of another controller have a status.
 async fn answered(stage: &Stage<'_>, home: &str) -> Result<(u64, u64)> {
-    let jobs = stage.jobs(home);
     let (mut refused, mut foreign) = (0, 0);
-    let mut page = ListParams::default().limit(PAGE);
-    loop {
-        let list = jobs.list(&page).await?;
-        for job in &list.items {
-            let is_refused = reason(job, api::FAILED).as_deref() == Some("InvalidSpec");
-            refused += u64::from(is_refused);
-            foreign += u64::from(job.spec.managed_by.is_some() && job.status.is_some());
-        }
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => return Ok((refused, foreign)),
-        }
-    }
+    let page = ListParams::default().limit(PAGE);
+    each(&stage.jobs(home), page, |job| {
+        let is_refused = reason(&job, api::FAILED).as_deref() == Some("InvalidSpec");
+        refused += u64::from(is_refused);
+        foreign += u64::from(job.spec.managed_by.is_some() && job.status.is_some());
+        Ok(())
+    })
+    .await?;
+    Ok((refused, foreign))
 }
 
 /// Jobs that have finished, and an operator that has nothing to do.

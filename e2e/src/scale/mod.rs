@@ -6,22 +6,21 @@ mod large;
 mod many;
 mod meter;
 mod outcome;
-pub(crate) mod stage;
-pub(crate) mod subject;
+mod stage;
 mod tenant;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use kube::Client;
 
 use self::bytes::Load;
 use self::outcome::Outcome;
 use self::stage::Stage;
-use self::subject::Subject;
-use crate::cluster::{Cluster, Nodes};
-use crate::host_operator;
+use crate::bench::operator::Operator;
+use crate::bench::program;
+use crate::bench::site::local_cluster;
 
 /// The measured scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -93,15 +92,6 @@ pub struct Options {
     pub check: bool,
 }
 
-impl Options {
-    fn operator(&self) -> Result<PathBuf> {
-        match &self.operator {
-            Some(program) => Ok(std::path::absolute(program)?),
-            None => host_operator::program(),
-        }
-    }
-}
-
 impl Scenario {
     fn name(self) -> String {
         let value = self.to_possible_value();
@@ -130,12 +120,9 @@ pub async fn scale(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);
     }
-    let cluster = Cluster::bring_up().await?;
-    ensure!(
-        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-        "this needs the local cluster with fake nodes: run e2e/scale.sh, which brings one up"
-    );
-    let program = options.operator()?.display().to_string();
+    let cluster = local_cluster("scale").await?;
+    let program = program(options.operator.as_deref())?;
+    let program = program.display().to_string();
     let scenarios = match options.scenario.as_slice() {
         [] => Scenario::value_variants(),
         named => named,
@@ -155,7 +142,7 @@ pub async fn scale(options: &Options) -> Result<bool> {
 }
 
 /// Invariants of every operator: its memory stays below the chart's limit, and its writes are never too large.
-fn judge(stage: &Stage<'_>, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
+fn judge(stage: &Stage<'_>, subject: &Operator, outcome: &mut Outcome) -> Result<()> {
     let peak = subject.taken()?.peak;
     outcome.at_most("peakRssKiB", peak);
     let too_much = many::fits(peak)?;

@@ -6,16 +6,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
 
 use super::Options;
 use super::meter::{Fares, Meter};
 use super::outcome::{Outcome, Phase};
-use super::subject::Subject;
+use crate::bench;
+use crate::bench::namespace::{free_pods, make_namespace, reason};
+use crate::bench::operator::Operator;
+use crate::campaign::operator::kubeconfig_for;
 use crate::campaign::tasks::Tasks;
 use crate::wait;
 
@@ -23,8 +26,6 @@ use crate::wait;
 const AT_ONCE: usize = 16;
 /// How often the state of a large job is looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// Pods whose finalizers are taken off where a scenario broke off.
-const PAGE: u32 = 500;
 
 /// Where a scenario takes place.
 pub struct Stage<'o> {
@@ -63,28 +64,18 @@ impl<'o> Stage<'o> {
             namespaces: Vec::new(),
         };
         for namespace in namespaces {
-            stage.make_namespace(namespace).await?;
+            make_namespace(&stage.client, namespace).await?;
+            stage.namespaces.push((*namespace).to_owned());
         }
         Ok(stage)
     }
 
-    async fn make_namespace(&mut self, name: &str) -> Result<()> {
-        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-        let all: Api<Namespace> = Api::all(self.client.clone());
-        all.create(&PostParams::default(), &namespace).await?;
-        self.namespaces.push(name.to_owned());
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), name);
-        let what = "the namespace's service account";
-        let within = Duration::from_secs(60);
-        wait::for_object(&accounts, "default", what, within, |_| true)
-            .await
-            .map(drop)
-    }
-
     /// An operator, with its first lists in.
-    pub async fn start(&self) -> Result<Subject> {
-        let program = self.options.operator()?;
-        Subject::start(&program, self.meter.address, &self.folder).await
+    pub async fn start(&self) -> Result<Operator> {
+        let program = bench::program(self.options.operator.as_deref())?;
+        let kubeconfig = self.folder.join("kubeconfig");
+        std::fs::write(&kubeconfig, kubeconfig_for(self.meter.address))?;
+        Operator::start(&program, &kubeconfig, &self.folder).await
     }
 
     /// The DeadlineJobs of a namespace.
@@ -164,7 +155,7 @@ impl<'o> Stage<'o> {
     pub async fn phase(
         &self,
         outcome: &mut Outcome,
-        subject: &Subject,
+        subject: &Operator,
         name: &'static str,
         job: Option<(&str, &str)>,
         reached: impl AsyncFn() -> Result<bool>,
@@ -221,37 +212,6 @@ impl<'o> Stage<'o> {
         }
         Ok(())
     }
-}
-
-/// Takes the finalizers off all pods of a namespace: pods that wait for a stopped controller would stay without end.
-pub(crate) async fn free_pods(client: &Client, namespace: &str) -> Result<()> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    let mut page = ListParams::default().limit(PAGE);
-    loop {
-        let list = pods.list_metadata(&page).await?;
-        let parameters = PatchParams::default();
-        let held = list.items.iter().filter(|pod| !pod.finalizers().is_empty());
-        let freed = held.map(|pod| {
-            let (pods, name, none, parameters) = (&pods, pod.name_any(), &none, &parameters);
-            async move { drop(pods.patch(&name, parameters, none).await) }
-        });
-        stream::iter(freed)
-            .buffer_unordered(AT_ONCE)
-            .collect::<()>()
-            .await;
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => return Ok(()),
-        }
-    }
-}
-
-/// The reason of a condition that is true.
-pub fn reason(job: &DeadlineJob, type_: &str) -> Option<String> {
-    let conditions = job.status.iter().flat_map(|status| &status.conditions);
-    let mut true_ones = conditions.filter(|own| own.type_ == type_ && own.status == "True");
-    true_ones.next().map(|own| own.reason.clone())
 }
 
 /// Why a job has failed, if it has.

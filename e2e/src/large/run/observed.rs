@@ -7,11 +7,11 @@ use kube::ResourceExt;
 use shed::api::{self, DeadlineJob};
 use shed::size::bytes;
 
+use crate::bench::namespace::reason;
 use crate::campaign::check::{Known, Replay};
 use crate::campaign::history::{Change, Entry};
 use crate::campaign::report::what;
-use crate::large::figures::{Figures, Size};
-use crate::scale::stage::reason;
+use crate::large::figures::{Figures, Load};
 
 /// Writes of one job are counted over this time …
 const SPAN: Duration = Duration::from_secs(10);
@@ -40,15 +40,15 @@ pub struct Observed {
 
 impl Observed {
     /// Before the first state.
-    pub fn new(size: Size, begins_at: u64) -> Self {
+    pub fn new(load: Load, begins_at: u64) -> Self {
         let known = Known {
-            room: size.room(),
+            room: load.capacity(),
             begins_at,
             ..Known::default()
         };
         Self {
             replay: Replay::new(known),
-            tasks: size.tasks,
+            tasks: load.tasks,
             pods: BTreeMap::new(),
             complete: BTreeSet::new(),
             written: BTreeMap::new(),
@@ -182,6 +182,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::large::figures::Trouble;
 
     fn job(version: u64, won: i64, conditions: &[&str]) -> Entry {
         let conditions: Vec<_> = conditions
@@ -202,12 +203,13 @@ mod tests {
     }
 
     fn ended(states: &[Entry]) -> Figures {
-        let size = Size {
+        let load = Load {
             nodes: 2,
             jobs: 1,
             tasks: 2,
+            trouble: Trouble::None,
         };
-        let mut observed = Observed::new(size, 0);
+        let mut observed = Observed::new(load, 0);
         observed.take(states, BTreeSet::new());
         observed.end(&[], Vec::new(), Figures::default())
     }

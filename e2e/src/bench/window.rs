@@ -5,38 +5,22 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
 use super::audit::{AuditLog, Tally};
-use super::results::Use;
+use super::components::Pids;
 use crate::process::{Taken, machine_cpu, reset_peak, taken};
 
-/// Processes of the cluster that are measured, as its state folder calls them.
-const COMPONENTS: [&str; 5] = [
-    "etcd",
-    "kube-apiserver",
-    CONTROLLER_MANAGER,
-    "kube-scheduler",
-    "kwok",
-];
-/// The process of the built-in Job controller, and of many others.
-pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
-
-/// The measured processes by name.
-pub type Pids = BTreeMap<String, u32>;
-
-/// The processes of the local cluster whose administrator's kubeconfig this is.
-pub fn components(kubeconfig: &Path) -> Result<Pids> {
-    let pid = |name: &str| {
-        let file = kubeconfig.with_file_name("pids").join(name);
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("the process of {name}: {}", file.display()))?;
-        let first = text.split_whitespace().next().unwrap_or_default();
-        let pid = first
-            .parse()
-            .with_context(|| format!("{} has no process id", file.display()))?;
-        Ok((name.to_owned(), pid))
-    };
-    COMPONENTS.into_iter().map(pid).collect()
+/// Resource use of one process in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Use {
+    /// CPU, in seconds.
+    pub cpu_seconds: f64,
+    /// Memory at the begin, in KiB.
+    pub rss_kib: u64,
+    /// Most memory, in KiB.
+    pub peak_kib: u64,
 }
 
 /// A window that is open.

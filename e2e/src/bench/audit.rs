@@ -20,28 +20,13 @@ pub const JOB_CONTROLLER: &str = "job-controller";
 /// Requests of a client without a name: this program's.
 const BENCH: &str = "bench";
 
-/// The kind of a request.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Request {
-    /// The client.
-    pub agent: String,
-    /// As RBAC names it.
-    pub verb: String,
-    /// With its subresource, if it has one.
-    pub resource: String,
-    /// HTTP status of the answer.
-    pub code: u16,
-}
-
 /// Counted requests.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// By kind.
-    pub counts: BTreeMap<Request, u64>,
+    /// By agent, then `verb resource`; those that were refused have the HTTP status at the end.
+    pub requests: BTreeMap<String, BTreeMap<String, u64>>,
     /// Writes to objects of the watched namespace.
     pub writes: u64,
-    /// When the apiserver received the last of them from shed or the Job controller, as it writes instants.
-    pub last_write: Option<String>,
 }
 
 /// Follows the audit log of a cluster of this machine.
@@ -194,25 +179,18 @@ impl Tally {
         let Some(object) = event.object_ref.as_ref().filter(|_| event.stage == counted) else {
             return;
         };
-        let resource = match &*object.subresource {
-            "" => object.resource.to_string(),
-            part => format!("{}/{part}", object.resource),
-        };
-        let request = Request {
-            agent: agent(&event.user.username, &event.user_agent),
-            verb: event.verb.to_string(),
-            resource,
-            code: event.response_status.as_ref().map_or(0, |own| own.code),
-        };
-        if is_write(&request.verb) && object.namespace == namespace {
-            self.writes += 1;
-            if matches!(request.agent.as_str(), SHED | JOB_CONTROLLER) {
-                let last = self.last_write.take().unwrap_or_default();
-                let at = event.request_received_timestamp.to_string();
-                self.last_write = Some(last.max(at));
-            }
+        let mut request = format!("{} {}", event.verb, object.resource);
+        if !object.subresource.is_empty() {
+            request = format!("{request}/{}", object.subresource);
         }
-        *self.counts.entry(request).or_default() += 1;
+        let code = event.response_status.as_ref().map_or(0, |own| own.code);
+        if code >= 300 {
+            request = format!("{request} {code}");
+        }
+        self.writes += u64::from(is_write(&event.verb) && object.namespace == namespace);
+        let agent = agent(&event.user.username, &event.user_agent);
+        let own = self.requests.entry(agent).or_default();
+        *own.entry(request).or_default() += 1;
     }
 }
 
@@ -266,15 +244,9 @@ mod tests {
         folder.join("kubeconfig")
     }
 
-    fn count(tally: &Tally, agent: &str, verb: &str, resource: &str) -> u64 {
-        let own = tally.counts.iter().filter(|(request, _)| {
-            (
-                request.agent.as_str(),
-                request.verb.as_str(),
-                request.resource.as_str(),
-            ) == (agent, verb, resource)
-        });
-        own.map(|(_, count)| count).sum()
+    fn count(tally: &Tally, agent: &str, request: &str) -> u64 {
+        let own = tally.requests.get(agent).and_then(|own| own.get(request));
+        own.copied().unwrap_or(0)
     }
 
     #[test]
@@ -302,7 +274,7 @@ mod tests {
         let (begin, end) = whole.split_at(40);
         file.write_all(begin.as_bytes()).unwrap();
         log.count("n", &mut tally).unwrap();
-        assert!(tally.counts.is_empty(), "half a line is no request");
+        assert!(tally.requests.is_empty(), "half a line is no request");
         file.write_all(end.as_bytes()).unwrap();
         std::fs::rename(&path, kubeconfig.with_file_name("audit-old.log")).unwrap();
         let controller = "system:serviceaccount:kube-system:job-controller";
@@ -314,14 +286,12 @@ mod tests {
         ];
         std::fs::write(&path, next.concat()).unwrap();
         log.count("n", &mut tally).unwrap();
-        assert_eq!(count(&tally, SHED, "create", "pods"), 0, "before the begin");
-        assert_eq!(count(&tally, SHED, "patch", "deadlinejobs/status"), 1);
-        assert_eq!(count(&tally, JOB_CONTROLLER, "create", "pods"), 2);
-        assert_eq!(count(&tally, "kube-scheduler", "watch", "pods"), 1);
-        assert_eq!(count(&tally, BENCH, "create", "jobs"), 1);
+        assert_eq!(count(&tally, SHED, "create pods"), 0, "before the begin");
+        assert_eq!(count(&tally, SHED, "patch deadlinejobs/status"), 1);
+        assert_eq!(count(&tally, JOB_CONTROLLER, "create pods"), 2);
+        assert_eq!(count(&tally, "kube-scheduler", "watch pods"), 1);
+        assert_eq!(count(&tally, BENCH, "create jobs"), 1);
         assert_eq!(tally.writes, 4);
-        let last = tally.last_write.as_deref();
-        assert_eq!(last, Some("2030-01-01T00:00:04.000000Z"));
         std::fs::remove_dir_all(kubeconfig.parent().unwrap()).unwrap();
     }
 

@@ -1,15 +1,26 @@
-//! The machine of a bench, and the components of its cluster.
+//! The components of the local cluster, which are processes of this machine.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
-use super::window::{CONTROLLER_MANAGER, components};
 use crate::cluster::start_missing;
 use crate::process::taken;
 use crate::wait::{self, Seen};
+
+/// Processes of the cluster that are measured, as its state folder calls them.
+const COMPONENTS: [&str; 5] = [
+    "etcd",
+    "kube-apiserver",
+    CONTROLLER_MANAGER,
+    "kube-scheduler",
+    "kwok",
+];
+/// The process of the built-in Job controller, and of many others.
+pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 /// A process that starts uses more CPU than this per second, as a share of a core.
 const IDLE: f64 = 0.05;
@@ -18,28 +29,22 @@ const WATCH: Duration = Duration::from_secs(2);
 /// How long a component may take to start, or to stop.
 const STARTED_WITHIN: Duration = Duration::from_secs(120);
 
-/// Number and model of processors, and memory.
-pub fn description() -> Result<String> {
-    let read = |file: &str| std::fs::read_to_string(file).with_context(|| file.to_owned());
-    let (processors, memory) = (read("/proc/cpuinfo")?, read("/proc/meminfo")?);
-    let mut models = processors
-        .lines()
-        .filter_map(|line| line.strip_prefix("model name"));
-    let count = processors
-        .lines()
-        .filter(|line| line.starts_with("processor"))
-        .count();
-    let model = models.next().map_or("unknown model", |model| {
-        model.trim_start_matches([' ', '\t', ':'])
-    });
-    let mut fields = memory
-        .split_whitespace()
-        .skip_while(|word| *word != "MemTotal:");
-    let kib: u64 = fields.nth(1).context("no MemTotal")?.parse()?;
-    Ok(format!(
-        "{count} processors ({model}) with {} GiB",
-        kib >> 20
-    ))
+/// The measured processes by name.
+pub type Pids = BTreeMap<String, u32>;
+
+/// The processes of the local cluster whose administrator's kubeconfig this is.
+pub fn components(kubeconfig: &Path) -> Result<Pids> {
+    let pid = |name: &str| {
+        let file = kubeconfig.with_file_name("pids").join(name);
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("the process of {name}: {}", file.display()))?;
+        let first = text.split_whitespace().next().unwrap_or_default();
+        let pid = first
+            .parse()
+            .with_context(|| format!("{} has no process id", file.display()))?;
+        Ok((name.to_owned(), pid))
+    };
+    COMPONENTS.into_iter().map(pid).collect()
 }
 
 /// Starts the controller-manager afresh, so that its memory does not hold what earlier runs left, and waits until
@@ -83,14 +88,4 @@ pub async fn idle(name: &str, pid: u32) -> Result<()> {
         }))
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_machine_has_processors_and_memory() {
-        let described = super::description().unwrap();
-        assert!(described.contains(" processors (") && described.ends_with("GiB"));
-        assert!(!described.starts_with('0'), "{described}");
-    }
 }

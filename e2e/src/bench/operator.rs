@@ -7,60 +7,68 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
-use crate::campaign::operator::kubeconfig_for;
-use crate::command::in_background;
-use crate::command::repository;
+use crate::command::{in_background, repository};
 use crate::host_operator::{free_address, is_ready};
 use crate::process::{Taken, taken};
 use crate::wait;
 
-/// Large lists take their time.
-const READY_WITHIN: Duration = Duration::from_secs(300);
+/// How long it may take to be ready. Large lists take their time.
+pub const READY_WITHIN: Duration = Duration::from_secs(300);
 
-/// A running operator.
-pub struct Subject {
-    child: Child,
+/// A running operator, which ends with this value.
+pub struct Operator {
     /// Its process.
+    pub child: Child,
+    /// Its process id.
     pub pid: u32,
     /// Where it serves its metrics.
     pub http: SocketAddr,
     log: PathBuf,
 }
 
-impl Subject {
-    /// Starts an operator whose apiserver is at `apiserver`, and waits for its first lists.
-    pub async fn start(program: &Path, apiserver: SocketAddr, folder: &Path) -> Result<Self> {
-        let kubeconfig = folder.join("kubeconfig");
-        std::fs::write(&kubeconfig, kubeconfig_for(apiserver))?;
-        Self::start_with(program, &kubeconfig, folder).await
+impl Operator {
+    /// Starts the only operator of a cluster, and waits for its first lists.
+    pub async fn start(program: &Path, kubeconfig: &Path, folder: &Path) -> Result<Self> {
+        let log = folder.join("operator.log");
+        std::fs::File::create(&log)?;
+        let operator = Self::spawn(program, kubeconfig, log, |command| {
+            command.arg("--leader-elect=false");
+        })?;
+        let what = format!(
+            "the operator to be ready (its log: {})",
+            operator.log.display()
+        );
+        wait::until(&what, READY_WITHIN, || is_ready(operator.http)).await?;
+        Ok(operator)
     }
 
-    /// Starts an operator with a kubeconfig of the caller's, and waits for its first lists.
-    pub async fn start_with(program: &Path, kubeconfig: &Path, folder: &Path) -> Result<Self> {
-        let (http, log) = (free_address()?, folder.join("operator.log"));
+    /// Starts an operator that adds to a log.
+    pub fn spawn(
+        program: &Path,
+        kubeconfig: &Path,
+        log: PathBuf,
+        adjust: impl FnOnce(&mut Command),
+    ) -> Result<Self> {
+        let http = free_address()?;
         let mut command = Command::new(program);
         command
             .args(["operator", "--agent-image", "unused", "--surge-max", "0"])
-            .arg("--leader-elect=false")
             .args(["--http-address", &http.to_string()])
             .env("KUBECONFIG", kubeconfig)
             // Fake pods answer on this machine.
             .env("SHED_POLL_LOOPBACK", "true");
-        let child = in_background(&mut command, std::fs::File::create(&log)?)
+        adjust(&mut command);
+        let mut options = std::fs::File::options();
+        let file = options.create(true).append(true).open(&log)?;
+        let child = in_background(&mut command, file)
             .with_context(|| format!("starting {}", program.display()))?;
         let pid = child.id().context("the operator ended at once")?;
-        let subject = Self {
+        Ok(Self {
             child,
             pid,
             http,
             log,
-        };
-        let what = format!(
-            "the operator to be ready (its log: {})",
-            subject.log.display()
-        );
-        wait::until(&what, READY_WITHIN, || is_ready(http)).await?;
-        Ok(subject)
+        })
     }
 
     /// Its resource use so far.
@@ -78,13 +86,20 @@ impl Subject {
             .count())
     }
 
-    /// Ends it.
-    pub async fn stop(mut self) -> Result<()> {
+    /// Refuses one that ended by itself.
+    pub fn ensure_alive(&mut self) -> Result<()> {
+        let ended = self.child.try_wait()?;
         ensure!(
-            self.child.try_wait()?.is_none(),
-            "the operator ended by itself: {}",
+            ended.is_none(),
+            "the operator ended by itself ({ended:?}): {}",
             self.log.display()
         );
+        Ok(())
+    }
+
+    /// Ends it.
+    pub async fn stop(mut self) -> Result<()> {
+        self.ensure_alive()?;
         Ok(self.child.kill().await?)
     }
 }
