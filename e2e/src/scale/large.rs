@@ -36,7 +36,8 @@ pub async fn one_job(options: &Options, client: Client, outcome: &mut Outcome) -
         "template": shell_or_fake("exit 0", DAY_MS, 0),
     });
     outcome.figure("live", live);
-    let went = start_to_end(&stage, home, manifest(JOB, &spec), outcome).await;
+    let attempts = Attempts { live, cloned: 0 };
+    let went = start_to_end(&stage, home, manifest(JOB, &spec), attempts, outcome).await;
     end(&stage, went, outcome).await
 }
 
@@ -56,7 +57,9 @@ pub async fn clones(options: &Options, client: Client, outcome: &mut Outcome) ->
         "template": shell_or_fake("exit 0", DAY_MS, 0),
     });
     outcome.figure("live", live);
-    let went = cloned(&stage, home, manifest(JOB, &spec), outcome).await;
+    let cloned = live.div_ceil(STRAGGLER);
+    let attempts = Attempts { live, cloned };
+    let went = start_to_end(&stage, home, manifest(JOB, &spec), attempts, outcome).await;
     outcome.figure("overloaded", stage.meter.counts().overloaded);
     end(&stage, went, outcome).await
 }
@@ -73,21 +76,44 @@ fn fare(task: u32, attempt: u32) -> Option<Duration> {
     }))
 }
 
+/// Live attempts, and how many of them get a clone.
+#[derive(Clone, Copy)]
+struct Attempts {
+    live: u32,
+    cloned: u32,
+}
+
 async fn start_to_end(
     stage: &Stage<'_>,
     home: &str,
     job: Value,
+    attempts: Attempts,
     outcome: &mut Outcome,
 ) -> Result<()> {
+    let Attempts { live, cloned } = attempts;
     let subject = stage.start().await?;
-    let live = u64::from(stage.options.live);
     let large = Some((home, JOB));
     stage.submit(home, job).await?;
-    let all_live = async || Ok(stage.pods(home).await? >= live && stage.all_run(home).await?);
+    let all_live = async || {
+        let are_there = stage.pods(home).await? >= u64::from(live);
+        // A clone may be on its way.
+        Ok(are_there && (cloned > 0 || stage.all_run(home).await?))
+    };
     let none = async || Ok(stage.pods(home).await? == 0);
     stage
         .phase(outcome, &subject, "all live", large, &all_live)
         .await?;
+    if cloned > 0 {
+        let jobs = stage.jobs(home);
+        let has_clones = async || {
+            let status = jobs.get(JOB).await?.status.unwrap_or_default();
+            Ok(status.attempts.clones >= i64::from(cloned))
+        };
+        let name = "all stragglers cloned";
+        stage
+            .phase(outcome, &subject, name, large, has_clones)
+            .await?;
+    }
     stage.edit(home, JOB, &json!({"suspend": true})).await?;
     stage
         .phase(outcome, &subject, "suspended", large, &none)
@@ -95,43 +121,6 @@ async fn start_to_end(
     stage.edit(home, JOB, &json!({"suspend": false})).await?;
     stage
         .phase(outcome, &subject, "all live again", large, &all_live)
-        .await?;
-    pass_deadline(stage, home, &subject, outcome).await
-}
-
-async fn cloned(stage: &Stage<'_>, home: &str, job: Value, outcome: &mut Outcome) -> Result<()> {
-    let subject = stage.start().await?;
-    let live = u64::from(stage.options.cloned);
-    let stragglers = live.div_ceil(u64::from(STRAGGLER));
-    let large = Some((home, JOB));
-    stage.submit(home, job).await?;
-    let all_live = async || Ok(stage.pods(home).await? >= live);
-    stage
-        .phase(outcome, &subject, "all live", large, all_live)
-        .await?;
-    let jobs = stage.jobs(home);
-    let has_clones = async || {
-        let status = jobs.get(JOB).await?.status.unwrap_or_default();
-        Ok(u64::try_from(status.attempts.clones)? >= stragglers)
-    };
-    stage
-        .phase(
-            outcome,
-            &subject,
-            "all stragglers cloned",
-            large,
-            has_clones,
-        )
-        .await?;
-    stage.edit(home, JOB, &json!({"suspend": true})).await?;
-    let none = async || Ok(stage.pods(home).await? == 0);
-    stage
-        .phase(outcome, &subject, "suspended", large, none)
-        .await?;
-    stage.edit(home, JOB, &json!({"suspend": false})).await?;
-    let all_live = async || Ok(stage.pods(home).await? >= live);
-    stage
-        .phase(outcome, &subject, "all live again", large, all_live)
         .await?;
     pass_deadline(stage, home, &subject, outcome).await
 }

@@ -14,7 +14,6 @@ use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
 use crate::bench::namespace::{each, reason};
-use crate::bench::operator::memory_limit;
 use crate::campaign::workload::{arguments, finished};
 use crate::jobs::{manifest, shell_or_fake};
 
@@ -154,16 +153,4 @@ impl<'s> Quiet<'s> {
 fn work(stage: &Stage<'_>) -> u64 {
     let counts = stage.meter.counts();
     counts.writes() + counts.calls.get("list").copied().unwrap_or(0)
-}
-
-/// Whether the chart would have let the operator live.
-pub fn fits(peak: u64) -> Result<Option<String>> {
-    let limit = memory_limit()?;
-    Ok((peak > limit).then(|| {
-        format!(
-            "the operator had {} MiB, and the chart lets it have {}",
-            peak / 1024,
-            limit / 1024
-        )
-    }))
 }

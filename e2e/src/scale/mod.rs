@@ -18,7 +18,7 @@ use kube::Client;
 use self::bytes::Load;
 use self::outcome::Outcome;
 use self::stage::Stage;
-use crate::bench::operator::Operator;
+use crate::bench::operator::{Operator, memory_limit};
 use crate::bench::program;
 use crate::bench::site::local_cluster;
 
@@ -145,8 +145,11 @@ pub async fn scale(options: &Options) -> Result<bool> {
 fn judge(stage: &Stage<'_>, subject: &Operator, outcome: &mut Outcome) -> Result<()> {
     let peak = subject.taken()?.peak;
     outcome.at_most("peakRssKiB", peak);
-    let too_much = many::fits(peak)?;
-    outcome.broken.extend(too_much);
+    let most = memory_limit()?;
+    outcome.demand(peak <= most, || {
+        let (peak, most) = (peak / 1024, most / 1024);
+        format!("the operator had {peak} MiB, and the chart lets it have {most}")
+    });
     let refused = stage.meter.counts().too_large;
     let logged = subject.refusals_logged()?;
     outcome.at_most("tooLarge", refused);
