@@ -74,6 +74,11 @@ pub fn machine_cpu() -> Result<f64> {
     busy_seconds(&std::fs::read_to_string("/proc/stat")?)
 }
 
+/// Memory of the machine in KiB: a field of /proc/meminfo.
+pub fn machine_memory(field: &str) -> Result<u64> {
+    kibibytes(&std::fs::read_to_string("/proc/meminfo")?, field)
+}
+
 /// All but idle and iowait, the fourth and fifth, of the first eight times (man 5 proc_stat).
 fn busy_seconds(stat: &str) -> Result<f64> {
     let all = stat
@@ -97,7 +102,7 @@ fn kibibytes(status: &str, field: &str) -> Result<u64> {
     let line = lines.find_map(|line| line.strip_prefix(field));
     let value = line.and_then(|line| line.split_whitespace().next());
     Ok(value
-        .with_context(|| format!("no {field} of the process"))?
+        .with_context(|| format!("no field {field}"))?
         .parse()?)
 }
 

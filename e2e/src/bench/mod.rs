@@ -54,7 +54,7 @@ pub type LinesOf<B> = Lines<<B as Bench>::Load, <B as Bench>::Figures>;
 pub trait Bench: Parser {
     /// The name of its command and, without the extension, of its page.
     const NAME: &'static str;
-    /// What is measured at a time.
+    /// One measurement, and its identity in the results.
     type Load: Copy + Ord + Display + Serialize + DeserializeOwned;
     /// The figures of a load.
     type Figures: Serialize + DeserializeOwned;
@@ -62,7 +62,7 @@ pub trait Bench: Parser {
     /// The common options.
     fn common(&self) -> &Common;
 
-    /// What is to be measured, in order.
+    /// The loads to measure, in order.
     ///
     /// # Errors
     /// If options contradict each other.

@@ -4,20 +4,20 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::Result;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 
 use crate::wait::{self, Seen};
 
-/// Requests that are under way at once.
-const AT_ONCE: usize = 16;
+/// Requests of a bench that are under way at once, unless it says otherwise.
+pub const AT_ONCE: usize = 16;
 /// How often a request without an answer is sent …
 const TRIES: u32 = 5;
 /// … and the time between two of them.
@@ -53,8 +53,48 @@ where
     Ok(())
 }
 
-/// Sets the status of an object, likewise.
-pub async fn set_status<K>(api: &Api<K>, name: &str, status: serde_json::Value) -> Result<()>
+/// A job that arrives this long after the first one.
+pub struct Arrival {
+    /// The time from the first job on.
+    pub after: Duration,
+    /// Its manifest.
+    pub job: Value,
+    /// Its status, if it begins with one.
+    pub status: Option<Value>,
+}
+
+impl Arrival {
+    /// A job without a status.
+    pub fn new(after: Duration, job: Value) -> Self {
+        let status = None;
+        Self { after, job, status }
+    }
+}
+
+/// Creates jobs as they arrive, with at most `at_once` requests that are under way.
+pub async fn submit_all<K>(
+    api: &Api<K>,
+    arrivals: impl IntoIterator<Item = Arrival>,
+    at_once: usize,
+) -> Result<()>
+where
+    K: ResourceExt + Clone + Debug + Serialize + DeserializeOwned,
+{
+    let began = tokio::time::Instant::now();
+    let made = arrivals.into_iter().map(|arrival| async move {
+        tokio::time::sleep_until(began + arrival.after).await;
+        let job: K = serde_json::from_value(arrival.job)?;
+        submit(api, &job).await?;
+        match arrival.status {
+            Some(status) => set_status(api, &job.name_any(), &status).await,
+            None => Ok(()),
+        }
+    });
+    let made = stream::iter(made).buffer_unordered(at_once);
+    made.try_collect().await
+}
+
+async fn set_status<K>(api: &Api<K>, name: &str, status: &Value) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned,
 {

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::command::run;
+use crate::process::machine_memory;
 
 /// The operator, cluster and machine of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,8 +110,7 @@ pub async fn revision() -> Result<String> {
 
 /// Number and model of the machine's processors, and its memory.
 pub fn machine() -> Result<String> {
-    let read = |file: &str| std::fs::read_to_string(file).with_context(|| file.to_owned());
-    let (processors, memory) = (read("/proc/cpuinfo")?, read("/proc/meminfo")?);
+    let processors = std::fs::read_to_string("/proc/cpuinfo").context("/proc/cpuinfo")?;
     let mut models = processors
         .lines()
         .filter_map(|line| line.strip_prefix("model name"));
@@ -121,14 +121,8 @@ pub fn machine() -> Result<String> {
     let model = models.next().map_or("unknown model", |model| {
         model.trim_start_matches([' ', '\t', ':'])
     });
-    let mut fields = memory
-        .split_whitespace()
-        .skip_while(|word| *word != "MemTotal:");
-    let kib: u64 = fields.nth(1).context("no MemTotal")?.parse()?;
-    Ok(format!(
-        "{count} processors ({model}) with {} GiB",
-        kib >> 20
-    ))
+    let gibibytes = machine_memory("MemTotal:")? >> 20;
+    Ok(format!("{count} processors ({model}) with {gibibytes} GiB"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DynamicObject, ListParams};
@@ -18,13 +18,11 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::figures::{Bytes, Figures};
 use super::load::{Kind, Size, finished_deadline_job};
 use crate::bench::components::Pids;
-use crate::bench::namespace::{PAGE, each, is_held, pods, remove, set_status};
+use crate::bench::namespace::{AT_ONCE, Arrival, PAGE, each, is_held, pods, remove, submit_all};
 pub(crate) use crate::bench::namespace::{make_namespace, submit};
 use crate::bench::site::Site;
 use crate::bench::window::Window;
 
-/// Jobs that are created at once.
-const AT_ONCE: usize = 16;
 /// How often the audit log is read.
 const LOOK: Duration = Duration::from_millis(250);
 /// A run ends when nothing in its namespace was written for this long.
@@ -154,33 +152,22 @@ impl<'b> Load<'b> {
     }
 
     async fn create(&self) -> Result<()> {
-        let (jobs, spacing) = (self.jobs(), self.size.spacing());
-        let tasks = self.size.tasks_per_job();
-        let began = tokio::time::Instant::now();
-        let made = (0..self.size.jobs()).map(|index| {
-            let jobs = &jobs;
-            async move {
-                tokio::time::sleep_until(began + spacing * index).await;
-                let name = format!("job-{index}");
-                // A batch/v1 Job without tasks is finished by its controller.
-                let (job, status) = if self.size == Size::Finished && !self.kind.is_batch() {
-                    let (job, status) = finished_deadline_job(&name);
-                    (job, Some(status))
-                } else {
-                    (self.kind.manifest(&name, tasks), None)
-                };
-                let job: DynamicObject = serde_json::from_value(job)?;
-                submit(jobs, &job).await?;
-                if let Some(status) = status {
-                    set_status(jobs, &name, status).await?;
-                }
-                anyhow::Ok(())
+        let arrivals = (0..self.size.jobs()).map(|index| {
+            let name = format!("job-{index}");
+            // A batch/v1 Job without tasks is finished by its controller.
+            let (job, status) = if self.size == Size::Finished && !self.kind.is_batch() {
+                let (job, status) = finished_deadline_job(&name);
+                (job, Some(status))
+            } else {
+                (self.kind.manifest(&name, self.size.tasks_per_job()), None)
+            };
+            Arrival {
+                after: self.size.spacing() * index,
+                job,
+                status,
             }
         });
-        stream::iter(made)
-            .buffer_unordered(AT_ONCE)
-            .try_collect()
-            .await
+        submit_all(&self.jobs(), arrivals, AT_ONCE).await
     }
 
     async fn quiet(&self, window: &mut Window) -> Result<()> {
@@ -288,6 +275,8 @@ fn ensure_fit(capacity: u32, sizes: &[Size]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -303,8 +292,8 @@ mod tests {
     #[test]
     fn a_failed_job_ends_a_run() {
         let job = |type_: &str| -> DynamicObject {
-            let conditions = serde_json::json!([{"type": type_, "status": "True"}]);
-            let job = serde_json::json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
+            let conditions = json!([{"type": type_, "status": "True"}]);
+            let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
                 "status": {"conditions": conditions}});
             serde_json::from_value(job).unwrap()
         };

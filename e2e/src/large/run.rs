@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use futures::{StreamExt, TryStreamExt, stream};
+use kube::Api;
 use kube::api::{DeleteParams, ListParams};
-use kube::{Api, Client};
 use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 use tokio::time::{MissedTickBehavior, interval};
@@ -19,7 +18,7 @@ use super::figures::{Figures, Load, Moment, Trouble};
 use super::nodes::{EVERY, Losses};
 use super::replicas::Replicas;
 use crate::bench::components::components;
-use crate::bench::namespace::{make_namespace, remove, submit};
+use crate::bench::namespace::{AT_ONCE, Arrival, make_namespace, remove, submit_all};
 use crate::bench::site::Site;
 use crate::campaign::fault::{Fault, Point};
 use crate::campaign::history::History;
@@ -28,10 +27,8 @@ use crate::campaign::tasks::Tasks;
 use crate::campaign::workload::Fare;
 use crate::campaign::{draw, nodes};
 use crate::jobs::{manifest, shell_or_fake};
-use crate::process::taken;
+use crate::process::{machine_memory, taken};
 
-/// Creates of jobs that may be under way at once.
-const AT_ONCE: usize = 16;
 /// How often new states are checked.
 const LOOK: Duration = Duration::from_millis(500);
 /// How often memory is read.
@@ -204,12 +201,13 @@ impl Live<'_> {
 
     /// Creates the jobs and waits until all are complete.
     async fn complete(&mut self, rate: f64, kill_every: Duration) -> Result<()> {
-        let creating = create(
-            self.site.client.clone(),
-            self.namespace.clone(),
-            (self.load, rate),
-            self.proxy.port(),
-        );
+        let jobs: Api<DeadlineJob> = Api::namespaced(self.site.client.clone(), &self.namespace);
+        let (tasks, port) = (self.load.tasks, self.proxy.port());
+        let arrivals = (0..self.load.jobs).map(move |index| {
+            let after = Duration::from_secs_f64(f64::from(index) / rate);
+            Arrival::new(after, job(index, tasks, port))
+        });
+        let creating = async move { submit_all(&jobs, arrivals, AT_ONCE).await };
         let mut creating = tokio::spawn(creating);
         let timer = |period| {
             let begin = tokio::time::Instant::now() + period;
@@ -283,7 +281,7 @@ impl Live<'_> {
             moment.etcd
         );
         self.memory.push(moment);
-        let free = free_memory()?;
+        let free = machine_memory("MemAvailable:")?;
         ensure!(
             free > MEMORY_MIN,
             "the machine has {} MiB of free memory left",
@@ -335,39 +333,6 @@ impl Live<'_> {
             );
         }
     }
-}
-
-async fn create(
-    client: Client,
-    namespace: String,
-    (load, rate): (Load, f64),
-    port: u16,
-) -> Result<()> {
-    let jobs: Api<DeadlineJob> = Api::namespaced(client, &namespace);
-    let began = tokio::time::Instant::now();
-    let made = (0..load.jobs).map(|index| {
-        let jobs = &jobs;
-        async move {
-            let arrival = Duration::from_secs_f64(f64::from(index) / rate);
-            tokio::time::sleep_until(began + arrival).await;
-            let job: DeadlineJob = serde_json::from_value(job(index, load.tasks, port))?;
-            submit(jobs, &job).await
-        }
-    });
-    stream::iter(made).buffered(AT_ONCE).try_collect().await
-}
-
-/// Memory that the machine can still give, in KiB.
-fn free_memory() -> Result<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo")?;
-    let mut fields = text
-        .split_whitespace()
-        .skip_while(|word| *word != "MemAvailable:");
-    fields
-        .nth(1)
-        .context("no MemAvailable")?
-        .parse()
-        .context("MemAvailable")
 }
 
 #[cfg(test)]

@@ -3,16 +3,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
-use serde_json::Value;
 use shed::api::{self, DeadlineJob};
 
 use super::load::{Load, STORM_AFTER, job, storm_job};
 use super::timeline::{Latencies, Timeline};
 use crate::bench::audit::AuditLog;
-use crate::bench::namespace::{PAGE, each, make_namespace, reason, remove, submit};
+use crate::bench::namespace::{Arrival, PAGE, each, make_namespace, reason, remove, submit_all};
 use crate::bench::operator::Operator;
 use crate::bench::site::Site;
 
@@ -44,9 +42,12 @@ async fn measure_in(site: &Site, load: Load, time: Duration, namespace: &str) ->
     let jobs: Api<DeadlineJob> = Api::namespaced(site.client.clone(), namespace);
     let (rate, size) = (load.rate, load.rate.jobs_in(time));
     let complete = async {
-        let steady = create(&jobs, size, |index| (rate.arrival(index), job(index)));
-        let storm = create(&jobs, load.storm, |index| (STORM_AFTER, storm_job(index)));
-        tokio::try_join!(steady, storm)?;
+        let steady = (0..size).map(|index| Arrival::new(rate.arrival(index), job(index)));
+        let storm = (0..load.storm).map(|index| Arrival::new(STORM_AFTER, storm_job(index)));
+        tokio::try_join!(
+            submit_all(&jobs, steady, AT_ONCE),
+            submit_all(&jobs, storm, AT_ONCE)
+        )?;
         completed(&jobs, size + load.storm).await
     };
     tokio::pin!(complete);
@@ -70,25 +71,6 @@ async fn measure_in(site: &Site, load: Load, time: Duration, namespace: &str) ->
         wall_seconds,
         ..timeline.latencies()
     })
-}
-
-/// Creates jobs, each at its time from now on.
-async fn create(
-    jobs: &Api<DeadlineJob>,
-    count: u32,
-    job: impl Fn(u32) -> (Duration, Value),
-) -> Result<()> {
-    let began = tokio::time::Instant::now();
-    let made = (0..count).map(|index| {
-        let (arrival, job) = job(index);
-        async move {
-            tokio::time::sleep_until(began + arrival).await;
-            let job: DeadlineJob = serde_json::from_value(job)?;
-            submit(jobs, &job).await
-        }
-    });
-    let made = stream::iter(made).buffered(AT_ONCE);
-    made.try_collect().await
 }
 
 /// Waits until this number of jobs is complete.

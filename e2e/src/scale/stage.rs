@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
@@ -16,14 +15,12 @@ use super::Options;
 use super::meter::{Fares, Meter};
 use super::outcome::{Outcome, Phase};
 use crate::bench;
-use crate::bench::namespace::{free_pods, make_namespace, reason};
+use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, reason, submit_all};
 use crate::bench::operator::Operator;
 use crate::campaign::operator::kubeconfig_for;
 use crate::campaign::tasks::Tasks;
 use crate::wait;
 
-/// Requests of the harness that are under way at once.
-const AT_ONCE: usize = 16;
 /// How often the state of a large job is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -105,24 +102,9 @@ impl<'o> Stage<'o> {
         namespace: &str,
         manifests: impl Iterator<Item = (Value, Option<Value>)>,
     ) -> Result<()> {
-        let made = manifests.map(|(manifest, status)| async move {
-            let name = manifest["metadata"]["name"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            self.submit(namespace, manifest).await?;
-            if let Some(status) = status {
-                let patch = Patch::Merge(json!({"status": status}));
-                let jobs = self.jobs(namespace);
-                jobs.patch_status(&name, &PatchParams::default(), &patch)
-                    .await?;
-            }
-            anyhow::Ok(())
-        });
-        stream::iter(made)
-            .buffer_unordered(AT_ONCE)
-            .try_collect()
-            .await
+        let after = Duration::ZERO;
+        let arrivals = manifests.map(|(job, status)| Arrival { after, job, status });
+        submit_all(&self.jobs(namespace), arrivals, AT_ONCE).await
     }
 
     /// Merges into a job's specification.
