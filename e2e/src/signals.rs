@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for SIGINT, SIGTERM or SIGHUP.
-pub async fn told_to_stop() -> anyhow::Result<()> {
+async fn told_to_stop() -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;

@@ -8,6 +8,6 @@ use shed_e2e::signals::exit_code;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // Ends every run, and with it the operator that it started.
+    // A signal ends every run, and with it the operator that it started.
     exit_code("campaign", "stopped", campaign(&Options::parse())).await
 }

@@ -8,6 +8,6 @@ use shed_e2e::signals::exit_code;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // Ends the processes that it started.
+    // A signal ends the processes that it started.
     exit_code("monitoring", "stopped", monitoring(&Options::parse())).await
 }

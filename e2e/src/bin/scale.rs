@@ -8,6 +8,6 @@ use shed_e2e::signals::exit_code;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // Ends the operator that it started.
+    // A signal ends the operator that it started.
     exit_code("scale", "stopped", scale(&Options::parse())).await
 }
