@@ -80,6 +80,10 @@ impl<'b> Load<'b> {
         let wall = self.complete(&mut window).await?;
         let released = timeout(self.limit, self.released(&mut window)).await;
         released.with_context(|| self.too_slow("pods to be released"))??;
+        ensure!(
+            window.tally.writes > 0,
+            "the audit log has no write to the namespace"
+        );
         let figures = Figures {
             tasks: self.size.tasks(),
             wall_seconds: wall.as_secs_f64(),
