@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shed::api;
 
-use super::many::Quiet;
+use super::many::settle;
 use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
@@ -139,9 +139,7 @@ async fn start_twice(
 ) -> Result<()> {
     for name in ["settled", "settled under the next leader"] {
         let subject = stage.start().await?;
-        let quiet = Quiet::since_now(stage);
-        let settled = async || Ok(quiet.is_long_enough());
-        stage.phase(outcome, &subject, name, None, settled).await?;
+        settle(stage, outcome, &subject, name).await?;
         if load == Load::LiveJobs {
             tell_who_waits(stage, home, outcome).await?;
         }

@@ -14,6 +14,7 @@ use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
 use crate::bench::namespace::{each, reason};
+use crate::bench::operator::Operator;
 use crate::campaign::workload::{arguments, finished};
 use crate::jobs::{manifest, shell_or_fake};
 
@@ -50,11 +51,7 @@ async fn list_twice(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Res
         let subject = stage.start().await?;
         let refused = async || Ok(answered(stage, home).await? == (own, 0));
         stage.phase(outcome, &subject, name, None, refused).await?;
-        let quiet = Quiet::since_now(stage);
-        let settled = async || Ok(quiet.is_long_enough());
-        stage
-            .phase(outcome, &subject, "settled", None, settled)
-            .await?;
+        settle(stage, outcome, &subject, "settled").await?;
         judge(stage, &subject, outcome)?;
         subject.stop().await?;
     }
@@ -98,11 +95,7 @@ async fn rest(stage: &Stage<'_>, empty: u64, outcome: &mut Outcome) -> Result<()
     // The first operator has made a key.
     let made = stage.meter.counts();
     let subject = stage.start().await?;
-    let quiet = Quiet::since_now(stage);
-    let settled = async || Ok(quiet.is_long_enough());
-    stage
-        .phase(outcome, &subject, "settled", None, settled)
-        .await?;
+    settle(stage, outcome, &subject, "settled").await?;
     let (before, began) = (subject.taken()?, Instant::now());
     let idle = Duration::from_secs(stage.options.idle_seconds);
     let slept = async || Ok(began.elapsed() >= idle);
@@ -127,26 +120,22 @@ async fn rest(stage: &Stage<'_>, empty: u64, outcome: &mut Outcome) -> Result<()
     judge(stage, &subject, outcome)
 }
 
-/// Since when the operator has written and listed nothing.
-pub(super) struct Quiet<'s> {
-    stage: &'s Stage<'s>,
-    last: Mutex<(u64, Instant)>,
-}
-
-impl<'s> Quiet<'s> {
-    pub(super) fn since_now(stage: &'s Stage<'_>) -> Self {
-        let last = Mutex::new((work(stage), Instant::now()));
-        Self { stage, last }
-    }
-
-    pub(super) fn is_long_enough(&self) -> bool {
-        let work = work(self.stage);
-        let mut last = self.last.lock();
+/// Waits until the operator has written and listed nothing for a while.
+pub(super) async fn settle(
+    stage: &Stage<'_>,
+    outcome: &mut Outcome,
+    subject: &Operator,
+    name: &'static str,
+) -> Result<()> {
+    let last = Mutex::new((work(stage), Instant::now()));
+    let settled = async || {
+        let (mut last, work) = (last.lock(), work(stage));
         if last.0 != work {
             *last = (work, Instant::now());
         }
-        last.1.elapsed() >= QUIET
-    }
+        Ok(last.1.elapsed() >= QUIET)
+    };
+    stage.phase(outcome, subject, name, None, settled).await
 }
 
 /// Writes and lists. An operator that is ready may still list jobs.
