@@ -194,6 +194,7 @@ fn report<B: Bench>(folder: &Path, lines: &LinesOf<B>, note: &str) -> Result<()>
 pub(crate) mod tests {
     use super::*;
     use crate::command::repository;
+    use crate::latency;
 
     /// The options of a bench with these arguments.
     pub(crate) fn options<B: Bench>(arguments: &[&str]) -> B {
@@ -208,13 +209,38 @@ pub(crate) mod tests {
         error.to_string()
     }
 
-    /// The page as it is written from the results that the docs publish, and the docs' page.
-    pub(crate) fn published<B: Bench>() -> (String, String) {
-        let folder = repository().join("docs/develop");
-        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    /// The results that the docs publish.
+    fn published_lines<B: Bench>() -> LinesOf<B> {
+        let file = repository()
+            .join("docs/develop")
+            .join(page::data_of(B::NAME));
         let all: Vec<Line<B::Load, B::Figures>> =
-            serde_json::from_str(&read(&page::data_of(B::NAME))).unwrap();
-        let lines = all.into_iter().map(|line| (line.load, line)).collect();
-        (B::page(&lines, ""), read(&format!("{}.md", B::NAME)))
+            serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        all.into_iter().map(|line| (line.load, line)).collect()
+    }
+
+    /// The page as it is written from those, and the docs' page.
+    pub(crate) fn published<B: Bench>() -> (String, String) {
+        let file = repository().join(format!("docs/develop/{}.md", B::NAME));
+        let docs = std::fs::read_to_string(file).unwrap();
+        (B::page(&published_lines::<B>(), ""), docs)
+    }
+
+    #[test]
+    fn results_of_another_build_are_refused_where_they_are_compared() {
+        let mut lines = published_lines::<latency::Options>();
+        for line in lines.values_mut() {
+            let is_storm = line.load.storm > 0;
+            line.origin.operator = if is_storm { "storm" } else { "steady" }.to_owned();
+        }
+        let refused = |arguments: &[&str], operator: &str| {
+            let bench: latency::Options = options(arguments);
+            let ended = ensure_operator(&bench, &lines, operator);
+            ended.err().map(|error| error.to_string())
+        };
+        let said = refused(&[], "storm").unwrap();
+        assert!(said.contains("--results"), "{said}");
+        assert_eq!(refused(&["--only-storm"], "storm"), None);
+        assert!(refused(&["--only-storm"], "steady").is_some());
     }
 }
