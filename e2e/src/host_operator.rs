@@ -116,6 +116,11 @@ impl HostOperator {
         }
     }
 
+    /// The file that has its log.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
     /// Its process.
     pub fn pid(&self) -> Result<u32> {
         self.child.id().context("the operator does not run")

@@ -18,11 +18,11 @@ use self::load::{Kind, Size};
 use self::run::Load;
 use crate::bench::audit::SHED;
 use crate::bench::components::{self, Pids, components};
-use crate::bench::operator::Operator;
+use crate::bench::operator;
 use crate::bench::results::Line;
-pub(crate) use crate::bench::results::revision;
 use crate::bench::site::Site;
 use crate::bench::{Bench, Common};
+use crate::host_operator::HostOperator;
 
 /// Compares shed with the built-in Job controller.
 #[derive(Clone, Debug, Parser)]
@@ -140,17 +140,17 @@ async fn measure_idle(site: &Site, load: &Load<'_>) -> Result<Figures> {
     load.finish(&components(&site.kubeconfig)?).await?;
     components::restart_controller_manager(&site.kubeconfig).await?;
     let (operator, pids) = start_operator(site).await?;
-    components::idle("the operator", operator.pid).await?;
+    components::idle("the operator", operator.pid()?).await?;
     let figures = load.idle(&pids).await;
     operator.stop().await?;
     figures
 }
 
-async fn start_operator(site: &Site) -> Result<(Operator, Pids)> {
+async fn start_operator(site: &Site) -> Result<(HostOperator, Pids)> {
     let kubeconfig = site.operator_kubeconfig();
-    let operator = Operator::start(&site.program, &kubeconfig, &site.folder).await?;
+    let operator = operator::start(&site.program, &kubeconfig, &site.folder).await?;
     let mut pids = components(&site.kubeconfig)?;
-    pids.insert(SHED.to_owned(), operator.pid);
+    pids.insert(SHED.to_owned(), operator.pid()?);
     Ok((operator, pids))
 }
 

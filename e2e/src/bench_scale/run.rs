@@ -18,8 +18,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::figures::{Bytes, Figures};
 use super::load::{Kind, Size, finished_deadline_job};
 use crate::bench::components::Pids;
-use crate::bench::namespace::{AT_ONCE, Arrival, PAGE, each, is_held, pods, remove, submit_all};
-pub(crate) use crate::bench::namespace::{make_namespace, submit};
+use crate::bench::namespace::{
+    AT_ONCE, Arrival, PAGE, each, is_held, make_namespace, pods, remove, submit_all,
+};
 use crate::bench::site::Site;
 use crate::bench::window::Window;
 

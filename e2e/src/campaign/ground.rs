@@ -19,7 +19,7 @@ use super::foreign::{self, is_foreign};
 use super::nodes::{self, Nodes};
 use super::tasks::Tasks;
 use super::workload::{FINISHED, Home, OLD, QUOTA, Workload, finished};
-use crate::bench_scale::run::make_namespace;
+use crate::bench::namespace::make_namespace;
 use crate::jobs::shell_or_fake;
 use crate::wait;
 

@@ -11,8 +11,7 @@ use tokio::process::Command;
 
 use super::run::ROOM;
 use crate::cluster::Cluster;
-use crate::host_operator::{HostOperator, Launch, free_address, program};
-pub(crate) use crate::host_operator::{kubeconfig_for, series_of};
+use crate::host_operator::{HostOperator, Launch, free_address, kubeconfig_for, program};
 
 /// Starts operators.
 pub struct Launcher {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::bench::operator::{Operator, READY_WITHIN};
-use crate::campaign::operator::{self, kubeconfig_for};
+use crate::bench::operator::{self, READY_WITHIN};
 use crate::host_operator::ask;
+use crate::host_operator::{HostOperator, kubeconfig_for, series_of};
 use crate::wait::{self, Seen};
 
 /// What it answers when it leads.
@@ -18,7 +18,7 @@ pub struct Replicas {
     program: PathBuf,
     folder: PathBuf,
     kubeconfig: PathBuf,
-    all: Vec<Operator>,
+    all: Vec<HostOperator>,
     /// CPU of those that were killed, in seconds.
     spent: f64,
     /// Leaders that were killed.
@@ -45,11 +45,10 @@ impl Replicas {
         Ok(replicas)
     }
 
-    fn one(&self, number: usize) -> Result<Operator> {
+    fn one(&self, number: usize) -> Result<HostOperator> {
         let log = self.folder.join(format!("operator-{number}.log"));
-        Operator::spawn(&self.program, &self.kubeconfig, log, |command| {
-            command.env("HOSTNAME", format!("replica-{number}"));
-        })
+        let launch = operator::launch(&self.program, &self.kubeconfig, &log)?;
+        launch.named(&format!("replica-{number}")).spawn()
     }
 
     /// The replica that leads, once there is one.
@@ -75,8 +74,8 @@ impl Replicas {
                 continue;
             }
             self.spent += cpu(&self.all[number]);
-            self.all[number].child.kill().await?;
-            self.all[number] = self.one(number)?;
+            self.all.remove(number).kill().await;
+            self.all.insert(number, self.one(number)?);
             self.killed += 1;
             return Ok(());
         }
@@ -86,7 +85,7 @@ impl Replicas {
     /// Refuses a replica that ended by itself.
     pub fn ensure_alive(&mut self) -> Result<()> {
         let mut all = self.all.iter_mut();
-        all.try_for_each(Operator::ensure_alive).context("I9")
+        all.try_for_each(HostOperator::still_runs).context("I9")
     }
 
     /// CPU of all replicas so far, in seconds.
@@ -106,13 +105,13 @@ impl Replicas {
     pub async fn series_of(&self, namespace: &str) -> Option<usize> {
         let mut count = 0;
         for replica in &self.all {
-            count += operator::series_of(replica.http, namespace).await?;
+            count += series_of(replica.http, namespace).await?;
         }
         Some(count)
     }
 }
 
 /// CPU of a replica so far, in seconds.
-fn cpu(replica: &Operator) -> f64 {
+fn cpu(replica: &HostOperator) -> f64 {
     replica.taken().map_or(0.0, |taken| taken.cpu)
 }

@@ -11,7 +11,7 @@ use super::load::{Load, STORM_AFTER, job, storm_job};
 use super::timeline::{Latencies, Timeline};
 use crate::bench::audit::AuditLog;
 use crate::bench::namespace::{Arrival, PAGE, each, make_namespace, reason, remove, submit_all};
-use crate::bench::operator::Operator;
+use crate::bench::operator;
 use crate::bench::site::Site;
 
 /// Creates of jobs that may be under way at once.
@@ -35,7 +35,7 @@ pub async fn measure(site: &Site, load: Load, time: Duration) -> Result<Latencie
 
 async fn measure_in(site: &Site, load: Load, time: Duration, namespace: &str) -> Result<Latencies> {
     let kubeconfig = site.operator_kubeconfig();
-    let operator = Operator::start(&site.program, &kubeconfig, &site.folder).await?;
+    let operator = operator::start(&site.program, &kubeconfig, &site.folder).await?;
     let mut audit = AuditLog::at_end(&site.kubeconfig)?;
     let mut timeline = Timeline::default();
     let began = Instant::now();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use shed::api::{self, DeadlineJob, MANAGED_BY};
 
-use crate::bench_scale::run::submit;
+use crate::bench::namespace::submit;
 use crate::campaign::kubelet::{POD_IP, RUN_MS};
 use crate::jobs::{is_running, is_true, manifest, shell_or_fake};
 use crate::wait::{self, Seen};

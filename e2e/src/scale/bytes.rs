@@ -17,8 +17,9 @@ use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
 use crate::bench::namespace::{each, reason};
-use crate::bench::operator::{Operator, memory_limit};
+use crate::bench::operator::memory_limit;
 use crate::campaign::workload::arguments;
+use crate::host_operator::HostOperator;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// Bytes of the arguments of a pod or Job.
@@ -150,7 +151,7 @@ async fn start_twice(
     Ok(())
 }
 
-fn stays_below_half(subject: &Operator, outcome: &mut Outcome) -> Result<()> {
+fn stays_below_half(subject: &HostOperator, outcome: &mut Outcome) -> Result<()> {
     let (peak, most) = (subject.taken()?.peak, memory_limit()? / 2);
     outcome.demand(peak <= most, || {
         let (peak, most) = (peak / 1024, most / 1024);

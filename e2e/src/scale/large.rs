@@ -12,7 +12,7 @@ use shed::size::OBJECT_MAX;
 use super::outcome::Outcome;
 use super::stage::{Stage, failed};
 use super::{Options, judge};
-use crate::bench::operator::Operator;
+use crate::host_operator::HostOperator;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// How long an attempt runs that nothing stops, in milliseconds: a day.
@@ -129,7 +129,7 @@ async fn start_to_end(
 async fn pass_deadline(
     stage: &Stage<'_>,
     home: &str,
-    subject: &Operator,
+    subject: &HostOperator,
     outcome: &mut Outcome,
 ) -> Result<()> {
     let at = Timestamp::now().saturating_add(DEADLINE_IN)?;

@@ -14,8 +14,8 @@ use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
 use crate::bench::namespace::{each, reason};
-use crate::bench::operator::Operator;
 use crate::campaign::workload::{arguments, finished};
+use crate::host_operator::HostOperator;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// Bytes of the arguments of one specification.
@@ -124,7 +124,7 @@ async fn rest(stage: &Stage<'_>, empty: u64, outcome: &mut Outcome) -> Result<()
 pub(super) async fn settle(
     stage: &Stage<'_>,
     outcome: &mut Outcome,
-    subject: &Operator,
+    subject: &HostOperator,
     name: &'static str,
 ) -> Result<()> {
     let last = Mutex::new((work(stage), Instant::now()));

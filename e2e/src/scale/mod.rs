@@ -18,9 +18,10 @@ use kube::Client;
 use self::bytes::Load;
 use self::outcome::Outcome;
 use self::stage::Stage;
-use crate::bench::operator::{Operator, memory_limit};
+use crate::bench::operator::memory_limit;
 use crate::bench::program;
 use crate::bench::site::local_cluster;
+use crate::host_operator::HostOperator;
 
 /// The measured scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -142,7 +143,7 @@ pub async fn scale(options: &Options) -> Result<bool> {
 }
 
 /// Invariants of every operator: its memory stays below the chart's limit, and its writes are never too large.
-fn judge(stage: &Stage<'_>, subject: &Operator, outcome: &mut Outcome) -> Result<()> {
+fn judge(stage: &Stage<'_>, subject: &HostOperator, outcome: &mut Outcome) -> Result<()> {
     let peak = subject.taken()?.peak;
     outcome.at_most("peakRssKiB", peak);
     let most = memory_limit()?;

@@ -16,9 +16,9 @@ use super::meter::{Fares, Meter};
 use super::outcome::{Outcome, Phase};
 use crate::bench;
 use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, reason, submit_all};
-use crate::bench::operator::Operator;
-use crate::campaign::operator::kubeconfig_for;
+use crate::bench::operator;
 use crate::campaign::tasks::Tasks;
+use crate::host_operator::{HostOperator, kubeconfig_for};
 use crate::wait;
 
 /// How often the state of a large job is looked at.
@@ -68,11 +68,11 @@ impl<'o> Stage<'o> {
     }
 
     /// An operator, with its first lists in.
-    pub async fn start(&self) -> Result<Operator> {
+    pub async fn start(&self) -> Result<HostOperator> {
         let program = bench::program(self.options.operator.as_deref())?;
         let kubeconfig = self.folder.join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_for(self.meter.address))?;
-        Operator::start(&program, &kubeconfig, &self.folder).await
+        operator::start(&program, &kubeconfig, &self.folder).await
     }
 
     /// The DeadlineJobs of a namespace.
@@ -137,7 +137,7 @@ impl<'o> Stage<'o> {
     pub async fn phase(
         &self,
         outcome: &mut Outcome,
-        subject: &Operator,
+        subject: &HostOperator,
         name: &'static str,
         job: Option<(&str, &str)>,
         reached: impl AsyncFn() -> Result<bool>,
