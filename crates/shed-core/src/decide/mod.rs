@@ -21,7 +21,6 @@ mod evict;
 pub mod feasibility;
 mod order;
 pub mod places;
-pub mod shed_plus_lookahead;
 
 /// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);

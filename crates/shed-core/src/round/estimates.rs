@@ -399,21 +399,10 @@ impl JobEstimate {
     /// Combines each attempt's reports with the job's median and the estimate of its node.
     fn weigh(&mut self, nodes: LnRatios<'_>, rate_prior: f64) {
         let weighs = rate_prior > 0.0;
-        if let Some(median) = weighs.then(|| self.median_total()).flatten() {
-            self.weigh_those(|_| true, median, nodes, rate_prior);
-        }
-    }
-
-    /// The same for the attempts of some tasks, given the median.
-    pub(crate) fn weigh_those(
-        &mut self,
-        are_weighed: impl Fn(&TaskEstimate) -> bool,
-        median: f64,
-        nodes: LnRatios<'_>,
-        rate_prior: f64,
-    ) {
-        let tasks = self.tasks.iter_mut().filter(|task| are_weighed(task));
-        for attempt in tasks.flat_map(|task| &mut task.attempts) {
+        let Some(median) = weighs.then(|| self.median_total()).flatten() else {
+            return;
+        };
+        for attempt in self.tasks.iter_mut().flat_map(|task| &mut task.attempts) {
             let ln_node = attempt.node.map_or(0.0, |node| nodes.of(node));
             attempt.shrink(median, ln_node, rate_prior);
         }
@@ -422,25 +411,16 @@ impl JobEstimate {
     /// The usual time of a whole task, absent with too few times. Winners count, because the attempts on healthy
     /// nodes end first. Otherwise the remaining attempts would be measured by themselves.
     pub(crate) fn median_total(&self) -> Option<f64> {
-        median_of(&mut self.totals())
-    }
-
-    /// Times of a whole task, predicted and observed.
-    pub(crate) fn totals(&self) -> Vec<f64> {
         let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
         let predicted = attempts.filter_map(|attempt| attempt.total);
-        predicted.chain(self.ended.iter().copied()).collect()
+        let mut totals: Vec<f64> = predicted.chain(self.ended.iter().copied()).collect();
+        if totals.len() < REPORTS_MIN {
+            return None;
+        }
+        let middle = totals.len() / 2;
+        let (_, median, _) = totals.select_nth_unstable_by(middle, f64::total_cmp);
+        Some(*median).filter(|median| *median > 0.0)
     }
-}
-
-/// The same as [`JobEstimate::median_total`] for these totals, whose order may change.
-pub(crate) fn median_of(totals: &mut [f64]) -> Option<f64> {
-    if totals.len() < REPORTS_MIN {
-        return None;
-    }
-    let middle = totals.len() / 2;
-    let (_, median, _) = totals.select_nth_unstable_by(middle, f64::total_cmp);
-    Some(*median).filter(|median| *median > 0.0)
 }
 
 /// The resume point at which an attempt launched now begins.

@@ -3,8 +3,8 @@
 use shed_core::decide::News;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Kill, Move, Outcome, Settled};
-use shed_core::snapshot::{AttemptKind, AttemptState, JobPhase};
-use shed_core::time::{Instant, Span};
+use shed_core::snapshot::{AttemptKind, AttemptState};
+use shed_core::time::Span;
 
 use super::group::{covered, keep_best};
 use super::{Engine, RunError, Scope};
@@ -161,15 +161,7 @@ impl Engine<'_> {
         let facts = &mut entry.attempts[of_task];
         facts.kill = Some(kill.kind);
         facts.killed_at = Some(now);
-        let is_clone = facts.kind == AttemptKind::Clone;
         self.totals.kills += 1;
-        self.loses(id, is_clone);
-        if self.is_exact() {
-            self.note_times(id, 1);
-            self.note_gone(id, kill.task);
-        }
-        self.groups[id as usize].dying += 1;
-        self.planner.dying += 1;
         self.attempts.forget_events(slot);
         let name = self.attempts.name(slot);
         let gone_at = now.plus(self.settings.kill_latency);
@@ -217,7 +209,7 @@ impl Engine<'_> {
         let reached = attempt.progress(now);
         let begin = attempt.start_progress;
         let (id, task, number) = (attempt.group, attempt.task, attempt.number);
-        let (node, is_clone) = (attempt.node, attempt.kind == AttemptKind::Clone);
+        let node = attempt.node;
         let held = now.since(attempt.placed).0;
         let position = attempt.position;
         let resumes = self.settings.resuming != Resuming::Scratch;
@@ -226,14 +218,8 @@ impl Engine<'_> {
         let checkpoint = known.map(|(_, reached)| self.checkpoint(slot, reached));
         let group = &mut self.groups[id as usize];
         group.look_at(position);
-        self.planner.rivals |= group.clones > 0;
         group.held -= 1;
         self.count_slot(id, false);
-        let group = &mut self.groups[id as usize];
-        if is_clone {
-            group.clones -= 1;
-            self.planner.clones -= 1;
-        }
         if let Some(node) = node {
             self.leave(id, node, held, state);
         }
@@ -251,17 +237,6 @@ impl Engine<'_> {
             if resumes {
                 truth.segments.push((begin, reached));
             }
-        }
-        if was_killed {
-            group.dying -= 1;
-            self.planner.dying -= 1;
-            // The attempt may have been beyond the progress at which a planned retry would begin.
-            self.planner.forget_ahead();
-        } else {
-            self.loses(id, is_clone);
-        }
-        if self.is_exact() {
-            self.note_end(slot, !failed, was_killed);
         }
         let group = &self.groups[id as usize];
         if failed
@@ -335,17 +310,7 @@ impl Engine<'_> {
             return;
         };
         group.add_outcome(task, outcome, self.now);
-        let left = group
-            .entry(task)
-            .map(|(entry, _)| (entry.attempts.len(), entry.retry_not_before));
         group.fold(task);
-        if let Some((left, retry)) = left.filter(|_| self.is_exact()) {
-            let retries = retry.map(|at| (at, id, task.0));
-            self.planner.agenda.retries.extend(retries);
-            if left == 1 {
-                self.note_single(id);
-            }
-        }
         self.record(id, slot, facts.kill, Some(outcome));
         self.attempts.remove(slot);
         match outcome {
@@ -355,32 +320,11 @@ impl Engine<'_> {
         }
     }
 
-    /// An attempt of the group can no longer win.
-    fn loses(&mut self, id: u32, is_clone: bool) {
-        let group = &mut self.groups[id as usize];
-        group.live -= 1;
-        group.live_clones -= u32::from(is_clone);
-        let is_last = group.live == 0 || (is_clone && group.live_clones == 0);
-        if is_last && self.is_exact() {
-            self.file(id);
-        }
-    }
-
-    /// The task no longer waits for a retry.
-    pub(super) fn forget_retry(&mut self, id: u32, task: TaskIndex, retry: Option<Instant>) {
-        if let Some(at) = retry {
-            self.planner.agenda.retries.remove(&(at, id, task.0));
-        }
-    }
-
     /// A task of the group has lost its last attempt.
     fn wait_again(&mut self, id: u32) {
         self.groups[id as usize].waiting += 1;
         self.planner.retries = true;
         self.touch_place(id, true);
-        self.planner.rivals = true;
-        self.planner.forget_ahead();
-        self.note_waiting(id);
         self.changed = true;
     }
 
@@ -390,49 +334,10 @@ impl Engine<'_> {
             facts.failed.insert(task);
         }
         group.waiting = group.waiting.saturating_sub(1);
-        let retry = group
-            .entry(task)
-            .and_then(|(entry, _)| entry.retry_not_before.take());
+        if let Some((entry, _)) = group.entry(task) {
+            entry.retry_not_before = None;
+        }
         group.fold(task);
-        self.forget_retry(id, task, retry);
-        self.planner.forget_ahead();
-        self.note_waiting(id);
-    }
-
-    /// Updates the set of waiting groups.
-    pub(super) fn note_waiting(&mut self, id: u32) {
-        if matches!(
-            self.planner.scope,
-            Scope::Full | Scope::Steady | Scope::Places
-        ) {
-            return;
-        }
-        let Some(rank) = self.rank(id) else {
-            return;
-        };
-        let group = &self.groups[id as usize];
-        let active = group
-            .facts
-            .as_ref()
-            .is_some_and(|facts| facts.phase == JobPhase::Active);
-        if group.waiting > 0 && active {
-            if self.planner.waiting.insert((rank, id)) {
-                self.planner.rivals = true;
-                self.planner.is_ahead_whole = false;
-                // A group that comes before those already planned changes the order.
-                let last = self
-                    .planner
-                    .ahead
-                    .back()
-                    .and_then(|(last, _)| self.rank(*last));
-                if last.is_some_and(|last| rank < last) {
-                    self.planner.forget_ahead();
-                }
-            }
-        } else if self.planner.waiting.remove(&(rank, id)) && !active {
-            // The launches planned for the group must not happen any more.
-            self.planner.forget_ahead();
-        }
     }
 
     /// Checks a winner that began with progress: other attempts must have done the part that it skipped.

@@ -88,16 +88,6 @@ impl Attempt {
         self.completes = self.completion(now, speed);
     }
 
-    /// The attempt's time and progress when its speed last changed.
-    pub(super) fn base(&self) -> (Instant, f64) {
-        self.base
-    }
-
-    /// When the attempt's work will be done.
-    pub(super) fn completes(&self) -> Instant {
-        self.completes
-    }
-
     fn completion(&self, now: Instant, speed: f64) -> Instant {
         let left = (1.0 - self.base.1) * self.draw.work.0 as f64 / speed;
         now.plus(Span(left.ceil() as i64))

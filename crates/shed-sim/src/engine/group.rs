@@ -10,7 +10,6 @@ use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, ResumePoint, TaskSnapsho
 use shed_core::time::{Instant, Span};
 
 use super::attempt::ReportTimes;
-use super::outlook::Outlook;
 use super::places::Entry;
 use super::steady::Attention;
 
@@ -47,16 +46,6 @@ pub(super) struct Group {
     pub(super) waiting: u32,
     /// Attempts that hold capacity.
     pub(super) held: u32,
-    /// Clones among them.
-    pub(super) clones: u32,
-    /// Attempts that may still win, and the clones among these.
-    pub(super) live: u32,
-    pub(super) live_clones: u32,
-    /// Attempts that are being stopped and hold capacity.
-    pub(super) dying: u32,
-    /// The outlook between exact passes.
-    pub(super) outlook: Outlook,
-    pub(super) last_optimized: Option<Instant>,
     pub(super) attention: Attention,
     pub(super) entry: Entry,
     pub(super) launch_overhead: Span,
@@ -87,12 +76,6 @@ impl Group {
             hint: Cell::new(0),
             stale: 0,
             held: 0,
-            clones: 0,
-            live: 0,
-            live_clones: 0,
-            dying: 0,
-            outlook: Outlook::default(),
-            last_optimized: None,
             attention: Attention::default(),
             entry: Entry::default(),
             launch_overhead: Span(0),

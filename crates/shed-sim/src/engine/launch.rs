@@ -25,7 +25,7 @@ impl Engine<'_> {
         };
         let number = truth.next_number;
         truth.next_number += 1;
-        let retry = entry.retry_not_before.take();
+        entry.retry_not_before = None;
         let starts_over = launch.resume.is_none() && entry.best_resume_point().is_some();
         if let Some(point) = &launch.resume {
             keep_best(&mut entry.resume_point, begin, &point.checkpoint);
@@ -56,7 +56,6 @@ impl Engine<'_> {
             self.attempts.get_mut(slot).position = group.position(launch.task).unwrap_or(0);
         }
         self.count_launch(id, launch.kind);
-        self.forget_retry(id, launch.task, retry);
         let mut avoid = launch.avoid.clone();
         avoid.extend_from_slice(&launch.rather_not);
         if !self.place(slot, launch.node.as_ref(), &avoid) {
@@ -70,26 +69,14 @@ impl Engine<'_> {
             facts.launched_before = true;
         }
         group.held += 1;
-        group.live += 1;
-        let is_alive_again = group.live == 1;
         if kind == AttemptKind::Clone {
-            group.clones += 1;
-            group.live_clones += 1;
-            self.planner.clones += 1;
-            self.planner.rivals = true;
             self.totals.clones += 1;
         } else {
             group.waiting = group.waiting.saturating_sub(1);
-            if group.waiting == 0 {
-                self.note_waiting(id);
-            }
         }
         self.totals.attempts += 1;
         self.touch(id, News::Urgent);
         self.count_slot(id, true);
-        if is_alive_again && self.is_exact() {
-            self.file(id);
-        }
     }
 
     /// Places an attempt on a node with enough capacity: on the chosen one if that has enough.

@@ -6,12 +6,10 @@
 
 mod apply;
 mod attempt;
-mod exact;
 mod group;
 mod launch;
 mod listed;
 mod nodes;
-mod outlook;
 mod passes;
 mod places;
 mod record;
@@ -28,9 +26,9 @@ use shed_core::decide::{News, decide};
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::memory::Memory;
-use shed_core::plan::{Launch, Plan, Settled};
+use shed_core::plan::{Plan, Settled};
 use shed_core::plan_check::Violation;
-use shed_core::policy::{Order, Policy, ShedPlus};
+use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::settle::DEADLINE_GRACE;
 use shed_core::snapshot::{
@@ -150,26 +148,12 @@ pub struct Engine<'a> {
 struct Planner {
     memory: Memory,
     scope: Scope,
-    /// Groups with waiting tasks in the order of service (scoped passes only).
-    waiting: BTreeSet<(Rank, u32)>,
-    /// First attempts in the order in which `decide` would launch them into free slots.
-    ahead: VecDeque<(u32, Launch)>,
-    /// Whether these are all that can be launched.
-    is_ahead_whole: bool,
-    /// The time from which they are not, because a delayed retry may come before them.
-    ahead_until: Option<Instant>,
     /// The wake event that is already in the queue.
     wake_at: Option<Instant>,
     /// Whether tasks that failed or were disrupted may wait for a retry.
     retries: bool,
-    /// Clones that hold capacity in the whole cluster, and attempts that are being stopped.
-    clones: u32,
-    dying: u32,
-    agenda: outlook::Agenda,
     /// The next pass that the last one requested.
     next_pass: Option<Instant>,
-    /// Whether anything happened since the last check of evictions for waiting first attempts.
-    rivals: bool,
     overhead_total: i64,
     overhead_count: i64,
     scratch: Snapshot,
@@ -180,19 +164,8 @@ struct Planner {
     refused: BTreeSet<Option<JobKey>>,
 }
 
-impl Planner {
-    /// The order of launches has changed.
-    fn forget_ahead(&mut self) {
-        self.ahead.clear();
-        self.is_ahead_whole = false;
-    }
-}
-
 /// The planning function: the core's `decide`.
 pub type Decide = fn(&Snapshot, Memory, &Policy) -> (Plan, Memory);
-
-/// The rank of waiting jobs in `decide`.
-type Rank = (i64, Instant, u32, u32);
 
 /// How a pass is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,31 +176,15 @@ enum Scope {
     Steady,
     /// Single jobs, which then stand in a queue: see `places`.
     Places,
-    /// The jobs that Shed+ would act on, with the result of a full pass: see `exact`.
-    Exact,
 }
 
 impl Scope {
-    /// `Exact` requires slots, an order that does not change with time, and what was examined for it.
-    fn of(settings: &Settings, room: &Room, trace: &Trace) -> Self {
-        let policy = &settings.policy;
+    fn of(settings: &Settings, room: &Room) -> Self {
         let is_slots = matches!(room, Room::Slots { .. });
-        let by_key = matches!(policy.order, Order::Fifo | Order::EarliestDeadline);
-        // `exact` counts on jobs that have no distribution before their first report.
-        let knows_none = trace.jobs.iter().all(|job| job.expected.is_none());
-        let is_shed_plus = policy.speculation.as_rule::<ShedPlus>().is_some() && knows_none;
-        let is_free_at_once = settings.release_latency == Span(0);
         if settings.passes == Passes::Full {
             Self::Full
-        } else if is_slots && has_places(policy) {
+        } else if is_slots && has_places(&settings.policy) {
             Self::Places
-        } else if is_slots
-            && by_key
-            && is_shed_plus
-            && is_free_at_once
-            && exact::applies(settings, trace)
-        {
-            Self::Exact
         } else {
             Self::Steady
         }
@@ -238,7 +195,7 @@ impl<'a> Engine<'a> {
     /// A run over a workload that has been checked against the cluster.
     pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
         let room = Room::new(&settings.cluster);
-        let scope = Scope::of(settings, &room, trace);
+        let scope = Scope::of(settings, &room);
         let mut queue = EventQueue::default();
         if let Some(first) = trace.jobs.first() {
             queue.put(first.arrival, Event::Arrival(0));
@@ -277,17 +234,9 @@ impl<'a> Engine<'a> {
             planner: Planner {
                 memory: Memory::default(),
                 scope,
-                waiting: BTreeSet::new(),
-                ahead: VecDeque::new(),
-                ahead_until: None,
                 wake_at: None,
                 retries: false,
-                clones: 0,
-                dying: 0,
-                agenda: outlook::Agenda::default(),
                 next_pass: None,
-                is_ahead_whole: false,
-                rivals: false,
                 overhead_total: 0,
                 overhead_count: 0,
                 scratch: Snapshot::default(),
@@ -434,11 +383,7 @@ impl<'a> Engine<'a> {
         if let Some(deadline) = deadline.filter(|_| on_miss_fails) {
             self.queue.put(deadline.max(self.now), Event::Deadline(id));
         }
-        if let Some(deadline) = deadline.filter(|_| self.is_exact()) {
-            self.planner.agenda.deadlines.insert((deadline, id));
-        }
         self.jobs[position as usize].active += 1;
-        self.note_waiting(id);
         self.touch(id, News::Urgent);
         self.touch_place(id, true);
         self.changed = true;
@@ -509,15 +454,10 @@ impl<'a> Engine<'a> {
         let attempt = self.attempts.get(slot);
         self.planner.overhead_total += self.now.since(attempt.launched).0;
         self.planner.overhead_count += 1;
-        let has_clones = self.groups[attempt.group as usize].clones > 0;
-        self.planner.rivals |= has_clones;
         let id = attempt.group;
         let news = self.groups[id as usize].attention.of_time(News::Urgent);
         self.touch(id, news);
         self.changed |= !matches!(self.planner.scope, Scope::Steady | Scope::Places);
-        if self.is_exact() {
-            self.note_report(slot);
-        }
     }
 
     fn end(&mut self, slot: u32) -> Result<(), RunError> {

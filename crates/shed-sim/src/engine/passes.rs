@@ -1,30 +1,26 @@
 //! The planner's passes.
 //!
 //! A full pass is `decide` on every job, after every event. Its cost is proportional to all
-//! running attempts, and it mostly has no effect. The other ways are in `steady`, `places` and `exact`.
+//! running attempts, and it mostly has no effect. The other ways are in `steady` and `places`.
 
 use shed_core::guard::decide_guarded_by;
 use shed_core::memory::Memory;
-use shed_core::plan::{Move, Plan, PlannedMove};
+use shed_core::plan::{Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
-use shed_core::policy::{Order, Policy, Speculation};
+use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::{AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
 use shed_core::validate::Fault;
 
-use super::room::{Room, slots_node};
-use super::{Engine, Rank, RunError, Scope};
+use super::room::Room;
+use super::{Engine, RunError, Scope};
 use crate::event::Event;
-
-/// The least number of launches that are planned ahead, which spreads the cost of a call.
-const AHEAD_MIN: u32 = 4096;
 
 impl Engine<'_> {
     /// One planner pass.
     pub(super) fn plan(&mut self) -> Result<(), RunError> {
         match self.planner.scope {
             Scope::Full => self.full_pass()?,
-            Scope::Exact => self.exact_pass()?,
             Scope::Steady => self.steady_pass()?,
             Scope::Places => self.places_pass(),
         }
@@ -202,6 +198,17 @@ impl Engine<'_> {
             self.queue.put(at, Event::Wake);
         }
     }
+
+    /// λ·m in slots, with the snap of the core.
+    pub(super) fn usable_slots(&self) -> (u32, u32) {
+        match self.room {
+            Room::Slots { total, used } => {
+                let usable = f64::from(total) * self.settings.policy.capacity_share + 1e-9;
+                (usable.floor() as u32, used)
+            }
+            Room::Nodes(_) => (0, 0),
+        }
+    }
 }
 
 /// The group that each action is for; `ids` are the groups of the snapshot, in its order.
@@ -218,75 +225,4 @@ pub(super) fn targets(ids: &[u32], snapshot: &Snapshot, actions: &[PlannedMove])
     let targets: Vec<u32> = actions.iter().filter_map(&mut position).collect();
     debug_assert_eq!(targets.len(), actions.len());
     targets
-}
-
-/// First attempts that are planned ahead, for `exact`.
-impl Engine<'_> {
-    /// The rank of the group in `decide`, if the order does not change with time.
-    pub(super) fn rank(&self, id: u32) -> Option<Rank> {
-        let group = &self.groups[id as usize];
-        let job = &self.trace.jobs[group.job as usize];
-        let urgency = match self.settings.policy.order {
-            Order::Fifo => 0,
-            Order::EarliestDeadline => {
-                let deadline = job.deadline.map(|deadline| job.arrival.plus(deadline));
-                deadline.map_or(i64::MAX, |deadline| deadline.0)
-            }
-            _ => return None,
-        };
-        Some((urgency, job.arrival, group.job, group.stage))
-    }
-
-    /// λ·m in slots, with the snap of the core.
-    pub(super) fn usable_slots(&self) -> (u32, u32) {
-        match self.room {
-            Room::Slots { total, used } => {
-                let usable = f64::from(total) * self.settings.policy.capacity_share + 1e-9;
-                (usable.floor() as u32, used)
-            }
-            Room::Nodes(_) => (0, 0),
-        }
-    }
-
-    /// Calls `decide` for the next launches, as if more slots were free than there are.
-    pub(super) fn plan_ahead(&mut self, free: u32) -> Result<(), RunError> {
-        let wanted = free.max(AHEAD_MIN);
-        let (mut ids, mut waiting, mut held) = (Vec::new(), 0u32, 0u32);
-        for &(_, id) in &self.planner.waiting {
-            if waiting >= wanted {
-                break;
-            }
-            let group = &self.groups[id as usize];
-            waiting = waiting.saturating_add(group.waiting);
-            held += group.held;
-            ids.push(id);
-        }
-        let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        let (wanted, held) = (i64::from(wanted), i64::from(held));
-        snapshot.nodes = vec![slots_node(wanted + held, 0)];
-        self.take_facts(&ids, &mut snapshot, false);
-        let policy = Policy {
-            speculation: Speculation::none(),
-            capacity_share: 1.0,
-            surge_max: 0,
-            order: self.settings.policy.order,
-            law: self.settings.policy.law,
-            work_max: self.settings.policy.work_max,
-        };
-        let (plan, _) = self.decide(&snapshot, Memory::default(), &policy)?;
-        let targets = targets(&ids, &snapshot, &plan.actions);
-        self.give_back(&ids, &mut snapshot);
-        self.planner.scratch = snapshot;
-        let next_pass = plan.report.next_pass;
-        for (id, planned) in targets.into_iter().zip(plan.actions) {
-            if let Move::Launch(launch) = planned.action {
-                self.planner.ahead.push_back((id, launch));
-            }
-        }
-        self.planner.is_ahead_whole = (self.planner.ahead.len() as i64) < wanted;
-        if self.planner.retries {
-            self.planner.ahead_until = next_pass;
-        }
-        Ok(())
-    }
 }

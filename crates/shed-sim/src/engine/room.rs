@@ -180,7 +180,7 @@ impl Room {
     pub(super) fn show(&mut self, shown: &mut Vec<Node>) {
         let is_first = shown.is_empty();
         match self {
-            Self::Slots { total, .. } if is_first => shown.push(slots_node(i64::from(*total), 0)),
+            Self::Slots { total, .. } if is_first => shown.push(slots_node(i64::from(*total))),
             Self::Slots { .. } => {}
             Self::Nodes(nodes) if is_first => shown.extend(nodes.iter().map(NodeRoom::node)),
             Self::Nodes(nodes) => {
@@ -204,13 +204,13 @@ impl Room {
 
 /// All slots as one node. The facts do not assign attempts to it, and the core reserves capacity for each attempt in
 /// the facts.
-pub(super) fn slots_node(total: i64, used_by_others: i64) -> Node {
-    let pods = |count| Resources::from_pairs([(PODS, count)]);
+fn slots_node(total: i64) -> Node {
+    let pods = Resources::from_pairs([(PODS, total)]);
     Node {
         name: NodeName::from("slots"),
-        allocatable: pods(total),
-        free: pods(total - used_by_others),
-        used_by_others: pods(used_by_others),
+        allocatable: pods.clone(),
+        free: pods,
+        used_by_others: Resources::default(),
         usable: true,
     }
 }

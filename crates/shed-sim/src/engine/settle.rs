@@ -137,10 +137,6 @@ impl Engine<'_> {
         }
         self.leave_queue(id);
         self.dirty_groups.push(id);
-        self.note_waiting(id);
-        if self.is_exact() {
-            self.file(id);
-        }
         let group = &self.groups[id as usize];
         let (job, stage) = (group.job, group.stage as usize);
         let progress = &mut self.jobs[job as usize];
@@ -161,20 +157,6 @@ impl Engine<'_> {
 
     /// No attempt of the group remains.
     pub(super) fn finish_group(&mut self, id: u32) {
-        if self.is_exact() {
-            self.unfile(id);
-            let agenda = &mut self.planner.agenda;
-            let deadline = self.groups[id as usize]
-                .facts
-                .as_ref()
-                .and_then(|f| f.deadline);
-            if let Some(deadline) = deadline {
-                agenda.deadlines.remove(&(deadline, id));
-            }
-            if !agenda.retries.is_empty() {
-                agenda.retries.retain(|retry| retry.1 != id);
-            }
-        }
         let group = &mut self.groups[id as usize];
         group.facts = None;
         group.truths = Vec::new();

@@ -4,7 +4,6 @@
 mod closed_forms;
 mod common;
 mod engine;
-mod exact;
 mod fallback;
 mod fifo;
 mod incremental;
