@@ -200,7 +200,8 @@ polls: ## 5000 attempts polled by one operator: counts, CPU, memory
 
 .PHONY: mutants campaign-mutants
 mutants: ## Mutation testing of optimizers and estimation (needs cargo-mutants)
-	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate
+	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate shed-core --out target/mutants/core
+	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate shed-papers --out target/mutants/papers
 campaign-mutants: ## Which test notices each fault seeded into the controller (.ci/mutants; an hour)
 	.ci/campaign-mutants
 
@@ -208,9 +209,9 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 .PHONY: bench bench-planner bench-scale bench-latency bench-large league frontier profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
-	cargo bench --locked --package shed-core --features fixtures --bench passes --bench optimizers
+	cargo bench --locked --package shed-papers --bench passes --bench optimizers
 	cargo bench --locked --package shed-formulas --bench dollymp
-	cargo test --locked --package shed-core --test optimality_gap -- --nocapture --test-threads 1
+	cargo test --locked --package shed-papers --test optimality_gap -- --nocapture --test-threads 1
 bench-planner: ## What a planning pass of the operator costs, part by part, against the size of the cluster
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --lib -- \
 	  --ignored --nocapture what_a_pass_costs

@@ -53,7 +53,7 @@ impl ForecastTable {
     /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
     /// Absent for a job without a deadline, and while too few jobs have ended.
     pub fn say(&self, job: &JobSnapshot, now: Instant, pocd: f64) -> Option<f64> {
-        let limit = job.deadline?.since(job.submitted).seconds();
+        let limit = job.time_given()?.seconds();
         let passed = now.since(job.submitted).seconds() / limit;
         // A deadline at the submission is over.
         let passed = if passed.is_finite() { passed } else { 1.0 };

@@ -9,6 +9,7 @@ pub mod observation;
 pub mod obstacles;
 mod pace;
 mod quarantined_jobs;
+mod refused_jobs;
 mod restore;
 
 use std::collections::{HashMap, HashSet};
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
 use shed_core::decide::Changed;
-use shed_core::guard::{GuardedPlanner, Passed, RefusedJobs};
+use shed_core::guard::{GuardedPlanner, Passed};
 use shed_core::memory::Memory;
 use shed_core::plan::{CapacityReport, JobReport, Move, Plan, PlanReport};
 use shed_core::plan_check::plan_check;
@@ -41,6 +42,7 @@ use crate::recording::{self, Decision};
 
 use self::known_jobs::KnownJobs;
 use self::quarantined_jobs::Apart;
+use self::refused_jobs::RefusedJobs;
 
 /// Runs planning passes without end.
 pub async fn run(

@@ -5,7 +5,7 @@ use shed_core::fixtures::{JobBuilder, attempt, job, world};
 use shed_core::guard::policies;
 use shed_core::ids::JobKey;
 use shed_core::plan::PlannedMove;
-use shed_core::policy::Speculation;
+use shed_core::policy::{Policy, Speculation};
 use shed_core::time::{Instant, Span};
 use shed_record::schema::recorded_plan;
 use shed_record::{Fault, Item, Reader, Recorder, Replayer};
@@ -33,7 +33,8 @@ const A_WHILE: Duration = Duration::from_millis(400);
 fn policy() -> Policy {
     Policy {
         surge_max: 0,
-        ..shed_core::fixtures::shed_plus()
+        speculation: Speculation::new(shed_papers::ShedPlus::default()),
+        ..Policy::default()
     }
 }
 
@@ -154,7 +155,9 @@ async fn what_is_recorded_is_decided_again_alike() {
     sleep(PASS_PERIOD_MAX * 3).await;
     planner.abort();
     process.context.shared.recording.as_ref().unwrap().finish();
-    let mut reader = Reader::open(&folder).unwrap();
+    let mut reader = Reader::open(&folder)
+        .unwrap()
+        .knowing(shed_papers::registry());
     let (mut replayer, mut launches, mut passes, mut named) = (None, 0, 0, BTreeMap::new());
     let mut incremental = 0;
     while let Some(item) = reader.next_item().unwrap() {

@@ -24,7 +24,7 @@ pub fn usable(snapshot: &Snapshot, capacity_share: f64) -> Resources {
 }
 
 /// The capacity of the usable nodes that some active job may use, whoever uses it.
-pub(crate) fn allocatable(snapshot: &Snapshot) -> Resources {
+pub fn allocatable(snapshot: &Snapshot) -> Resources {
     let unusable = UnusableNodes::of(snapshot);
     let mut all = Resources::default();
     let nodes = snapshot.nodes.iter().zip((0..).map(NodeIndex));

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::index_set::IndexSet;
 use crate::plan::{Launch, LaunchReason};
-use crate::policy::{Policy, ShedPlus, Speculation};
 use crate::resources::Resources;
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState, Conclusion, EndRules, FailureRule, Idempotency,
@@ -18,14 +17,6 @@ use crate::time::{Instant, Span};
 
 mod plans;
 pub use plans::{brief, findings, four_nodes, plan_of, report, slow, uneven};
-
-/// Shed+ with its defaults.
-pub fn shed_plus() -> Policy {
-    Policy {
-        speculation: Speculation::new(ShedPlus::default()),
-        ..Policy::default()
-    }
-}
 
 /// A planned launch of the task's next attempt on any node.
 pub fn launch(task: u32, kind: AttemptKind) -> Launch {

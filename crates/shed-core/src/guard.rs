@@ -15,13 +15,11 @@ use crate::validate::{Fault, sound, sound_where};
 
 /// The result of one pass.
 #[derive(Debug)]
-pub struct Guarded<'a> {
+pub struct Passed<'a> {
     /// The facts that the pass decided by and that the plan must be checked against: without the invalid ones.
     pub snapshot: Cow<'a, Snapshot>,
     /// The plan.
     pub plan: Plan,
-    /// The memory for the next pass.
-    pub memory: Memory,
     /// The invalid facts. The jobs named here get one attempt per task.
     pub faults: Vec<Fault>,
     /// How many of [`policies`] panicked; if all three, the plan is empty.
@@ -29,23 +27,24 @@ pub struct Guarded<'a> {
 }
 
 /// Validates, decides by this function, and falls back: for executors that look at every job, and for tests of panics.
+/// Returns the memory for the next pass too.
 pub fn decide_guarded_by<'a>(
     snapshot: &'a Snapshot,
     memory: Memory,
     policy: &Policy,
     mut decide: impl FnMut(&Snapshot, Memory, &Policy) -> (Plan, Memory),
-) -> Guarded<'a> {
+) -> (Passed<'a>, Memory) {
     let (snapshot, faults) = sound(snapshot);
     // The memory is a copy.
     let (decided, panics) = tried(policy, |policy| decide(&snapshot, memory.clone(), policy));
     let (plan, memory) = decided.unwrap_or_else(|| (Plan::default(), memory));
-    Guarded {
+    let passed = Passed {
         snapshot,
         plan,
-        memory,
         faults,
         panics,
-    }
+    };
+    (passed, memory)
 }
 
 /// Decides by the first of [`policies`] that does not panic, and counts the panics. No state that a panic could leave
@@ -145,19 +144,6 @@ impl GuardedPlanner {
     }
 }
 
-/// The result of one pass of a [`GuardedPlanner`].
-#[derive(Debug)]
-pub struct Passed<'a> {
-    /// The facts that the pass decided by and that the plan must be checked against: without the invalid ones.
-    pub snapshot: Cow<'a, Snapshot>,
-    /// The plan.
-    pub plan: Plan,
-    /// The invalid facts. The jobs named here get one attempt per task.
-    pub faults: Vec<Fault>,
-    /// How many of [`policies`] panicked; if all three, the plan is empty.
-    pub panics: u32,
-}
-
 /// The policies that are tried in turn while each panics: the policy, the same without clones, and that with first
 /// attempts by submission.
 pub fn policies(policy: &Policy) -> [Policy; 3] {
@@ -170,27 +156,6 @@ pub fn policies(policy: &Policy) -> [Policy; 3] {
         ..plain.clone()
     };
     [policy.clone(), plain, plainest]
-}
-
-/// The jobs with invalid facts in the last pass. An executor therefore counts and logs each of them once and not at
-/// every pass.
-#[derive(Debug, Clone, Default)]
-pub struct RefusedJobs(BTreeSet<Option<JobKey>>);
-
-impl RefusedJobs {
-    /// The first fault of each job that had none in the last pass. The cluster's own faults count as those of one
-    /// more job.
-    pub fn news<'f>(&mut self, faults: &'f [Fault]) -> Vec<&'f Fault> {
-        let mut refused = BTreeSet::new();
-        let mut news = Vec::new();
-        for fault in faults {
-            if refused.insert(fault.job.clone()) && !self.0.contains(&fault.job) {
-                news.push(fault);
-            }
-        }
-        self.0 = refused;
-        news
-    }
 }
 
 #[cfg(test)]

@@ -33,8 +33,7 @@
 //! 2. [`settle`](settle::settle) derives the actions that one job's facts alone require: a winner, a count, an end.
 //! 3. [`decide`](decide::decide) makes the decisions that need the whole cluster: the order of service, clones and
 //!    prunes. Its memory from pass to pass is a [`memory::Memory`].
-//! 4. [`plan`] is the result: actions, each with its reason, and a report with figures. [`what_if`]
-//!    compares a job's part of it with that of a plan for another deadline or capacity.
+//! 4. [`plan`] is the result: actions, each with its reason, and a report with figures.
 //! 5. [`validate`] checks snapshots and [`plan_check`] plans. [`guard`] handles an invalid snapshot or a broken
 //!    policy.
 //!
@@ -42,32 +41,25 @@
 //!
 //! Attempt durations have a *distribution* ([`estimate`]): [Pareto](estimate::pareto), as in the papers,
 //! [log-normal](estimate::log_normal), [Weibull](estimate::weibull) or [empirical](estimate::empirical). It is fitted
-//! by likelihood with running attempts as censored ([`estimate::fit`], [`estimate::shape`]) or from mean and
-//! deviation ([`estimate::speedup`]). It is shrunk towards the times of earlier jobs of its class
-//! ([`estimate::history`]).
+//! by likelihood with running attempts as censored ([`estimate::fit`], [`estimate::shape`]). It is shrunk towards the
+//! times of earlier jobs of its class ([`estimate::history`]).
 //!
 //! An attempt's remaining time follows from its progress (\[S+\] eqs. 14 to 16, [`estimate::progress`]) or, if it is
 //! silent, from its age. [`estimate::pocd`] combines attempts to tasks and tasks to a job (\[S\] Theorems 1 and 2,
 //! \[S+\] Theorem 2), in logarithms. It also returns the increase by one more clone, the figure that optimizers and
 //! explanations share. [`estimate::feasibility`] inverts it: it returns the deadline that would reach a PoCD.
 //!
-//! # From probabilities to clones
-//!
-//! [`optimize::greedy`] is \[S+\] Algorithm 1 as printed and its exact relatives; [`optimize::alpha_fair`] the family
-//! of utilities between total and max-min.
-//!
 //! # Policies
 //!
-//! A policy is written as text, `shed-plus{xi=0.1,order=drf}`; parameters and defaults are those of each type.
+//! A policy is written as text, `shed-prime{max_clones=3,order=drf}`; parameters and defaults are those of each type.
 //! [`policy::PolicyRule`] is the contract of a policy, and [`policy::Registry`] finds one by its name.
 //!
 //! | policy | which tasks get clones, and when | begins | source | where |
 //! |---|---|---|---|---|
 //! | `hadoop-ns` | none | – | baseline | [`policy::HadoopNs`] |
-//! | `shed-plus` | stragglers of the job with the lowest PoCD, at ξ and every θ | resume | \[S+\] Algorithm 1 | [`policy::ShedPlus`] |
 //! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/research/shed-prime.md` | [`policy::ShedPrime`] |
 //!
-//! The crate `shed-papers` has the other policies of the papers. Any policy can be combined with any order of first
+//! The crate `shed-papers` has the policies of the papers, with their optimizers. Any policy can be combined with any order of first
 //! attempts ([`policy::Order`]): `lst`, `edf`, `fifo`, `capacity`, `drf`, `tetris`, `carbyne`, `srpt`, `svf`,
 //! `dollymp`.
 
@@ -82,7 +74,6 @@ pub mod guard;
 pub mod ids;
 pub mod index_set;
 pub mod memory;
-pub mod optimize;
 pub mod plan;
 pub mod plan_check;
 pub mod policy;
@@ -94,4 +85,3 @@ pub mod settle;
 pub mod snapshot;
 pub mod time;
 pub mod validate;
-pub mod what_if;

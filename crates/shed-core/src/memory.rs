@@ -236,11 +236,6 @@ impl Memory {
         &self.experience.history
     }
 
-    /// Replaces the history.
-    pub fn set_history(&mut self, history: History) {
-        self.experience.history = history;
-    }
-
     /// The results of attempts on nodes where slow ones were given up.
     pub fn redraws(&self) -> &Redraws {
         &self.experience.redraws

@@ -482,6 +482,11 @@ impl JobSnapshot {
         position.ok().map(|position| &self.tasks[position])
     }
 
+    /// The time from the job's submission to its deadline.
+    pub fn time_given(&self) -> Option<Span> {
+        Some(self.deadline?.since(self.submitted))
+    }
+
     /// Whether the task has a winner, has failed for good, or does not belong to the job (any more).
     pub fn has_ended(&self, index: TaskIndex) -> bool {
         index.0 >= self.rules.completions

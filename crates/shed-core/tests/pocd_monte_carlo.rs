@@ -6,7 +6,7 @@ use shed_core::estimate::law::{AttemptLaw, Evidence, Law};
 use shed_core::estimate::log_normal::LogNormalLaw;
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::estimate::pocd::{
-    LiveAttempt, MixedAttempts, TaskMiss, Waves, ln_job_pocd, ln_miss_of_launch, probability,
+    LiveAttempt, TaskMiss, Waves, ln_miss_of_launch, ln_task_pocd, probability,
 };
 use shed_core::estimate::sample::Sample;
 use shed_core::estimate::weibull::WeibullLaw;
@@ -65,11 +65,18 @@ fn a_silent_attempt_ends_as_often_as_its_age_lets_expect() {
             };
             let ln_miss = live.ln_miss(&law, slack);
             let part = law.scaled(1.0 - begin);
-            assert_pocd(&law, ln_job_pocd([ln_miss]), || {
+            assert_pocd(&law, ln_task_pocd(ln_miss), || {
                 beyond(&mut draw, &part, age) <= age + slack
             });
         }
     }
+}
+
+/// The attempts of one task: one that runs silently, clones that start over, and clones that resume.
+struct Mixed {
+    age: f64,
+    restarts: u32,
+    resumes: u32,
 }
 
 #[test]
@@ -77,11 +84,10 @@ fn originals_restarts_and_resumed_attempts_together() {
     let (slack, overhead) = (150.0, 25.0);
     let mut draw = Draw::new(22);
     for law in laws() {
-        let task = |age: f64, restarts: u32, resumes: u32| MixedAttempts {
-            original: Evidence::Silent { age },
+        let task = |age: f64, restarts: u32, resumes: u32| Mixed {
+            age,
             restarts,
             resumes,
-            phi_resume: 0.3,
         };
         let tasks = [
             task(80.0, 1, 0),
@@ -89,11 +95,23 @@ fn originals_restarts_and_resumed_attempts_together() {
             task(60.0, 1, 1),
             task(10.0, 0, 0),
         ];
-        let misses = tasks.map(|task| task.ln_miss(&law, slack, overhead));
-        let mut task_in_time = |task: &MixedAttempts| {
-            let Evidence::Silent { age } = task.original else {
-                panic!("all are silent");
+        let clone = |begin| ln_miss_of_launch(&law, begin, slack, overhead);
+        let misses = tasks.iter().map(|task| {
+            let restarted = TaskMiss {
+                ln_miss_present: law.ln_miss(Evidence::Silent { age: task.age }, slack),
+                ln_miss_per_clone: clone(0.0),
+                clones: task.restarts,
             };
+            let resumed = TaskMiss {
+                ln_miss_present: restarted.ln_miss(),
+                ln_miss_per_clone: clone(0.3),
+                clones: task.resumes,
+            };
+            resumed.ln_pocd()
+        });
+        let ln_pocd = misses.sum();
+        let mut task_in_time = |task: &Mixed| {
+            let age = task.age;
             let mut ends = beyond(&mut draw, &law, age) - age;
             for _ in 0..task.restarts {
                 ends = ends.min(overhead + draw.time(&law));
@@ -104,9 +122,7 @@ fn originals_restarts_and_resumed_attempts_together() {
             ends <= slack
         };
         // A run ends with the first task that misses, which changes no share.
-        assert_pocd(&law, ln_job_pocd(misses), || {
-            tasks.iter().all(&mut task_in_time)
-        });
+        assert_pocd(&law, ln_pocd, || tasks.iter().all(&mut task_in_time));
     }
 }
 
@@ -140,7 +156,7 @@ fn attempts_that_report_done_tasks_and_clones_granted() {
             begin: 0.0,
             evidence: Evidence::Progress { phi: 1.0 },
         };
-        let ln_pocd = ln_job_pocd([task.ln_miss(), done.ln_miss(&law, slack)]);
+        let ln_pocd = ln_task_pocd(task.ln_miss()) + ln_task_pocd(done.ln_miss(&law, slack));
         let rest = law.predicted(0.5, 80.0);
         let (part, clone) = (law.scaled(0.8), law.scaled(0.6));
         assert_pocd(&law, ln_pocd, || {

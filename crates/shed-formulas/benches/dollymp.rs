@@ -11,10 +11,10 @@ use shed_formulas::cluster::{CpuMem, Server};
 use shed_formulas::dag::{Job, Phase, Task};
 use shed_formulas::dollymp::{DollyMp, priorities, round};
 
-#[path = "../../shed-core/tests/optimizer/instances.rs"]
+#[path = "../../shed-papers/tests/optimizer/instances.rs"]
 #[expect(dead_code, reason = "only the generator is wanted here")]
 mod instances;
-#[path = "../../shed-core/benches/measure/mod.rs"]
+#[path = "../../shed-papers/benches/measure/mod.rs"]
 mod measure;
 
 use instances::Random;

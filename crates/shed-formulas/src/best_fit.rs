@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::cluster::CpuMem;
-use shed_core::estimate::compare::{first_largest, margin};
+use shed_core::estimate::compare::margin;
+use shed_papers::formulas::first_largest;
 
 /// Minimum number of demands in a tile, except for the last.
 const TILE_MIN: usize = 8;

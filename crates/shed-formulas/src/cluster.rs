@@ -1,6 +1,6 @@
 //! Servers and demands of two resources, as DollyMP and its baselines see them.
 
-use shed_core::estimate::compare::{at_most, largest_at_most};
+use shed_core::estimate::compare::{at_most, margin};
 
 /// Amounts of cpu (cores) and memory (GB); fractions are fine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -86,6 +86,21 @@ impl CpuMem {
     }
 }
 
+/// The largest number that is [`at_most`] `bound`: comparing many numbers with it is cheaper.
+fn largest_at_most(bound: f64) -> f64 {
+    if !bound.is_finite() {
+        return bound;
+    }
+    let mut largest = bound + margin(bound, bound);
+    while !at_most(largest, bound) {
+        largest = largest.next_down();
+    }
+    while largest < f64::MAX && at_most(largest.next_up(), bound) {
+        largest = largest.next_up();
+    }
+    largest
+}
+
 /// A share of zero capacity is 0 for a demand of zero, and otherwise infinite.
 pub(crate) fn share(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
@@ -120,4 +135,22 @@ pub struct Launch {
     pub task: usize,
     /// The server's id.
     pub server: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_at_most_a_bound_is_and_the_next_double_is_not() {
+        for bound in [-7.0, -1e-7, 0.0, 5e-324, 1e-6, 0.3, 16.0, 64.0, 1e17, 1e300] {
+            let largest = largest_at_most(bound);
+            assert!(largest >= bound && at_most(largest, bound), "{bound}");
+            assert!(!at_most(largest.next_up(), bound), "{bound}");
+        }
+        assert_eq!(largest_at_most(f64::INFINITY), f64::INFINITY);
+        assert_eq!(largest_at_most(f64::NEG_INFINITY), f64::NEG_INFINITY);
+        assert_eq!(largest_at_most(f64::MAX), f64::MAX);
+        assert!(largest_at_most(f64::NAN).is_nan());
+    }
 }

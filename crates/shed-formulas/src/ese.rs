@@ -2,7 +2,7 @@
 
 use shed_core::estimate::compare::{is_less, sort_with_ties};
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::estimate::speedup::fastest_mean;
+use shed_papers::formulas::copies::fastest_mean;
 use shed_papers::formulas::ese::{best_whole_copies, straggler_factor};
 use shed_papers::formulas::sca::CloneJob;
 

@@ -1,6 +1,6 @@
 //! The example of DollyMP §4.1: why few clones and small jobs first beat many clones.
 
-use shed_core::estimate::speedup::speedup;
+use crate::speedup::speedup;
 
 /// Total flow times of three schedules of the same jobs.
 #[derive(Debug, Clone, Copy, PartialEq)]

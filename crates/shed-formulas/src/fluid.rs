@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::board::Board;
 use crate::cluster::{CpuMem, Server, total_capacity};
 use crate::dag::{DagError, Job, Phase, Task};
-use shed_core::estimate::speedup::speedup;
+use crate::speedup::speedup;
 
 /// A job of the model.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,6 +10,8 @@
 //! - [`dollymp`]: DollyMP's Algorithm 2, one round with clones; [`delay`]: delay assignment.
 //! - [`ordering`]: one round of FIFO, SRPT, SVF, DRF, Tetris, Capacity and Carbyne.
 //! - [`fluid`]: whole schedules of these rounds in DollyMP's deterministic model.
+//! - [`slots`]: how many slots are usable, and how many are left for clones.
+//! - [`speedup`]: DollyMP's fit and the speedup by copies.
 //! - [`load`]: the load below which cloning everything shortens jobs.
 //! - [`sca`]: one slot of SCA; [`gradient`]: the printed solver of its program.
 //! - [`ese`]: the cost of ESE's duplicates, and one slot.
@@ -31,3 +33,5 @@ pub mod ordering;
 mod properties;
 mod room;
 pub mod sca;
+pub mod slots;
+pub mod speedup;

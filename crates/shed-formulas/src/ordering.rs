@@ -10,7 +10,8 @@ use crate::board::Board;
 use crate::cluster::{CpuMem, Launch};
 use crate::dag::{DagError, Job, Phase};
 use crate::levels::{remaining_time, volume};
-use shed_core::estimate::compare::{at_most, first_largest, sort_with_ties};
+use shed_core::estimate::compare::{at_most, sort_with_ties};
+use shed_papers::formulas::first_largest;
 
 /// The positions of the jobs of `board` by arrival.
 pub fn by_arrival(board: &Board) -> Vec<usize> {

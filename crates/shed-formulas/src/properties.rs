@@ -16,9 +16,9 @@ use crate::ordering::{
     TetrisScore, by_arrival, by_remaining_time, by_volume, capacity, carbyne, drf, in_order, tetris,
 };
 use crate::sca::{Assignment, RunningTask, SlotJob, sca_round};
+use crate::speedup::{pareto_from_moments, speedup, speedup_limit};
 use shed_core::estimate::compare::sort_with_ties;
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::estimate::speedup::{pareto_from_moments, speedup, speedup_limit};
 use shed_papers::formulas::ese::straggler_factor;
 use shed_papers::formulas::mantri::pays_blind;
 use shed_papers::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};

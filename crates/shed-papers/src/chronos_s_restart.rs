@@ -3,12 +3,12 @@
 //! time.
 
 use crate::formulas::chronos::restart_ln_pocd;
+use crate::formulas::copies::fastest_mean;
 use crate::formulas::srquant::SrQuantJob;
 use crate::judgement::stragglers;
 use crate::judgement::{Instants, Terms, best_extra, judge, settings};
 use crate::state::Decided;
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::estimate::speedup::fastest_mean;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::JobView;
 use shed_core::round::clones::{Ask, Begins};

@@ -5,13 +5,13 @@
 //!
 //! The paper serves stragglers before first attempts; here first attempts always go first.
 
+use crate::formulas::copies::fastest_mean;
 use crate::formulas::ese::{best_whole_copies, straggler_factor};
 use crate::formulas::sca::CloneJob;
 use crate::given_law::GivenLaw;
 use crate::redundancy::launch_copies;
 use crate::sca::{new_jobs, slots_for};
 use crate::state::Decided;
-use shed_core::estimate::speedup::fastest_mean;
 use shed_core::plan::Finding;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};

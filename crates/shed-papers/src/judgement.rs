@@ -4,13 +4,12 @@
 
 use crate::formulas::srquant::{Price, SrQuantJob};
 use crate::given_law::GivenLaw;
-use crate::prune_due::prune_due;
+use crate::prune_due::{prune_due, prune_for_clones};
 use crate::redundancy::is_decided;
 use crate::redundancy::level_up;
 use crate::state::Decided;
 use shed_core::estimate::pareto::ParetoLaw;
 use shed_core::ids::TaskIndex;
-use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};
 use shed_core::round::{JobView, TaskEstimate};
@@ -67,7 +66,7 @@ impl Instants {
     /// τ_est and τ_kill of the job, from its submission on; the latter is never before the former.
     /// None without a deadline.
     pub fn of(&self, job: &JobSnapshot) -> Option<[Span; 2]> {
-        Some(self.within(job.deadline?.since(job.submitted)))
+        Some(self.within(job.time_given()?))
     }
 
     /// The same for a job whose time until the deadline is `limit`.
@@ -96,7 +95,7 @@ impl Instants {
         let [est, kill] = self.of(state.job)?;
         Some(SrQuantJob {
             law,
-            deadline: state.job.deadline?.since(state.job.submitted).seconds(),
+            deadline: state.job.time_given()?.seconds(),
             tau_est: est.seconds(),
             tau_kill: kill.seconds(),
             phi_est,
@@ -226,7 +225,7 @@ fn clone_reports(task: &TaskEstimate) -> bool {
 /// clones start over there is nothing to resume, and the original runs on.
 pub(crate) fn stop_originals<R: PolicyRule<State = Decided>>(desk: &mut Desk<'_, '_, R>) {
     let judged: Vec<Vec<TaskIndex>> = desk.states().iter().map(|s| s.judged.clone()).collect();
-    prune::prune_for_clones(desk, |position, state, task| {
+    prune_for_clones(desk, |position, state, task| {
         let judged = judged.get(position);
         judged.is_some_and(|judged| judged.binary_search(&task.index).is_ok())
             && state.job.rules.resume.keeps_checkpoints()

@@ -7,10 +7,10 @@ use shed_core::ids::TaskIndex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::formulas::copies::fastest_mean;
 use crate::formulas::srquant::{Prediction, laser_best_extra};
 use crate::judgement::{Instants, Terms, judge, settings, stop_originals};
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::estimate::speedup::fastest_mean;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::Ask;
 use shed_core::round::{JobView, TaskEstimate};

@@ -2,7 +2,9 @@
 //! each with the defaults of its paper and its equation numbers.
 //!
 //! [`registry`] adds them to the policies of the product, so that each can be named in a policy
-//! text. [`formulas`] has the papers' computations on plain numbers that policies call.
+//! text. [`formulas`] has the papers' computations on plain numbers that policies call. [`optimize`] allocates free
+//! capacity to clones: [`optimize::greedy`] is \[S+\] Algorithm 1 as printed and its exact relatives,
+//! [`optimize::alpha_fair`] the family of utilities between total and max-min.
 //!
 //! | policy | which tasks get clones, and when | begins | source |
 //! |---|---|---|---|
@@ -15,6 +17,7 @@
 //! | [`ChronosSRestart`] | stragglers at τ_est | zero | Chronos |
 //! | [`ChronosSResume`], [`SrQuant`] | stragglers at τ_est; their originals stop | resume | Chronos, \[L\] Algorithm 1 |
 //! | [`Laser`] | as [`SrQuant`], by predicted times | resume | \[L\] Algorithm 2 |
+//! | [`ShedPlus`] | stragglers of the job with the lowest PoCD, at ξ and every θ | resume | \[S+\] Algorithm 1 |
 //! | [`Shed`] | all tasks of the job with the lowest PoCD, at arrivals | resume | \[S\] Algorithm 1 |
 //! | [`SResumeEvent`] | late tasks, at each report, until a miss is improbable | resume | the simple rule to beat |
 //! | [`Sca`] | tasks of new jobs, by a convex program of flow time and machine time | zero | \[SCA\] P2 |
@@ -39,11 +42,13 @@ mod judgement;
 pub mod laser;
 mod late;
 mod mantri;
+pub mod optimize;
 mod prune_due;
 mod redundancy;
 mod s_resume_event;
 mod sca;
 mod shed;
+mod shed_plus;
 mod srquant;
 pub mod state;
 
@@ -64,11 +69,13 @@ pub use mantri::Mantri;
 pub use s_resume_event::SResumeEvent;
 pub use sca::Sca;
 pub use shed::Shed;
+pub use shed_plus::{Mode, ShedPlus, Utility, Variant};
 pub use srquant::SrQuant;
 
 /// The policies of the product and of the papers.
 pub fn registry() -> Registry {
     Registry::default()
+        .with(ShedPlus::default())
         .with(HadoopS::default())
         .with(Late::default())
         .with(Mantri::default())

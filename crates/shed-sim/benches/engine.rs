@@ -12,9 +12,8 @@ use shed_sim::engine::Engine;
 const TRACE: &str = "google2011_hawk_a.csv.gz";
 
 /// Name, runs, flags.
-const CASES: [(&str, usize, &str); 5] = [
+const CASES: [(&str, usize, &str); 4] = [
     ("hadoop-ns", 40, ""),
-    ("shed-plus", 5, OBSERVED),
     ("shed-plus{order=lst}", 2, OBSERVED),
     ("hadoop-ns{order=lst}", 20, OBSERVED),
     ("shed-prime{order=lst}", 1, OBSERVED),
@@ -23,7 +22,7 @@ const CASES: [(&str, usize, &str); 5] = [
 const OBSERVED: &str = "--deadline-factor 1.5 --attempt-model resample \
     --launch-overhead 5% --first-report 5% --report-every 5%";
 
-#[path = "../../shed-core/benches/measure/mod.rs"]
+#[path = "../../shed-papers/benches/measure/mod.rs"]
 mod measure;
 
 use measure::{load, ms, time};
@@ -35,6 +34,7 @@ struct Line {
 }
 
 fn main() {
+    shed_sim::policies::install(shed_papers::registry());
     let folder = std::env::var_os("SHED_TRACES").map(PathBuf::from);
     let Some(path) = folder.map(|f| f.join(TRACE)).filter(|path| path.exists()) else {
         println!("not measured: SHED_TRACES names no folder with {TRACE}");

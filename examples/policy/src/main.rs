@@ -2,7 +2,7 @@
 use std::process::ExitCode;
 
 use shed_core::plan::{Finding, RefusalReason};
-use shed_core::policy::{Desk, Judgement, PolicyRule, Recall, Registry};
+use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};
 use shed_core::round::{JobView, TaskEstimate};
 use shed_core::settings::Setting;
@@ -52,6 +52,6 @@ impl PolicyRule for Twice {
 }
 
 fn main() -> ExitCode {
-    shed_sim::policies::install(Registry::default().with(Twice { factor: 1.5 }));
+    shed_sim::policies::install(shed_papers::registry().with(Twice { factor: 1.5 }));
     shed_sim::cli::main()
 }

@@ -35,7 +35,7 @@ async fn plan_and_reconcile() {
     let (touched, mut jobs) = mpsc::unbounded_channel();
     let policy = Policy {
         surge_max: 0,
-        ..shed_core::fixtures::shed_plus()
+        ..Policy::default()
     };
     let shared = Arc::clone(&process.context.shared);
     let planner = tokio::spawn(planner::run(shared, policy, touched));

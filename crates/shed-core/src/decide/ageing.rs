@@ -17,8 +17,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// When a job with a deadline has aged.
 pub(super) fn aged_at(state: &JobView<'_>) -> Option<Instant> {
-    let deadline = state.job.deadline?;
-    let given = deadline.since(state.job.submitted);
+    let (deadline, given) = (state.job.deadline?, state.job.time_given()?);
     let least = Span::from_seconds_f64(LAUNCHES_MIN * state.t_avg);
     Some(deadline.plus(given.max(least)))
 }

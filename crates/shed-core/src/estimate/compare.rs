@@ -17,21 +17,6 @@ pub fn at_most(a: f64, b: f64) -> bool {
     a <= b || (a.is_finite() && b.is_finite() && a <= b + margin(a, b))
 }
 
-/// The largest number that is [`at_most`] `bound`: comparing many numbers with it is cheaper.
-pub fn largest_at_most(bound: f64) -> f64 {
-    if !bound.is_finite() {
-        return bound;
-    }
-    let mut largest = bound + margin(bound, bound);
-    while !at_most(largest, bound) {
-        largest = largest.next_down();
-    }
-    while largest < f64::MAX && at_most(largest.next_up(), bound) {
-        largest = largest.next_up();
-    }
-    largest
-}
-
 /// a < b by more than the tolerance.
 pub fn is_less(a: f64, b: f64) -> bool {
     a < b && !at_most(b, a)
@@ -57,14 +42,6 @@ pub fn sort_with_ties<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, tie: 
     }
 }
 
-/// The candidate with the largest key in a scan. A candidate replaces the previous one only if its key is larger by
-/// more than the tolerance, so that the first of equals wins. Candidates are `(key, value)` pairs; NaN never wins.
-pub fn first_largest<T>(candidates: impl IntoIterator<Item = (f64, T)>) -> Option<T> {
-    let numbers = candidates.into_iter().filter(|(key, _)| !key.is_nan());
-    let best = numbers.reduce(|best, next| if is_less(best.0, next.0) { next } else { best });
-    best.map(|(_, value)| value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,19 +52,6 @@ mod tests {
         assert!(is_less(1.0, 1.0 + 1e-6));
         assert!(at_most(1.0 + 1e-12, 1.0) && !is_less(1.0, 1.0 + 1e-12));
         assert!(is_tie(0.0, 1e-16));
-    }
-
-    #[test]
-    fn the_largest_at_most_a_bound_is_and_the_next_double_is_not() {
-        for bound in [-7.0, -1e-7, 0.0, 5e-324, 1e-6, 0.3, 16.0, 64.0, 1e17, 1e300] {
-            let largest = largest_at_most(bound);
-            assert!(largest >= bound && at_most(largest, bound), "{bound}");
-            assert!(!at_most(largest.next_up(), bound), "{bound}");
-        }
-        assert_eq!(largest_at_most(f64::INFINITY), f64::INFINITY);
-        assert_eq!(largest_at_most(f64::NEG_INFINITY), f64::NEG_INFINITY);
-        assert_eq!(largest_at_most(f64::MAX), f64::MAX);
-        assert!(largest_at_most(f64::NAN).is_nan());
     }
 
     #[test]
@@ -116,12 +80,5 @@ mod tests {
             .collect();
         sort_with_ties(&mut items, |item| item.0, |item| item.1);
         assert!(items.is_sorted_by_key(|item| item.1));
-    }
-
-    #[test]
-    fn the_first_of_equally_large_keys_wins() {
-        assert_eq!(first_largest([(0.1, 1), (0.3, 4), (0.1 + 0.2, 5)]), Some(4));
-        assert_eq!(first_largest([(f64::NAN, 0), (-1.0, 1)]), Some(1));
-        assert_eq!(first_largest::<u32>([]), None);
     }
 }

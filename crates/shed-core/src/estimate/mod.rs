@@ -25,5 +25,4 @@ pub mod progress;
 pub mod sample;
 pub mod shape;
 pub mod special;
-pub mod speedup;
 pub mod weibull;

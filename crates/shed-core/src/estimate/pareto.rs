@@ -86,7 +86,13 @@ impl AttemptLaw for ParetoLaw {
     }
 }
 
-/// ln of [`miss`]; in `[-∞, 0]`, never NaN.
+/// ln of the probability that one attempt with share `1 - phi` still to do does not end within
+/// `slack`: its remaining time is Pareto((1−φ)·t_min, β) (Shed+ (7)), so the probability is
+/// `((1−φ)·t_min / slack)^β`. With φ = 0 and slack = D this is the miss of a new attempt. In `[-∞, 0]`, never NaN.
+///
+/// The order of the cases matters. A finished attempt is in time, even after the deadline (φ ≥ 1 → −∞). Next, without
+/// any time left it misses (slack ≤ 0 → 0), as it does with a least time above the slack (→ 0). A distribution
+/// without a tail is in time (β = ∞ → −∞). NaN and β ≤ 0 count as a miss.
 pub fn ln_miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
     if phi >= 1.0 {
         return LN_IMPOSSIBLE;
@@ -95,17 +101,6 @@ pub fn ln_miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
         return LN_CERTAIN;
     }
     ln_power((1.0 - phi) * t_min / slack, beta)
-}
-
-/// The probability that one attempt with share `1 - phi` still to do does not end within
-/// `slack`: its remaining time is Pareto((1−φ)·t_min, β) (Shed+ (7)), so it is
-/// `((1−φ)·t_min / slack)^β`. With φ = 0 and slack = D this is the miss of a new attempt.
-///
-/// The order of the cases matters. A finished attempt is in time, even after the deadline (φ ≥ 1 → 0). Next, without
-/// any time left it misses (slack ≤ 0 → 1), as it does with a least time above the slack (→ 1). A distribution
-/// without a tail is in time (β = ∞ → 0). NaN and β ≤ 0 count as a miss.
-pub fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
-    libm::exp(ln_miss(phi, t_min, slack, beta))
 }
 
 /// ln of the probability that an attempt which has processed for `age` without ever reporting
@@ -139,6 +134,10 @@ fn ln_power(base: f64, beta: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::estimate::law::Evidence;
+
+    fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
+        libm::exp(ln_miss(phi, t_min, slack, beta))
+    }
 
     #[test]
     fn a_finished_attempt_is_in_time_even_after_the_deadline() {

@@ -15,14 +15,6 @@ pub fn ln_task_pocd(ln_miss: f64) -> f64 {
     ln_one_minus_exp(ln_miss)
 }
 
-/// ln of a job's PoCD, given for each task ln P(all its attempts miss); 0 for no tasks.
-///
-/// Shed+ Theorem 2, (6) = (8)·(9): finished tasks enter with −∞, tasks without clones with the
-/// miss of their one attempt.
-pub fn ln_job_pocd(ln_misses: impl IntoIterator<Item = f64>) -> f64 {
-    ln_misses.into_iter().map(ln_task_pocd).sum()
-}
-
 /// ln of the PoCD of a job of `tasks` equal tasks with `attempts` equal attempts each.
 ///
 /// Shed Theorem 1 (5) when `ln_miss_attempt` is that of a new attempt, Shed Theorem 2 (9) when it
@@ -152,31 +144,6 @@ pub fn ln_miss_of_launch(law: &impl AttemptLaw, begin: f64, slack: f64, overhead
     law.ln_miss(Evidence::Progress { phi: begin }, slack - overhead)
 }
 
-/// The attempts of one task when they differ: one that runs, and clones that start over or resume.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MixedAttempts {
-    /// The attempt that runs, by its report or its age.
-    pub original: Evidence,
-    /// Clones that start from zero.
-    pub restarts: u32,
-    /// Clones that start at `phi_resume`.
-    pub resumes: u32,
-    /// Where a resuming clone starts, 0…1.
-    pub phi_resume: f64,
-}
-
-impl MixedAttempts {
-    /// ln P(all attempts miss) with `slack` until the deadline; the launch of a clone takes `overhead` (δ) of it. The
-    /// papers' case is `overhead` 0.
-    pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64, overhead: f64) -> f64 {
-        let original = law.ln_miss(self.original, slack);
-        let clone = |begin| ln_miss_of_launch(law, begin, slack, overhead);
-        original
-            + repeated(self.restarts, clone(0.0))
-            + repeated(self.resumes, clone(self.phi_resume))
-    }
-}
-
 /// How tasks without an attempt will start: some at once, and the others in waves, one period after another. A wave
 /// has as many tasks as the job runs at a time.
 ///
@@ -286,16 +253,7 @@ mod tests {
 
     #[test]
     fn a_job_without_tasks_is_in_time() {
-        assert_eq!(ln_job_pocd(std::iter::empty()), 0.0);
         assert_eq!(ln_job_pocd_uniform(0.0, 1, 0), 0.0);
-    }
-
-    #[test]
-    fn one_hopeless_task_makes_the_job_hopeless() {
-        assert_eq!(
-            ln_job_pocd([-3.0, 0.0, f64::NEG_INFINITY]),
-            f64::NEG_INFINITY
-        );
     }
 
     #[test]
@@ -394,22 +352,6 @@ mod tests {
             ..young
         };
         assert_eq!(reporting.remaining(&law), 50.0);
-    }
-
-    #[test]
-    fn unlike_attempts_miss_with_the_product_of_their_misses() {
-        let (t_min, beta) = (100.0, 2.0);
-        let law = ParetoLaw { t_min, beta };
-        let mixed = MixedAttempts {
-            original: Evidence::Progress { phi: 0.2 },
-            restarts: 2,
-            resumes: 3,
-            phi_resume: 0.5,
-        };
-        let (original, restart, resume) = (80.0 / 220.0, 100.0 / 200.0, 50.0 / 200.0);
-        let wanted = 2.0 * libm::log(original * libm::pow(restart, 2.0) * libm::pow(resume, 3.0));
-        let got = mixed.ln_miss(&law, 220.0, 20.0);
-        assert!((got - wanted).abs() < 1e-13, "{got}, not {wanted}");
     }
 
     #[test]

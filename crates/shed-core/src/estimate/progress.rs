@@ -108,16 +108,6 @@ pub fn resume_offset(range: &ProcessedRange, reading: RateReading) -> ResumeOffs
     }
 }
 
-/// The progress at which a clone that resumes at `b_new` starts, 0…1; 0 for an empty input.
-pub fn resumed_progress(b_start: f64, b_new: f64, b_end: f64) -> f64 {
-    let whole = b_end - b_start;
-    if whole > 0.0 {
-        ((b_new - b_start) / whole).clamp(0.0, 1.0)
-    } else {
-        0.0
-    }
-}
-
 /// Shed+ (17): the time from one optimization to the next, `(D − t_avg)·θ' + t_avg`, where
 /// `t_avg` is the mean launch overhead; at least `t_avg` while D ≥ t_avg. With several jobs the
 /// earliest counts.
@@ -200,7 +190,6 @@ mod tests {
             (early.b_extra, early.b_new, early.launch),
             (10.0, 140.0, true)
         );
-        assert!((resumed_progress(100.0, early.b_new, 200.0) - 0.4).abs() < 1e-12);
     }
 
     #[test]
@@ -238,7 +227,6 @@ mod tests {
         };
         let offset = resume_offset(&range, RateReading::ShedPlus);
         assert_eq!((offset.b_new, offset.launch), (200.0, false));
-        assert_eq!(resumed_progress(5.0, 5.0, 5.0), 0.0);
     }
 
     #[test]

@@ -92,28 +92,11 @@ impl Sample {
         });
         terms.sum()
     }
-
-    /// The exponent of the far tail by Hill's estimator with censoring. Let u be the next shorter time than the
-    /// `count` longest that ended. The exponent is `count` over Σ ln(t/u) of all times beyond u. `None` with fewer
-    /// ended attempts, or if none lies above u.
-    pub fn hill(&self, count: usize) -> Option<f64> {
-        let threshold = self.ended().rev().nth(count)?;
-        let beyond = self.observations.iter().rev();
-        let beyond = beyond.take_while(|seen| seen.time > threshold);
-        let excess: f64 = beyond.map(|seen| ln_ratio(seen.time, threshold)).sum();
-        (excess > 0.0).then(|| count as f64 / excess)
-    }
-}
-
-/// ln(a/b), also where the quotient would overflow.
-fn ln_ratio(a: f64, b: f64) -> f64 {
-    libm::log(a) - libm::log(b)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::pareto::ParetoLaw;
 
     #[test]
     fn a_sample_is_in_order_and_free_of_nonsense() {
@@ -126,26 +109,5 @@ mod tests {
         assert_eq!(seen, [(1.0, true), (2.0, false), (3.0, true), (3.0, false)]);
         assert_eq!((sample.len(), sample.ended_count()), (4, 2));
         assert!(!sample.is_empty() && Sample::new(&[f64::NAN], &[]).is_empty());
-    }
-
-    #[test]
-    fn hill_reads_the_exponent_of_a_pareto_tail_with_and_without_censoring() {
-        let law = ParetoLaw {
-            t_min: 10.0,
-            beta: 1.7,
-        };
-        let all = Sample::default().with_pseudo_attempts(&law, 20_000);
-        assert!((all.hill(1000).unwrap() / 1.7 - 1.0).abs() < 0.01);
-        let limit = law.quantile(libm::log(0.01));
-        let ended: Vec<f64> = all.ended().filter(|&time| time < limit).collect();
-        let running = vec![limit; all.len() - ended.len()];
-        let censored = Sample::new(&ended, &running).hill(1000).unwrap();
-        assert!((censored / 1.7 - 1.0).abs() < 0.01, "{censored}");
-    }
-
-    #[test]
-    fn without_enough_or_different_times_there_is_no_tail() {
-        assert_eq!(Sample::new(&[1.0, 2.0], &[]).hill(2), None);
-        assert_eq!(Sample::new(&[2.0, 2.0, 2.0], &[]).hill(2), None);
     }
 }

@@ -1,5 +1,5 @@
 use crate::decide::decide;
-use crate::fixtures::{self, JobBuilder, at, attempt, job, shed_plus, world};
+use crate::fixtures::{self, JobBuilder, at, attempt, job, world};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::memory::Memory;
 use crate::plan::{CloneBudget, CloneReport, Kill, Launch, Move, Plan, PlannedMove};
@@ -143,7 +143,7 @@ fn more_clones_than_the_job_or_the_policy_allows_are_caught() {
     check(pair().max_clones(1), [clone(0)], &[Rule::CloneCount]);
     let snapshot = world(30.0, 2, 2000).job(pair()).build();
     let policy = Policy {
-        speculation: "shed-plus{max_clones=1}".parse().unwrap(),
+        speculation: "shed-prime{max_clones=1}".parse().unwrap(),
         ..Policy::default()
     };
     check_with(&snapshot, &policy, [clone(0)], &[Rule::CloneCount]);
@@ -194,7 +194,7 @@ fn check_budget(share: f64, figures: Option<(f64, f64)>, costs: &[(u32, f64)], e
     let job = job("a").clone_budget(share);
     let job = job.task(0, running(0)).task(1, running(1));
     let snapshot = world(30.0, 2, 8000).job(job).build();
-    let policy = shed_plus();
+    let policy = Policy::default();
     let mut plan = decide(&snapshot, Memory::default(), &policy).0;
     let report = &mut plan.report.jobs[0];
     report.stragglers = vec![TaskIndex(0)];
@@ -397,12 +397,11 @@ fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
         [restart()],
         &[Rule::Speculation],
     );
-    check_with(
-        &snapshot(alone()),
-        &shed_plus(),
-        [restart()],
-        &[Rule::Speculation],
-    );
+    let none = Policy {
+        speculation: Speculation::none(),
+        ..Policy::default()
+    };
+    check_with(&snapshot(alone()), &none, [restart()], &[Rule::Speculation]);
 }
 
 /// Two tasks with checkpoints, launched at 0 s, that may be preempted.
@@ -425,12 +424,11 @@ fn an_attempt_makes_way_only_if_its_user_and_the_policy_let_it() {
     check_with(&of(patient()), &prime, preempt(1), &[Rule::KillRule]);
     let never = patient().with(|job| job.rules.preemption = Preemption::Never);
     check_with(&of(never), &prime, preempt(0), &[Rule::Preemption]);
-    check_with(
-        &of(patient()),
-        &shed_plus(),
-        preempt(0),
-        &[Rule::Preemption],
-    );
+    let none = Policy {
+        speculation: Speculation::none(),
+        ..Policy::default()
+    };
+    check_with(&of(patient()), &none, preempt(0), &[Rule::Preemption]);
     let without = patient().with(|job| job.tasks[0].attempts[0].checkpoint = None);
     check_with(&of(without), &prime, preempt(0), &[Rule::KillRule]);
 }

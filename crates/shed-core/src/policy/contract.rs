@@ -31,7 +31,7 @@ const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
 
 /// Half-life of the node-slowness estimate. Once a slow node's attempts are pruned, no attempt runs there that could
 /// show its speed. The node then looks as free as a healthy one.
-pub(super) const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
+pub const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
 
 /// After a clone was disrupted, its task gets no other clone for this share of the job's time, within these bounds.
 const CLONE_REST_SHARE: f64 = 0.05;

@@ -3,12 +3,12 @@
 //! A policy is written as text, for example:
 //!
 //! ```text
-//! shed-plus{xi=0.1,theta=0.05,max_clones=5,order=edf}
+//! shed-prime{max_clones=3,order=edf}
 //! ```
 //!
 //! The order and the distribution of attempt durations ([`LawChoice`]) combine with every policy about clones.
-//! [`PolicyRule`] is the contract of such a policy. [`ShedPrime`], [`ShedPlus`] and [`HadoopNs`] are the product's,
-//! and a [`Registry`] takes more. The policies share two modules: [`prune`] stops superfluous attempts,
+//! [`PolicyRule`] is the contract of such a policy. [`ShedPrime`] and [`HadoopNs`] are here, and a [`Registry`] takes
+//! more. The policies share two modules: [`prune`] stops superfluous attempts,
 //! [`round::clones`](crate::round::clones) weighs and grants clones by the rules of the job's user.
 //!
 //! For all of them first attempts go before clones, a waiting first attempt evicts a clone, and the first attempt to
@@ -27,20 +27,19 @@ mod hadoop_ns;
 mod order_setting;
 pub mod prune;
 mod registry;
-pub(crate) mod shed_plus;
 mod shed_prime;
 
 pub use crate::memory::PolicyState;
 pub use crate::round::Assessment;
 pub use crate::settings::ParsePolicyError;
 pub(crate) use contract::KeptBeliefs;
-pub use contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Remembered, Summary};
+pub use contract::{
+    Arranged, Comparison, Judgement, PolicyRule, Recall, Remembered, SLOW_HALF_LIFE, Summary,
+};
 pub use desk::Desk;
 pub use hadoop_ns::HadoopNs;
 pub use order_setting::Order;
 pub use registry::{Registry, Speculation};
-pub use shed_plus::turn::Turn;
-pub use shed_plus::{Mode, ShedPlus, Utility, Variant};
 pub use shed_prime::{Hedge, ShedPrime};
 
 /// Ten times the requests of a cluster of 10 000 jobs with 100 stragglers each; a few seconds at most on one core.

@@ -1,10 +1,9 @@
 //! Rules that keep or stop attempts of a task, shared by the policies that prune.
 
-use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::contract::PolicyRule;
 use crate::policy::desk::Desk;
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
-use crate::snapshot::{AttemptKind, SpeculationMode};
+use crate::snapshot::SpeculationMode;
 use crate::time::Span;
 
 /// A silent attempt is left alone for this many launch overheads: it needs one to start and about another to report.
@@ -66,46 +65,6 @@ pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'
             }
         }
     }
-    stop(desk, losers);
-}
-
-/// Stops the attempts that are not clones in the tasks that `picks` selects, as soon as a clone of the task reports.
-/// The clone with the earliest predicted end takes over.
-pub fn prune_for_clones<R: PolicyRule>(
-    desk: &mut Desk<'_, '_, R>,
-    picks: impl Fn(usize, &JobView<'_>, &TaskEstimate) -> bool,
-) {
-    let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
-    let mut losers = Vec::new();
-    for (position, state) in desk.jobs().iter().enumerate() {
-        if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
-            continue;
-        }
-        for task in state
-            .estimate
-            .tasks
-            .iter()
-            .filter(|task| picks(position, state, task))
-        {
-            let clones = task.attempts.iter().filter(is_clone);
-            let reporting = clones.filter(|clone| clone.reports());
-            let end = |clone: &AttemptEstimate| clone.remaining.unwrap_or(f64::INFINITY);
-            let Some(kept) = reporting.min_by(|a, b| end(a).total_cmp(&end(b))) else {
-                continue;
-            };
-            for other in task.attempts.iter().filter(|attempt| !is_clone(attempt)) {
-                losers.push((position, (task.index, other.number), kept.number));
-            }
-        }
-    }
-    stop(desk, losers);
-}
-
-/// Position of the job, task and attempt, and the attempt that is kept.
-type Loser = (usize, (TaskIndex, AttemptNumber), AttemptNumber);
-
-/// A policy may prune by two rules in one pass.
-fn stop<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, losers: Vec<Loser>) {
     for (position, id, kept) in losers {
         desk.prune(position, id, kept);
     }

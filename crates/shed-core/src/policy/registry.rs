@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::estimate::fit::LawChoice;
 use crate::policy::contract::{AnyRule, PolicyRule};
-use crate::policy::{HadoopNs, Order, ParsePolicyError, Policy, ShedPlus, ShedPrime};
+use crate::policy::{HadoopNs, Order, ParsePolicyError, Policy, ShedPrime};
 use crate::settings::{self, Parsed};
 
 /// The policy about clones, with its parameters.
@@ -110,12 +110,9 @@ impl FromStr for Speculation {
 pub struct Registry(Vec<Speculation>);
 
 impl Default for Registry {
-    /// The policies of the product.
+    /// The policies of this crate.
     fn default() -> Self {
-        Self(Vec::new())
-            .with(HadoopNs)
-            .with(ShedPlus::default())
-            .with(ShedPrime::default())
+        Self(Vec::new()).with(HadoopNs).with(ShedPrime::default())
     }
 }
 
@@ -181,7 +178,7 @@ impl Registry {
         let names: Vec<&str> = self.0.iter().map(Speculation::name).collect();
         let names = names.join(", ");
         ParsePolicyError::new(format!(
-            "{fault}; the policies are {names}, with parameters as in `shed-plus{{xi=0.1,order=edf}}`"
+            "{fault}; the policies are {names}, with parameters as in `shed-prime{{max_clones=3,order=edf}}`"
         ))
     }
 }

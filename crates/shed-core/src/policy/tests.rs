@@ -1,11 +1,11 @@
 use super::*;
 
 #[test]
-fn a_policy_without_parameters_has_the_papers_defaults() {
-    let policy: Speculation = "shed-plus".parse().unwrap();
-    assert_eq!(policy, Speculation::new(ShedPlus::default()));
-    assert_eq!("shed-plus{}".parse(), Ok(policy));
-    assert_eq!("shed-prime".parse(), Ok(Policy::default().speculation));
+fn a_policy_without_parameters_has_its_defaults() {
+    let policy: Speculation = "shed-prime".parse().unwrap();
+    assert_eq!(policy, Speculation::new(ShedPrime::default()));
+    assert_eq!("shed-prime{}".parse(), Ok(policy.clone()));
+    assert_eq!(policy, Policy::default().speculation);
     assert_eq!("hadoop-ns".parse(), Ok(Speculation::none()));
 }
 
@@ -13,8 +13,8 @@ fn a_policy_without_parameters_has_the_papers_defaults() {
 fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
-        "shed-plus{xi=0.25,theta=0.01,theta_floor=off,max_clones=3,variant=printed,mode=marginal,\
-         utility=alpha,alpha=0.5,launch_overhead=1.5,min_interval=2,grace=5,slow_half_life=60}",
+        "shed-prime{max_clones=3,miss_target=0.05,clone_price=0.5,slot_price=0.25,spread=0.3,hedge=silent,\
+         weigh=off,pool=off,reserve=on,timely=off,interval=2,grace=5}",
     ] {
         let policy: Speculation = text.parse().unwrap();
         assert_eq!(policy.to_string(), text);
@@ -41,7 +41,7 @@ fn every_policy_is_read_back_by_its_name_and_with_each_order() {
 fn a_law_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
     let law = |text: &str| Policy::parse(text, Order::default()).map(|policy| policy.law);
     assert_eq!(law("hadoop-ns{law=best}"), Ok(LawChoice::Best));
-    assert_eq!(law("shed-plus{xi=0.2}"), Ok(LawChoice::default()));
+    assert_eq!(law("shed-prime{spread=0.2}"), Ok(LawChoice::default()));
     for choice in LawChoice::ALL {
         let policy = Policy {
             law: choice,
@@ -49,7 +49,7 @@ fn a_law_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
         };
         assert_eq!(policy.to_string().parse(), Ok(policy));
     }
-    let message = law("shed-plus{law=gauss}").unwrap_err().to_string();
+    let message = law("shed-prime{law=gauss}").unwrap_err().to_string();
     assert_eq!(
         message,
         "unknown distribution `gauss`: use one of pareto, log-normal, weibull, empirical, best"
@@ -60,9 +60,9 @@ fn a_law_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
 fn the_order_in_the_text_wins() {
     let flag = Order::Fifo;
     let order = |text: &str| Policy::parse(text, flag).unwrap().order;
-    assert_eq!(order("shed-plus{xi=0.2}"), Order::Fifo);
+    assert_eq!(order("shed-prime{spread=0.2}"), Order::Fifo);
     assert_eq!(
-        order("shed-plus{xi=0.2,order=edf}"),
+        order("shed-prime{spread=0.2,order=edf}"),
         Order::EarliestDeadline
     );
     assert_eq!(order("hadoop-ns{order=lst}"), Order::LeastSlack);
@@ -72,9 +72,9 @@ fn the_order_in_the_text_wins() {
 fn an_unknown_name_is_answered_with_all_names() {
     for (text, fault) in [
         ("sooner", "unknown policy `sooner`"),
-        ("shed-plus{xi}", "`xi` is not name=value"),
-        ("shed-plus{xi=0.1", "lacks its `}`"),
-        ("shed-plus{xi=0.1,xi=0.2}", "`xi` is given twice"),
+        ("shed-prime{pool}", "`pool` is not name=value"),
+        ("shed-prime{spread=0.1", "lacks its `}`"),
+        ("shed-prime{pool=on,pool=off}", "`pool` is given twice"),
     ] {
         let message = text.parse::<Policy>().unwrap_err().to_string();
         assert!(message.contains(fault), "{message}");
@@ -87,26 +87,22 @@ fn an_unknown_name_is_answered_with_all_names() {
 #[test]
 fn a_wrong_parameter_is_answered_with_those_of_the_policy() {
     for (text, fault) in [
-        ("shed-plus{xi=2}", "xi=2 is not from 0 to 1"),
-        ("shed-plus{xi=NaN}", "xi=NaN is not from 0 to 1"),
-        ("shed-plus{max_clones=1.5}", "is not a whole number"),
-        ("shed-plus{mode=best}", "unknown mode `best`"),
-        ("shed-plus{alpha=-0.5}", "alpha=-0.5 is not from 0 to 100"),
-        ("shed-plus{alpha=inf}", "alpha=inf is not from 0 to 100"),
-        ("shed-plus{alpha=NaN}", "alpha=NaN is not from 0 to 100"),
-        (
-            "shed-plus{theta_floor=yes}",
-            "theta_floor=yes is neither on nor off",
-        ),
-        ("shed-plus{kappa=1}", "no parameter `kappa`"),
+        ("shed-prime{spread=20}", "spread=20 is not from 0 to 10"),
+        ("shed-prime{spread=-0.5}", "spread=-0.5 is not from 0 to 10"),
+        ("shed-prime{spread=inf}", "spread=inf is not from 0 to 10"),
+        ("shed-prime{spread=NaN}", "spread=NaN is not from 0 to 10"),
+        ("shed-prime{max_clones=1.5}", "is not a whole number"),
+        ("shed-prime{hedge=best}", "unknown hedge `best`"),
+        ("shed-prime{pool=yes}", "pool=yes is neither on nor off"),
+        ("shed-prime{kappa=1}", "no parameter `kappa`"),
     ] {
         let message = text.parse::<Policy>().unwrap_err().to_string();
         assert!(message.contains(fault), "{message}");
-        assert!(message.contains("mode (guarded, maxmin"), "{message}");
-        assert!(message.contains("xi (0 to 1)"), "{message}");
+        assert!(message.contains("hedge (never, silent"), "{message}");
+        assert!(message.contains("spread (0 to 10)"), "{message}");
         assert!(message.contains("order=lst"), "{message}");
     }
-    let message = "hadoop-ns{xi=0.1}".parse::<Policy>().unwrap_err();
+    let message = "hadoop-ns{spread=0.1}".parse::<Policy>().unwrap_err();
     assert!(message.to_string().contains("`hadoop-ns` has no parameter"));
 }
 

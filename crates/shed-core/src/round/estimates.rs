@@ -86,7 +86,7 @@ impl TaskEstimate {
     }
 
     /// Whether the task's only attempt has reported for the first time since `last`.
-    pub(crate) fn is_news_since(&self, last: Instant) -> bool {
+    pub fn is_news_since(&self, last: Instant) -> bool {
         self.first_report.is_some_and(|first| first > last)
     }
 

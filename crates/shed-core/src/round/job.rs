@@ -368,7 +368,7 @@ impl<'a> JobView<'a> {
 
     /// Seconds from the job's submission to its deadline.
     pub fn limit(&self) -> Option<f64> {
-        let limit = self.job.deadline?.since(self.job.submitted).seconds();
+        let limit = self.job.time_given()?.seconds();
         (limit > 0.0).then_some(limit)
     }
 
@@ -423,14 +423,14 @@ impl<'a> JobView<'a> {
 
     /// Whether a run of the optimizer could change anything. A job past its deadline gets no clones, and a job
     /// without clones has nothing to prune.
-    pub(crate) fn can_gain(&self) -> bool {
+    pub fn can_gain(&self) -> bool {
         let mut attempts = self.estimate.tasks.iter().flat_map(|task| &task.attempts);
         self.estimate.slack.is_some_and(|slack| slack > 0.0)
             || attempts.any(|attempt| attempt.kind == AttemptKind::Clone)
     }
 
     /// Whether the optimizer ran for the job and changed nothing.
-    pub(crate) fn optimized_idly(&self) -> bool {
+    pub fn optimized_idly(&self) -> bool {
         self.optimized && self.clones.is_empty() && self.doomed.is_empty()
     }
 

@@ -126,8 +126,7 @@ impl<'a> Round<'a> {
             if !state.is_looked_at() {
                 continue;
             }
-            let limit = state.job.deadline.map(|at| at.since(state.job.submitted));
-            state.clone_rest = (terms.clone_rest)(limit, state.t_avg);
+            state.clone_rest = (terms.clone_rest)(state.job.time_given(), state.t_avg);
             let nodes = beliefs.ln_ratios(state.view);
             state
                 .estimate

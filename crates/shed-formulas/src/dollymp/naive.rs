@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::board::Board;
 use crate::cluster::{CpuMem, Server};
 use crate::dollymp::{DollyMp, Fit, PassLaunch, offered_tasks};
-use shed_core::estimate::compare::first_largest;
+use shed_papers::formulas::first_largest;
 
 /// As [`super::round`].
 pub(crate) fn round(

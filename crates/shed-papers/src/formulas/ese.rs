@@ -1,8 +1,8 @@
 //! ESE: when to duplicate a running task, and how many copies a small new job gets (SCA/ESE §V and
 //! §VI).
 
+use crate::formulas::first_largest;
 use crate::formulas::sca::{CloneJob, bisect};
-use shed_core::estimate::compare::first_largest;
 
 /// σ*, the multiple of the mean time E\[x\] beyond which a task's remaining time makes a duplicate
 /// worth its machine time. `None` for α ≤ 1, where the mean is infinite.
@@ -31,8 +31,8 @@ pub fn best_whole_copies(job: &CloneJob, gamma: f64, copies_max: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use crate::formulas::copies::fastest_mean;
     use shed_core::estimate::pareto::ParetoLaw;
-    use shed_core::estimate::speedup::fastest_mean;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Shed Algorithm 1: every task of a job gets the same number of clones.
 
+use crate::optimize::tournament::{ABSENT, Tournament};
 use shed_core::estimate::pocd::ln_job_pocd_uniform;
-use shed_core::optimize::tournament::{ABSENT, Tournament};
 use shed_core::word;
 
 /// One job, where all tasks are assumed to be like its slowest.
@@ -16,7 +16,7 @@ pub struct JobLevelJob {
 /// The capacity and the jobs that compete for it. Jobs past their deadline are not among `jobs` (step 1 kills them).
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobLevelInput {
-    /// κ, see [`shed_core::optimize::capacity::room_for_clones`].
+    /// κ, the slots for extra attempts.
     pub kappa: i64,
     /// MAX, the bound of r per job.
     pub max_clones: u32,

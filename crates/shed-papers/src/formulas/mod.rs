@@ -6,6 +6,7 @@
 //! Chronos, Dolly, Mantri and the baselines, the details are common knowledge of the field.
 //!
 //! - [`srquant`]: SRQuant's expected times and utility; the decision rules of SRQuant and LASER.
+//! - [`copies`]: means of a task of several copies, and of a job of such tasks.
 //! - [`chronos`]: PoCD and machine time of Chronos' strategies.
 //! - [`dolly`]: how many clones Dolly gives a job, and whether its budget allows them.
 //! - [`mantri`]: when a duplicate is expected to save machine time.
@@ -14,6 +15,7 @@
 //! - [`ese`]: ESE's straggler factor, and the copies of small jobs.
 
 pub mod chronos;
+pub mod copies;
 pub mod dolly;
 pub mod ese;
 pub mod job_level;
@@ -21,3 +23,25 @@ pub mod mantri;
 mod quadrature;
 pub mod sca;
 pub mod srquant;
+
+use shed_core::estimate::compare::is_less;
+
+/// The candidate with the largest key in a scan. A candidate replaces the previous one only if its key is larger by
+/// more than the tolerance, so that the first of equals wins. Candidates are `(key, value)` pairs; NaN never wins.
+pub fn first_largest<T>(candidates: impl IntoIterator<Item = (f64, T)>) -> Option<T> {
+    let numbers = candidates.into_iter().filter(|(key, _)| !key.is_nan());
+    let best = numbers.reduce(|best, next| if is_less(best.0, next.0) { next } else { best });
+    best.map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equally_large_keys_wins() {
+        assert_eq!(first_largest([(0.1, 1), (0.3, 4), (0.1 + 0.2, 5)]), Some(4));
+        assert_eq!(first_largest([(f64::NAN, 0), (-1.0, 1)]), Some(1));
+        assert_eq!(first_largest::<u32>([]), None);
+    }
+}

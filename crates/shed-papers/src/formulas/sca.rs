@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use shed_core::estimate::compare::first_largest;
-use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::estimate::speedup::{
+use crate::formulas::copies::{
     fastest_mean, slowest_mean, slowest_mean_slope, task_machine_time, task_machine_time_slope,
 };
+use crate::formulas::first_largest;
+use shed_core::estimate::pareto::ParetoLaw;
 
 /// A job of one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]

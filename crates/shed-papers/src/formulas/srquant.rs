@@ -4,9 +4,9 @@
 //! At `tau_est` every task whose estimated time exceeds the deadline is stopped and replaced by r +
 //! 1 attempts that resume from its progress. At `tau_kill` the one with the most progress is kept.
 
+use crate::formulas::copies::fastest_mean;
 use shed_core::estimate::pareto::{ParetoLaw, ln_miss};
 use shed_core::estimate::pocd::{ln_task_pocd, probability};
-use shed_core::estimate::speedup::fastest_mean;
 
 /// A job as SRQuant sees it at `tau_est`. Times in seconds from the job's submission.
 #[derive(Debug, Clone, Copy, PartialEq)]

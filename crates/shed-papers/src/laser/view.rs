@@ -68,7 +68,7 @@ impl LaserJob {
         Some(Self {
             key: job.key.clone(),
             now: snapshot.now.since(job.submitted).seconds(),
-            deadline: job.deadline?.since(job.submitted).seconds(),
+            deadline: job.time_given()?.seconds(),
             tau_kill: tau_kill.seconds(),
             completions: job.rules.completions,
             done: job.done.len(),

@@ -12,10 +12,9 @@ mod simcore_fifo;
 use std::path::Path;
 use std::time::Instant;
 
-use shed_core::policy::{Order, Policy};
+use shed_core::policy::{Order, Policy, Speculation};
 use shed_sim::engine::Engine;
-use shed_sim::model::Model;
-use shed_sim::settings::{Cluster, Delay, Reports, Settings};
+use shed_sim::settings::{Cluster, Settings};
 use shed_sim::trace::{self, Trace};
 use shed_sim::workload::{Shaping, shape};
 
@@ -38,16 +37,11 @@ fn main() {
         queue_fifo::run(&trace, slots)
     });
     println!("ratio to simcore: {:.2}", queue / theirs);
-    let ours = best("shed-sim, hadoop-ns fifo", || {
-        run(&trace, slots, "hadoop-ns", None)
-    });
+    let ours = best("shed-sim, hadoop-ns fifo", || run(&trace, slots));
     println!(
         "ratio of the whole run, policy included, to simcore: {:.2}",
         ours / theirs
     );
-    best("shed-sim, shed-plus fifo", || {
-        run(&trace, slots, "shed-plus", Some(1.5))
-    });
 }
 
 /// Events per second of the fastest run.
@@ -67,26 +61,16 @@ fn best(what: &str, run: impl Fn() -> (u64, f64)) -> f64 {
     rate
 }
 
-fn run(trace: &Trace, slots: u32, policy: &str, factor: Option<f64>) -> (u64, f64) {
+fn run(trace: &Trace, slots: u32) -> (u64, f64) {
     let cluster = Cluster::Slots(slots);
-    let shaping = Shaping {
-        deadline_factor: factor,
-        ..Shaping::default()
-    };
-    let workload = shape(trace.clone(), &shaping, &cluster);
+    let workload = shape(trace.clone(), &Shaping::default(), &cluster);
     let workload = workload.unwrap_or_else(|error| panic!("{error}"));
-    let policy = Policy::parse(policy, Order::Fifo).unwrap_or_else(|error| panic!("{error}"));
-    let mut settings = Settings::new(policy, cluster);
-    if factor.is_some() {
-        let share = Delay::OfMedian(0.05);
-        settings.model = Model::Resample;
-        settings.launch_overhead = share;
-        settings.reports = Some(Reports {
-            first: share,
-            every: share,
-            noise: 0.0,
-        });
-    }
+    let policy = Policy {
+        order: Order::Fifo,
+        speculation: Speculation::none(),
+        ..Policy::default()
+    };
+    let settings = Settings::new(policy, cluster);
     let started = Instant::now();
     let outcome = Engine::new(&settings, &workload).run();
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));

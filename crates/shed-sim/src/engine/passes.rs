@@ -3,14 +3,13 @@
 //! A full pass is `decide` on every job, after every event. Its cost is proportional to all
 //! running attempts, and it mostly has no effect. The other ways are in `steady` and `places`.
 
-use shed_core::guard::decide_guarded_by;
+use shed_core::guard::{Passed, decide_guarded_by};
 use shed_core::memory::Memory;
 use shed_core::plan::{Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::{AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
-use shed_core::validate::Fault;
 
 use super::room::Room;
 use super::{Engine, RunError, Scope};
@@ -65,34 +64,27 @@ impl Engine<'_> {
         memory: Memory,
         policy: &Policy,
     ) -> Result<(Plan, Memory), RunError> {
-        let decided = decide_guarded_by(snapshot, memory, policy, self.planner.decide);
-        let (plan, memory) = (decided.plan, decided.memory);
-        self.note_pass(
-            (&decided.snapshot, policy),
-            &plan,
-            decided.faults,
-            decided.panics,
-        )?;
-        Ok((plan, memory))
+        let (passed, memory) = decide_guarded_by(snapshot, memory, policy, self.planner.decide);
+        self.note_pass(&passed, policy)?;
+        Ok((passed.plan, memory))
     }
 
     /// Counts what a pass met, and checks its plan.
     pub(super) fn note_pass(
         &mut self,
-        (snapshot, policy): (&Snapshot, &Policy),
-        plan: &Plan,
-        faults: Vec<Fault>,
-        panics: u32,
+        passed: &Passed<'_>,
+        policy: &Policy,
     ) -> Result<(), RunError> {
-        let faults = faults.into_iter();
-        self.planner.refused.extend(faults.map(|fault| fault.job));
-        self.totals.panics += u64::from(panics);
+        let plan = &passed.plan;
+        let refused = passed.faults.iter().map(|fault| fault.job.clone());
+        self.planner.refused.extend(refused);
+        self.totals.panics += u64::from(passed.panics);
         let cut_short = plan.report.jobs.iter().filter(|job| job.is_cut_short);
         self.totals.cut_short += cut_short.count() as u64;
         let violations = self
             .settings
             .check
-            .then(|| plan_check(snapshot, policy, plan));
+            .then(|| plan_check(&passed.snapshot, policy, plan));
         match violations.and_then(|all| all.into_iter().next()) {
             None => Ok(()),
             Some(violation) => Err(RunError::Plan {

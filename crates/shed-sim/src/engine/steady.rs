@@ -104,12 +104,7 @@ impl Engine<'_> {
             .planner
             .decide(&snapshot, &mut memory, policy, changed);
         self.planner.memory = memory;
-        self.note_pass(
-            (&passed.snapshot, policy),
-            &passed.plan,
-            passed.faults,
-            passed.panics,
-        )?;
+        self.note_pass(&passed, policy)?;
         let plan = passed.plan;
         let targets = targets(&ids, &snapshot, &plan.actions);
         steady.wanted = None;

@@ -15,6 +15,7 @@ use crate::table;
 
 #[test]
 fn kept_recordings_are_decided_as_recorded() {
+    shed_sim::policies::install(shed_papers::registry());
     let mut made = BTreeMap::new();
     for policy in ["shed-prime", "shed-plus", "hadoop-ns"] {
         let file = format!("tests/frozen/{policy}.jsonl.gz");

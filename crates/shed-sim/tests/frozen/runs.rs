@@ -82,6 +82,7 @@ impl Run {
     }
 
     fn options(&self) -> RunOptions {
+        shed_sim::policies::install(shed_papers::registry());
         let seed = self.seed.to_string();
         let preset = ["shed-sim", "run", "--preset", self.preset, "--seed", &seed];
         let mut args: Vec<&str> = preset.to_vec();

@@ -226,13 +226,27 @@ impl Tail {
     /// Of the longest `share` of the sample, at least one time.
     fn of(sample: &Sample, share: f64) -> Option<Self> {
         let k = ((sample.len() as f64 * share) as usize).max(1);
-        let exponent = sample.hill(k)?;
+        let exponent = hill(sample, k)?;
         Some(Self {
             exponent,
             standard_error: exponent / (k as f64).sqrt(),
             k,
         })
     }
+}
+
+/// The exponent of the far tail by Hill's estimator with censoring. Let u be the next shorter time than the `count`
+/// longest that ended. The exponent is `count` over Σ ln(t/u) of all times beyond u. `None` with fewer ended attempts,
+/// or if none lies above u.
+fn hill(sample: &Sample, count: usize) -> Option<f64> {
+    let threshold = sample.ended().rev().nth(count)?;
+    let beyond = sample.observations().iter().rev();
+    let beyond = beyond.take_while(|seen| seen.time > threshold);
+    // Their quotient could overflow.
+    let excess: f64 = beyond
+        .map(|seen| libm::log(seen.time) - libm::log(threshold))
+        .sum();
+    (excess > 0.0).then(|| count as f64 / excess)
 }
 
 impl JobsFit {
@@ -315,6 +329,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shed_core::estimate::pareto::ParetoLaw;
     use shed_sim::trace::setups::Setup;
 
     fn fit_of(setup: &str, min_tasks: usize) -> Fit {
@@ -376,5 +391,26 @@ mod tests {
         // F(2) = 1 − 1/e.
         let expected = 1.0 - (-1.0_f64).exp();
         assert!((distance(&law.into(), &sample) - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn hill_reads_the_exponent_of_a_pareto_tail_with_and_without_censoring() {
+        let law = ParetoLaw {
+            t_min: 10.0,
+            beta: 1.7,
+        };
+        let all = Sample::default().with_pseudo_attempts(&law, 20_000);
+        assert!((hill(&all, 1000).unwrap() / 1.7 - 1.0).abs() < 0.01);
+        let limit = law.quantile(libm::log(0.01));
+        let ended: Vec<f64> = all.ended().filter(|&time| time < limit).collect();
+        let running = vec![limit; all.len() - ended.len()];
+        let censored = hill(&Sample::new(&ended, &running), 1000).unwrap();
+        assert!((censored / 1.7 - 1.0).abs() < 0.01, "{censored}");
+    }
+
+    #[test]
+    fn without_enough_or_different_times_there_is_no_tail() {
+        assert_eq!(hill(&Sample::new(&[1.0, 2.0], &[]), 2), None);
+        assert_eq!(hill(&Sample::new(&[2.0, 2.0, 2.0], &[]), 2), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shed_core::estimate::speedup::{pareto_from_moments, speedup};
+use shed_formulas::speedup::{pareto_from_moments, speedup};
 use shed_formulas::board::Board;
 use shed_formulas::cluster::{CpuMem, Server};
 use shed_formulas::dag::{DagError, Job, Phase, Task};

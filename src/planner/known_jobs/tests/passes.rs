@@ -7,7 +7,7 @@ use shed_core::guard::{GuardedPlanner, Passed};
 use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
 use shed_core::plan_check::plan_check;
-use shed_core::policy::Policy;
+use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::Snapshot;
 
 use super::*;
@@ -27,7 +27,9 @@ struct Passes {
 impl Passes {
     fn under(policy: &str) -> Self {
         Self {
-            policy: policy.parse().unwrap(),
+            policy: shed_papers::registry()
+                .parse(policy, Order::default())
+                .unwrap(),
             ..Self::default()
         }
     }

@@ -1,6 +1,7 @@
 //! `kubectl shed whatif`: a job's prediction with another deadline or other slots, from the job's own status, record and
 //! pods. The planner's code decides on them as if the job were alone.
 
+mod comparison;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +24,6 @@ use shed_core::plan::JobReport;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{JobSnapshot, NodeIndex, Progress, ResumePoint, Snapshot};
 use shed_core::time::Instant;
-use shed_core::what_if::{Change, Unanswered, what_if};
 
 use crate::connection::{Connection, Session};
 use crate::jobs;
@@ -33,6 +33,7 @@ use crate::pods::{self, SeenPod};
 use crate::terminal::Terminal;
 use crate::verbs::check::forecast;
 use crate::words;
+use comparison::{Change, Unanswered, what_if};
 
 const EXAMPLES: &str = "\
 Examples:

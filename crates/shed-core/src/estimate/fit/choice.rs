@@ -9,9 +9,6 @@ const EMPIRICAL_ENDED_MIN: usize = 20;
 /// … if at most this share of the sample still runs.
 const EMPIRICAL_RUNNING_MAX: f64 = 0.1;
 
-/// The share of the ended attempts that counts as the far tail in a report.
-const TAIL_SHARE: f64 = 0.05;
-
 /// The distribution to fit to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LawChoice {
@@ -80,9 +77,6 @@ pub struct FitReport {
     pub candidates: Vec<Candidate>,
     /// The distribution to use.
     pub best: Option<Law>,
-    /// Hill's exponent of the longest twentieth of the ended attempts. Absent with fewer than twenty, or if all of
-    /// those take equally long. For a Pareto distribution it is the shape; lighter tails give larger exponents.
-    pub tail_exponent: Option<f64>,
 }
 
 /// Fits every distribution and selects one.
@@ -116,7 +110,6 @@ pub fn fit(sample: &Sample) -> FitReport {
     };
     FitReport {
         best: best.cloned(),
-        tail_exponent: sample.hill((ended as f64 * TAIL_SHARE) as usize),
         candidates,
     }
 }

@@ -8,11 +8,9 @@ use crate::estimate::sample::Sample;
 
 mod choice;
 mod log_normal;
-mod moments;
 mod weibull;
 
 pub use choice::{Candidate, FitReport, LawChoice, fit};
-pub use moments::from_moments;
 
 /// The distribution of that kind with the largest likelihood, given that running attempts exceed their ages. `None`
 /// if no attempt has ended.

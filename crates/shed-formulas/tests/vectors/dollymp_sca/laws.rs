@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ParetoLaw;
-use shed_core::estimate::speedup::{
-    fastest_mean, least_copies, machine_time_ratio, pareto_from_moments, slowest_mean,
-    slowest_mean_slope, speedup as speedup_of, speedup_limit, task_machine_time_slope,
+use shed_formulas::speedup::{
+    least_copies, machine_time_ratio, pareto_from_moments, speedup as speedup_of, speedup_limit,
+};
+use shed_papers::formulas::copies::{
+    fastest_mean, slowest_mean, slowest_mean_slope, task_machine_time_slope,
 };
 
 use crate::case::{Case, float, numbers};

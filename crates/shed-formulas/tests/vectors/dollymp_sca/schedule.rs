@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shed_core::estimate::speedup::pareto_from_moments;
 use shed_formulas::board::Board;
 use shed_formulas::cluster::Server;
 use shed_formulas::dag::{DagError, Job, Phase, Task};
 use shed_formulas::dollymp::{DollyMp, cached_levels, passes, priorities};
 use shed_formulas::fluid::{FluidJob, simulate};
+use shed_formulas::speedup::pareto_from_moments;
 
 use super::rounds::{dollymp_params, start};
 use super::state::{demand, id, pairs, positions};

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ln_miss;
-use shed_core::estimate::pocd::{ln_job_pocd, ln_job_pocd_uniform, probability};
-use shed_core::optimize::capacity::{room_for_clones, usable_slots};
-use shed_core::optimize::greedy::{
-    GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason,
-    alloc_task as alloc_task_of, gains,
-};
+use shed_core::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd, probability};
+use shed_formulas::slots::{room_for_clones, usable_slots};
 use shed_papers::formulas::job_level::{
     JobLevelInput, JobLevelJob, JobLevelMode, alloc_job as alloc_job_of,
+};
+use shed_papers::optimize::greedy::{
+    GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason,
+    alloc_task as alloc_task_of, gains,
 };
 
 use super::exact::{Curve, Total, enumerate, knapsack};
@@ -69,7 +69,7 @@ impl TaskLevelJob {
         };
         GreedyJob {
             max_clones,
-            ln_pocd_rest: ln_job_pocd(rest.map(|task| self.ln_miss(task))),
+            ln_pocd_rest: rest.map(|task| ln_task_pocd(self.ln_miss(task))).sum(),
             ln_pocd_target: f64::INFINITY,
             tasks: candidates.iter().map(candidate).collect(),
         }

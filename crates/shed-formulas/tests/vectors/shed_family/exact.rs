@@ -1,7 +1,7 @@
 //! Exact optima of small instances, to compare the greedy algorithms with.
 
 use shed_core::estimate::pocd::{TaskMiss, probability};
-use shed_core::optimize::greedy::GreedyJob;
+use shed_papers::optimize::greedy::GreedyJob;
 
 /// How the values of the jobs combine into the objective.
 #[derive(Clone, Copy)]

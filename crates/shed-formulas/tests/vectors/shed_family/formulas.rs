@@ -1,16 +1,16 @@
 //! The cases that check one formula.
 
 use serde_json::{Value, json};
-use shed_core::estimate::law::Evidence;
-use shed_core::estimate::pareto::{ParetoLaw, ln_miss, ln_miss_silent, miss};
+use shed_core::estimate::law::{AttemptLaw, Evidence};
+use shed_core::estimate::pareto::{ParetoLaw, ln_miss, ln_miss_silent};
 use shed_core::estimate::pocd::{
-    MixedAttempts, ln_job_pocd, ln_job_pocd_uniform, ln_task_pocd, probability,
+    TaskMiss, ln_job_pocd_uniform, ln_miss_of_launch, ln_task_pocd, probability,
 };
 use shed_core::estimate::progress::{
     ProcessedRange, RateReading, beta_from_remaining, is_straggler, optimization_interval,
     remaining_time, resume_offset as resume_offset_of,
 };
-use shed_core::optimize::utility::alpha_fair as alpha_fair_of;
+use shed_papers::optimize::utility::alpha_fair as alpha_fair_of;
 
 use crate::case::{Case, count, number, numbers};
 
@@ -26,7 +26,7 @@ pub fn uniform_pocd(case: &mut Case) {
     let attempt = ln_miss(phi, t_min, slack, beta);
     let job = ln_job_pocd_uniform(attempt, clones + 1, case.count("n"));
     case.expect("ln_miss_attempt", attempt, NEVER);
-    case.expect_pocd("miss_attempt", miss(phi, t_min, slack, beta));
+    case.expect_pocd("miss_attempt", probability(attempt));
     case.expect("ln_pocd", job, NEVER);
     case.expect_pocd("pocd", probability(job));
 }
@@ -48,7 +48,7 @@ pub fn plus_thm2(case: &mut Case) {
     for (&ln_miss, wanted) in misses.iter().zip(wanted) {
         case.close_ln("ln_task", ln_task_pocd(ln_miss), wanted);
     }
-    let job = ln_job_pocd(misses);
+    let job: f64 = misses.into_iter().map(ln_task_pocd).sum();
     case.expect("ln_pocd", job, NEVER);
     case.expect_pocd("pocd", probability(job));
 }
@@ -141,15 +141,20 @@ pub fn mixed(case: &mut Case) {
                 age: number(&task["age"]),
             },
         };
-        let attempts = MixedAttempts {
-            original,
-            restarts: count(&task["restart"]),
-            resumes: count(&task["resume"]),
-            phi_resume: number(&task["phi_resume"]),
+        let clone = |begin| ln_miss_of_launch(&law, begin, slack, overhead);
+        let restarted = TaskMiss {
+            ln_miss_present: law.ln_miss(original, slack),
+            ln_miss_per_clone: clone(0.0),
+            clones: count(&task["restart"]),
         };
-        attempts.ln_miss(&law, slack, overhead)
+        let resumed = TaskMiss {
+            ln_miss_present: restarted.ln_miss(),
+            ln_miss_per_clone: clone(number(&task["phi_resume"])),
+            clones: count(&task["resume"]),
+        };
+        resumed.ln_pocd()
     });
-    let job = ln_job_pocd(misses);
+    let job: f64 = misses.sum();
     case.expect("ln_pocd", job, NEVER);
     case.expect_pocd("pocd", probability(job));
 }

@@ -97,18 +97,3 @@ fn a_clone_that_goes_before_waiting_attempts_could_have_been_one_of_them() {
         "{found:?}"
     );
 }
-
-#[test]
-fn a_policy_without_a_price_reports_no_trade() {
-    let a = late("a").task(0, [ends_in(0, 60.0).on(0)]);
-    let found = clones("shed-plus{max_clones=1}", slots(3).job(a));
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].trade, None);
-    // Reports of before have none either.
-    let text = serde_json::to_string(&found[0]).unwrap();
-    assert!(!text.contains("trade"), "{text}");
-    assert_eq!(
-        serde_json::from_str::<CloneReport>(&text).unwrap(),
-        found[0]
-    );
-}
