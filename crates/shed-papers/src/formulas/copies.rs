@@ -1,4 +1,4 @@
-//! Means of a task of which several copies run, and of a job of such tasks, under a Pareto distribution.
+//! Means of a task with several copies, and of a job of such tasks, under a Pareto distribution.
 //!
 //! Source: *SCA/ESE* (Infocom 2015), equations (13)–(15). Copies of a task are assumed to launch together, on equal
 //! machines, with independent times. A shape of ∞ denotes times that do not vary.

@@ -1,5 +1,4 @@
 use super::*;
-use shed_core::decide::decide;
 use shed_core::fixtures::{JobBuilder, at, attempt, job, world};
 
 /// Ten tasks that take 100 s each on two nodes of two slots; `done` of them have ended.
@@ -96,13 +95,8 @@ fn the_new_slots_are_shared_with_other_jobs() {
 }
 
 #[test]
-fn the_policy_acts_on_the_job_though_it_is_not_its_turn() {
-    let snapshot = snapshot(2);
-    let (_, memory) = decide(&snapshot, Memory::default(), &Policy::default());
-    let (plan, _) = decide(&snapshot, memory.clone(), &Policy::default());
-    assert!(!plan.report.jobs[0].optimized);
-    let key = JobKey::from("a");
-    let answer = what_if(snapshot, memory, &Policy::default(), &key, Change::Slots(4)).unwrap();
+fn the_policy_acts_on_the_job() {
+    let answer = asked(&snapshot(2), Change::Slots(4));
     assert!(answer.now.optimized && answer.then.optimized);
 }
 
