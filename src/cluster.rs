@@ -487,12 +487,20 @@ impl Stores {
     ) {
         let (reader, mut writer) = store();
         let stores = Self::seen(reader, pods, nodes);
-        stores.apply_job_event(&mut writer, Event::Init);
-        for job in jobs {
-            stores.apply_job_event(&mut writer, Event::InitApply(job));
-        }
-        stores.apply_job_event(&mut writer, Event::InitDone);
+        stores.list_jobs(&mut writer, jobs);
         (stores, writer)
+    }
+
+    fn list_jobs(
+        &self,
+        writer: &mut kube::runtime::reflector::store::Writer<WatchedJob>,
+        jobs: Vec<JobObject>,
+    ) {
+        self.apply_job_event(writer, Event::Init);
+        for job in jobs {
+            self.apply_job_event(writer, Event::InitApply(job));
+        }
+        self.apply_job_event(writer, Event::InitDone);
     }
 
     /// Number of entries visited since the last call.
@@ -516,6 +524,14 @@ impl Stores {
     /// Stores whose first lists have not arrived.
     pub fn unlisted() -> Arc<Self> {
         Arc::new(Self::new(store().0, None, Clock::for_tests()))
+    }
+
+    /// Stores that have the jobs, and no other list.
+    pub fn of_jobs_alone(jobs: &[DeadlineJob]) -> Arc<Self> {
+        let (reader, mut writer) = store();
+        let stores = Arc::new(Self::new(reader, None, Clock::for_tests()));
+        stores.list_jobs(&mut writer, jobs.iter().map(sent).collect());
+        stores
     }
 
     /// The clock that dates its observations.

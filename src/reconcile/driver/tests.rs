@@ -261,7 +261,8 @@ async fn a_job_that_is_being_deleted_launches_nothing() {
 #[tokio::test]
 async fn nothing_is_decided_before_the_first_lists_are_in() {
     let api = Apiserver::new(fixtures::job_of_age(0, ""));
-    let process = Process::with_stores(&api, crate::cluster::Stores::unlisted());
+    let stores = crate::cluster::Stores::of_jobs_alone(&[(*api.job()).clone()]);
+    let process = Process::with_stores(&api, stores);
     process.plan(&api.job(), originals(4));
     process.reconcile(api.job()).await.unwrap();
     assert_eq!(api.said(), WAITS);
