@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
-#[cfg(test)]
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
@@ -39,6 +37,8 @@ mod calm;
 mod changes;
 pub mod clone_stops;
 pub mod failure;
+#[cfg(test)]
+mod fixtures;
 pub mod identity;
 mod index;
 mod interned_names;
@@ -447,132 +447,6 @@ impl Stores {
             }
             Versioned::Jobs => false,
         }
-    }
-}
-
-/// The object as a watch decodes it.
-#[cfg(test)]
-fn sent<T: serde::de::DeserializeOwned>(object: &impl serde::Serialize) -> T {
-    let object = serde_json::to_value(object).expect("an object");
-    serde_json::from_value(object).expect("the same object")
-}
-
-/// Without watches: tests provide the observations.
-#[cfg(test)]
-impl Stores {
-    pub fn for_tests(jobs: Vec<DeadlineJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
-        let jobs = jobs.into_iter().map(|job| sent(&job));
-        Self::listed(jobs.collect(), pods, nodes).0
-    }
-
-    /// Jobs as the apiserver sends them; some cannot be decoded. The caller sends later watch
-    /// events through the writer.
-    pub fn of_objects(
-        jobs: Vec<JobObject>,
-        pods: Vec<Pod>,
-    ) -> (
-        Arc<Self>,
-        kube::runtime::reflector::store::Writer<WatchedJob>,
-    ) {
-        Self::listed(jobs, pods, &[])
-    }
-
-    fn listed(
-        jobs: Vec<JobObject>,
-        pods: Vec<Pod>,
-        nodes: &[Node],
-    ) -> (
-        Arc<Self>,
-        kube::runtime::reflector::store::Writer<WatchedJob>,
-    ) {
-        let (reader, mut writer) = store();
-        let stores = Self::seen(reader, pods, nodes);
-        stores.list_jobs(&mut writer, jobs);
-        (stores, writer)
-    }
-
-    fn list_jobs(
-        &self,
-        writer: &mut kube::runtime::reflector::store::Writer<WatchedJob>,
-        jobs: Vec<JobObject>,
-    ) {
-        self.apply_job_event(writer, Event::Init);
-        for job in jobs {
-            self.apply_job_event(writer, Event::InitApply(job));
-        }
-        self.apply_job_event(writer, Event::InitDone);
-    }
-
-    /// Number of entries visited since the last call.
-    pub fn visits(&self) -> usize {
-        self.visits.swap(0, Ordering::Relaxed)
-    }
-
-    fn seen(jobs: Store<WatchedJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
-        let nodes = nodes.iter().map(NodeFacts::from_node);
-        let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
-        let stores = Arc::new(Self {
-            nodes: RwLock::new(Some(nodes.collect())),
-            clone_stops: RwLock::new(Some(Arc::default())),
-            ..Self::new(jobs, None, Clock::for_tests())
-        });
-        stores.note_nodes();
-        stores.show(pods);
-        stores
-    }
-
-    /// Stores whose first lists have not arrived.
-    pub fn unlisted() -> Arc<Self> {
-        Arc::new(Self::new(store().0, None, Clock::for_tests()))
-    }
-
-    /// Stores that have the jobs, and no other list.
-    pub fn of_jobs_alone(jobs: &[DeadlineJob]) -> Arc<Self> {
-        let (reader, mut writer) = store();
-        let stores = Arc::new(Self::new(reader, None, Clock::for_tests()));
-        stores.list_jobs(&mut writer, jobs.iter().map(sent).collect());
-        stores
-    }
-
-    /// The clock that dates its observations.
-    pub fn clock_for_tests(&self) -> Arc<Clock> {
-        Arc::clone(&self.clock)
-    }
-
-    /// The same, with these Jobs and this choice of them.
-    pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
-        let (reader, mut writer) = store::<crate::adopt::WatchedBatchJob>();
-        let mut stores = Arc::into_inner(self).expect("the only reference");
-        stores.batch = Some(Jobs {
-            mode,
-            template_extras: TemplateExtrasTable::default(),
-            lent: parking_lot::Mutex::default(),
-            store: reader,
-        });
-        stores.list_batch(&mut writer, jobs);
-        Arc::new(stores)
-    }
-
-    /// The watch of nodes lists again.
-    pub fn show_nodes(&self, nodes: &[Node]) {
-        let nodes = nodes.iter().map(NodeFacts::from_node);
-        let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
-        *self.nodes.write() = Some(nodes);
-        self.note_nodes();
-    }
-
-    /// The watch of pods shows that this one is gone.
-    pub fn show_deleted(&self, pod: Pod) {
-        self.apply_pod_event(Event::Delete(pod.into()));
-    }
-
-    /// The watch of pods lists again.
-    pub fn show(&self, pods: Vec<Pod>) {
-        self.apply_pod_event(Event::Init);
-        for pod in pods {
-            self.apply_pod_event(Event::InitApply(pod.into()));
-        }
-        self.apply_pod_event(Event::InitDone);
     }
 }
 

@@ -136,7 +136,7 @@ impl Stores {
     pub(super) fn list_batch(&self, writer: &mut Writer<WatchedBatchJob>, jobs: Vec<Job>) {
         self.apply_batch_event(writer, Event::Init);
         for job in jobs {
-            self.apply_batch_event(writer, Event::InitApply(super::sent(&job)));
+            self.apply_batch_event(writer, Event::InitApply(super::fixtures::sent(&job)));
         }
         self.apply_batch_event(writer, Event::InitDone);
     }
