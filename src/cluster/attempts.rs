@@ -41,23 +41,21 @@ impl Stores {
             .unwrap_or_default()
     }
 
-    /// Whether an attempt that runs must stop: its job is suspended, or another attempt of its task has succeeded.
+    /// Whether an attempt must stop that runs and is not deleted yet: its job is suspended, or another attempt of its
+    /// task has succeeded.
     pub fn must_stop_some(&self, owner: &Owner, is_suspended: bool) -> bool {
         let index = self.pods.read();
-        let is_running = index.open.get(owner).is_some_and(|tally| tally.running > 0);
-        let own = index.by_owner.get(owner).filter(|_| is_running);
-        let Some(own) = own else {
-            return false;
-        };
+        let is_open = index.open.get(owner).is_some_and(|tally| tally.running > 0);
+        let own = index.by_owner.get(owner).filter(|_| is_open);
         let runs = |pod: &PodFacts| !pod.terminal && !pod.identity.deleting;
-        let mut won = own.iter().filter(|(_, pod)| has_won(pod));
-        let mut has_loser = || {
-            won.any(|((task, _), _)| {
-                let mut of_task = own.range((*task, 0)..=(*task, u32::MAX));
-                of_task.any(|(_, pod)| runs(pod))
-            })
+        let is_won = |own: &JobPods, task: u32| {
+            let mut of_task = own.range((task, 0)..=(task, u32::MAX));
+            of_task.any(|(_, pod)| has_won(pod))
         };
-        is_suspended || has_loser()
+        own.is_some_and(|own| {
+            let mut running = own.iter().filter(|(_, pod)| runs(pod));
+            running.any(|((task, _), _)| is_suspended || is_won(own, *task))
+        })
     }
 
     /// Those of the owners of attempts that have not ended.
