@@ -9,15 +9,44 @@ mod rest;
 mod walks;
 mod world;
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stateright::report::{ReportData, ReportDiscovery, Reporter};
 use stateright::{Checker, Model as _};
 
 use self::model::{Model, Size, UNDISTURBED};
 use self::world::Budget;
 
+/// Prints a line every half minute. The assertion after it prints the discoveries.
+#[derive(Default)]
+struct ProgressLines {
+    printed: u64,
+}
+
+impl Reporter<Model> for ProgressLines {
+    fn report_checking(&mut self, data: ReportData) {
+        let (states, half_minutes) = (data.unique_states, data.duration.as_secs() / 30);
+        if half_minutes > self.printed {
+            self.printed = half_minutes;
+            println!("{states} states after {} s", data.duration.as_secs());
+        }
+    }
+
+    fn report_discoveries(&mut self, _: &Model, _: BTreeMap<&'static str, ReportDiscovery<Model>>) {
+    }
+
+    /// The check waits this long for its reporter to end.
+    fn delay(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+}
+
 /// Explores everything and prints how much that was.
 #[track_caller]
 fn explore(size: Size) {
-    let checker = Model::new(size).checker().threads(2).spawn_dfs().join();
+    let checker = Model::new(size).checker().threads(2).spawn_dfs();
+    let checker = checker.join_and_report(&mut ProgressLines::default());
     println!(
         "{size:?}: {} states, depth {}",
         checker.unique_state_count(),
