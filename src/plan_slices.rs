@@ -102,6 +102,14 @@ impl Board {
         slice.actions.to_vec()
     }
 
+    /// Whether a slice that waits stops an attempt of the job.
+    pub fn must_stop_some(&self, job: &str) -> bool {
+        let inner = self.inner.lock();
+        let waiting = inner.slices.get(job).filter(|slice| !slice.is_taken);
+        let mut moves = waiting.into_iter().flat_map(|slice| slice.actions.iter());
+        moves.any(|action| matches!(action, Move::Kill(_)))
+    }
+
     /// Nothing of the job's slice was recorded, and its reconciler takes it again later.
     pub fn put_back(&self, job: &str) {
         if let Some(slice) = self.inner.lock().slices.get_mut(job) {

@@ -96,7 +96,9 @@ fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
         Some(spec) => spec.suspend == Some(true),
         None => job.spec.suspend,
     };
-    match stores.must_stop_some(&Owner::of(&job.metadata), is_suspended) {
+    let uid = job.metadata.uid.as_deref().unwrap_or_default();
+    let is_planned = context.shared.board.must_stop_some(uid);
+    match is_planned || stores.must_stop_some(&Owner::of(&job.metadata), is_suspended) {
         true => Urgency::Urgent,
         false => Urgency::Usual,
     }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
 use parking_lot::Mutex;
+use shed_core::ids::{AttemptNumber, TaskIndex};
+use shed_core::plan::{Kill, Move};
+use shed_core::snapshot::KillKind;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -131,6 +134,7 @@ async fn a_pass_that_stops_an_attempt_comes_before_others() {
         job("raced", ""),
         job("suspended", "suspend: true"),
         job("idle", "suspend: true"),
+        job("pruned", ""),
     ];
     let pod = |job, number, phase| fixtures::attempt_pod(job, (0, number), "", phase);
     let pods = vec![
@@ -139,9 +143,18 @@ async fn a_pass_that_stops_an_attempt_comes_before_others() {
         pod(&jobs[1], 1, "Succeeded"),
         pod(&jobs[2], 0, "Running"),
         pod(&jobs[3], 0, "Succeeded"),
+        pod(&jobs[4], 0, "Running"),
+        pod(&jobs[4], 1, "Running"),
     ];
     let api = Apiserver::new(jobs[0].clone());
     let process = Process::with_stores(&api, Stores::for_tests(jobs.to_vec(), pods, &[]));
+    let prune = Kill {
+        task: TaskIndex(0),
+        attempt: AttemptNumber(1),
+        kind: KillKind::Prune,
+        survivor: Some(AttemptNumber(0)),
+    };
+    process.plan(&jobs[4], vec![Move::Kill(prune)]);
     let passes = &process.context.passes;
     let namespace: Arc<str> = "team".into();
     let busy: Vec<_> = std::iter::from_fn(|| passes.try_acquire(&namespace)).collect();
@@ -153,7 +166,7 @@ async fn a_pass_that_stops_an_attempt_comes_before_others() {
     let (touched, named) = mpsc::unbounded_channel();
     let (_calm, calm_jobs) = mpsc::unbounded_channel();
     let running = tokio::spawn(run_by(Arc::clone(&process.context), named, calm_jobs, work));
-    for job in [&jobs[0], &jobs[3], &jobs[1], &jobs[2]] {
+    for job in [&jobs[0], &jobs[3], &jobs[1], &jobs[2], &jobs[4]] {
         touched.send(ObjectRef::from_obj(job)).unwrap();
         tokio::time::sleep(A_WHILE).await;
     }
@@ -161,7 +174,10 @@ async fn a_pass_that_stops_an_attempt_comes_before_others() {
     let mut busy = busy.into_iter();
     drop(busy.next());
     tokio::time::sleep(A_WHILE).await;
-    assert_eq!(*served.lock(), ["raced", "suspended", "calm", "idle"]);
+    assert_eq!(
+        *served.lock(),
+        ["raced", "suspended", "pruned", "calm", "idle"]
+    );
     running.abort();
 }
 
