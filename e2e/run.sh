@@ -177,8 +177,12 @@ if [ $# -gt 0 ]; then
 else
     say "running the tests that share the operator"
     SHED_E2E_COMPANY=shared run_tests --skip recording:: --skip rights::
-    say "running the tests that stop the operator or fill the cluster, one at a time"
-    SHED_E2E_COMPANY=alone SHED_E2E_THREADS=1 run_tests --skip recording:: --skip rights::
+    # All of them at once, or a restart that some wait for would keep the others from beginning.
+    say "running the tests that need few others, and those that restart the operator together"
+    SHED_E2E_COMPANY=few SHED_E2E_THREADS=32 run_tests --skip recording:: --skip rights::
+    # One at a time; the others clean up or wait for their turn.
+    say "running the tests that run alone, as they fill the nodes, or change nodes or the operator"
+    SHED_E2E_COMPANY=alone SHED_E2E_THREADS=3 run_tests --skip recording:: --skip rights::
     say "replaying what the operator recorded of them"
     run_tests recording:: --nocapture
     if [ -z "$operator_pid" ]; then

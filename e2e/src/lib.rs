@@ -6,6 +6,7 @@ pub mod bench_scale;
 pub mod campaign;
 pub mod cluster;
 pub mod command;
+pub mod company;
 pub mod demo;
 pub mod differential;
 pub mod frozen;

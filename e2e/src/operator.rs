@@ -222,8 +222,13 @@ impl Operator {
 
     /// Gives it the chart's policy again, if a test or an interrupted run left it another one.
     pub(crate) async fn put_policy_back(&self) -> Result<()> {
+        self.have_policy(None).await
+    }
+
+    /// Gives it a policy, or the chart's, unless it has that.
+    pub(crate) async fn have_policy(&self, policy: Option<&str>) -> Result<()> {
         let values: Value = serde_yaml_ng::from_str(VALUES)?;
-        let policy = values["policy"].as_str();
+        let policy = policy.or_else(|| values["policy"].as_str());
         self.set_policy(policy.context("the chart has no policy")?)
             .await
     }

@@ -1,5 +1,5 @@
-//! The environment of every end-to-end test: a namespace of its own, a lock that separates tests which
-//! disturb the operator, and, after a failure, a dump of the objects.
+//! The environment of every end-to-end test: a namespace of its own, its turn among the others, and, after a
+//! failure, a dump of the objects.
 
 use std::any::{Any, type_name};
 use std::fmt::{Display, Formatter};
@@ -13,10 +13,12 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tokio::sync::{OnceCell, RwLock};
+use tokio::sync::OnceCell;
 
 use crate::cluster::{Cluster, Nodes};
 use crate::command::run_quietly;
+pub use crate::company::Company;
+use crate::company::{Turn, Undisturbed};
 use crate::operator::Operator;
 use crate::picture;
 use crate::sightings::Sightings;
@@ -36,17 +38,6 @@ pub enum Needs {
     OperatorProcess,
 }
 
-/// Whether other tests may run meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
-    /// They may.
-    Shared,
-    /// The test stops the operator or slows a node: no other test may run.
-    Alone,
-}
-
-/// Waiting for writers is fair, so a test that must be alone comes to its turn.
-static COMPANY: RwLock<()> = RwLock::const_new(());
 /// The operator is installed once per run; a failure is told to each test instead of tried again.
 static INSTALLED: OnceCell<Result<(), String>> = OnceCell::const_new();
 
@@ -61,6 +52,7 @@ pub struct World {
     pub namespace: String,
     /// Every pod that was in the namespace at any time.
     pub seen: Sightings,
+    pub(crate) undisturbed: Undisturbed,
 }
 
 impl World {
@@ -141,14 +133,11 @@ where
         TOLD.call_once(|| say("all end-to-end tests are left out: run them with e2e/run.sh"));
         return;
     }
-    if is_left_to_the_other_run(company) {
+    if company.is_left_to_another_run() {
         return;
     }
-    let (_shared, _alone) = match company {
-        Company::Shared => (Some(COMPANY.read().await), None),
-        Company::Alone => (None, Some(COMPANY.write().await)),
-    };
-    let world = match enter(&name, needs).await {
+    let turn = company.turn().await;
+    let world = match enter(&name, needs, company).await {
         Ok(Ok(world)) => world,
         Ok(Err(why)) => return leave_out(&name, why),
         Err(error) => {
@@ -158,10 +147,16 @@ where
     };
     let started = Instant::now();
     let ran = AssertUnwindSafe(body(&world)).catch_unwind().await;
-    if company == Company::Alone {
+    world.undisturbed.end();
+    if company.disturbs() {
         put_right(&world).await;
     }
-    let outcome = leave(&world, ran).await;
+    if company.puts_policy_back()
+        && let Err(error) = world.operator.put_policy_back().await
+    {
+        eprintln!("giving the operator its policy again: {error:#}");
+    }
+    let outcome = leave(&world, ran, turn).await;
     let (verdict, note) = match &outcome {
         Ok(()) => ("ok", world.namespace.clone()),
         Err(failure) => ("failed", one_line(&failure.to_string())),
@@ -171,18 +166,6 @@ where
         Ok(()) => {}
         Err(Failure::Error(error)) => panic!("{error:#}"),
         Err(Failure::Panic(payload)) => resume_unwind(payload),
-    }
-}
-
-/// `SHED_E2E_COMPANY=shared` or `alone` selects the tests of one kind. One run of both would wait for the last
-/// of the shared tests each time before a test that must be alone.
-fn is_left_to_the_other_run(company: Company) -> bool {
-    let selected = std::env::var("SHED_E2E_COMPANY").unwrap_or_default();
-    match selected.as_str() {
-        "" => false,
-        "shared" => company != Company::Shared,
-        "alone" => company != Company::Alone,
-        other => panic!("SHED_E2E_COMPANY is {other}: set it to shared or alone, or leave it out"),
     }
 }
 
@@ -216,7 +199,8 @@ fn one_line(text: &str) -> String {
 }
 
 /// A world, or why the test can't run on this cluster.
-async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> {
+async fn enter(name: &str, needs: Needs, company: Company) -> Result<Result<World, &'static str>> {
+    let undisturbed = Undisturbed::begin().await;
     let cluster = Cluster::bring_up().await?;
     let fake_will_do = matches!(needs, Needs::Pods | Needs::OperatorProcess);
     if !fake_will_do && cluster.nodes() == Nodes::Kwok {
@@ -247,6 +231,9 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
             bail!("{error}");
         }
     }
+    if let Some(policy) = company.policy() {
+        operator.have_policy(policy).await?;
+    }
     let namespace = namespace_for(name);
     cluster.fresh_namespace(&namespace).await?;
     let seen = Sightings::of(&cluster, &namespace);
@@ -255,6 +242,7 @@ async fn enter(name: &str, needs: Needs) -> Result<Result<World, &'static str>> 
         operator,
         namespace,
         seen,
+        undisturbed,
     }))
 }
 
@@ -272,31 +260,34 @@ async fn put_right(world: &World) {
     }
 }
 
-/// Tells what was there if the test failed, and cleans up. A namespace that doesn't go is a
-/// failure of its own: something of a job was left.
-async fn leave(world: &World, ran: Result<Result<()>, Box<dyn Any + Send>>) -> Result<(), Failure> {
+/// Prints the state of the namespace if the test failed, and cleans up. A namespace that doesn't go is a
+/// failure of its own: something of a job was left. The next test that runs alone does not wait for that.
+async fn leave(
+    world: &World,
+    ran: Result<Result<()>, Box<dyn Any + Send>>,
+    turn: Turn,
+) -> Result<(), Failure> {
     let failure = match ran {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(Failure::Error(error)),
         Err(payload) => Some(Failure::Panic(payload)),
     };
-    let Some(failure) = failure else {
-        let gone = delete_namespace(world).await;
-        if gone.is_err() {
-            eprintln!("{}", picture::of_namespace(world).await);
-            drop(strip_finalizers(world).await);
-        }
-        return gone.map_err(Failure::Error);
-    };
-    eprintln!("{}", picture::of_namespace(world).await);
-    if std::env::var_os("SHED_E2E_KEEP").is_some() {
-        eprintln!("SHED_E2E_KEEP is set: namespace {} stays", world.namespace);
-        return Err(failure);
+    if failure.is_some() {
+        eprintln!("{}", picture::of_namespace(world).await);
     }
-    if delete_namespace(world).await.is_err() {
+    drop(turn);
+    if failure.is_some() && std::env::var_os("SHED_E2E_KEEP").is_some() {
+        eprintln!("SHED_E2E_KEEP is set: namespace {} stays", world.namespace);
+        return failure.map_or(Ok(()), Err);
+    }
+    let gone = delete_namespace(world).await;
+    if gone.is_err() {
+        if failure.is_none() {
+            eprintln!("{}", picture::of_namespace(world).await);
+        }
         drop(strip_finalizers(world).await);
     }
-    Err(failure)
+    failure.map_or_else(|| gone.map_err(Failure::Error), Err)
 }
 
 async fn delete_namespace(world: &World) -> Result<()> {

@@ -28,7 +28,7 @@ async fn refused(world: &World) -> Result<f64> {
 #[tokio::test]
 async fn a_straggler_gets_its_clone_once_the_namespace_is_no_longer_stopped() {
     // Where capacity is short a straggler may be restarted instead.
-    scenario(Needs::Containers, Company::Alone, async |world| {
+    scenario(Needs::Containers, Company::Few, async |world| {
         let own = world.namespace.as_str();
         world
             .annotate_namespace(own, api::ANNOTATION_CLONES, STOP)

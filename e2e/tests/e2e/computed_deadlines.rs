@@ -147,7 +147,7 @@ async fn is_stored(world: &World, class: &str, runs: usize) -> Result<()> {
 
 #[tokio::test]
 async fn a_class_has_deadlines_from_its_sixth_job_on_and_the_next_leader_knows_them() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+    scenario(Needs::OperatorPod, Company::Restarts, async |world| {
         for number in 0..5 {
             let job = submit_by_history(world, &format!("run-{number}"), "nightly").await?;
             let unknown = job
@@ -166,7 +166,7 @@ async fn a_class_has_deadlines_from_its_sixth_job_on_and_the_next_leader_knows_t
             );
         }
         is_stored(world, "nightly", 5).await?;
-        world.operator.kill_and_await_takeover().await?;
+        world.restart_operator().await?;
         let sixth = submit_by_history(world, "run-5", "nightly").await?;
         let complete = sixth.wait_complete().await?;
         let status = status(&complete);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use shed::api::{self, reason};
 use shed_e2e::jobs::{
-    Job, SOON, assert_counts_balance, condition, ended, is_true, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, ended, is_true, shell, shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, scenario};
 use shed_e2e::wait::{self, Seen};
@@ -87,38 +87,22 @@ async fn a_deadline_in_the_past_fails_the_job_before_any_pod() {
     .await;
 }
 
-#[tokio::test]
-async fn a_finish_in_time_that_is_seen_late_counts() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        let spec = json!({"deadline": {"within": "25s"}, "template": shell("sleep 8")});
-        let job = Job::submit(world, "seen-late", spec).await?;
-        job.wait_running(1).await?;
-        world.operator.stop().await?;
-        let deadline = job.api.get(&job.name).await?;
-        let deadline = status(&deadline).deadline.context("no deadline")?.0;
-        let finished = |pods: &[_]| pods.iter().all(|pod| ended(pod).is_some());
-        let pods = job.wait_pods("the task to finish", SOON, finished).await?;
-        let at = ended(&pods[0]).and_then(|end| end.finished_at.clone());
-        ensure!(
-            at.is_some_and(|at| at.0 < deadline),
-            "the task was too slow for this test"
-        );
-        // Well past the time in which a kubelet reports.
-        await_instant(deadline + Duration::from_secs(7)).await?;
-        world.operator.start().await?;
-        let complete = job.wait_complete().await?;
-        ensure!(
-            !is_true(&complete, api::DEADLINE_MISSED),
-            "{:?}",
-            condition(&complete, api::DEADLINE_MISSED)
-        );
-        assert_eq!(status(&complete).attempts.won, 1);
-        Ok(())
-    })
-    .await;
+/// Waits until the task of a job has finished before its deadline, and no kubelet would report it any more.
+pub async fn finish_unseen(job: &Job<'_>) -> Result<()> {
+    let deadline = job.api.get(&job.name).await?;
+    let deadline = status(&deadline).deadline.context("no deadline")?.0;
+    let finished = |pods: &[_]| pods.iter().all(|pod| ended(pod).is_some());
+    let pods = job.wait_pods("the task to finish", SOON, finished).await?;
+    let at = ended(&pods[0]).and_then(|end| end.finished_at.clone());
+    ensure!(
+        at.is_some_and(|at| at.0 < deadline),
+        "the task was too slow for this test"
+    );
+    // Well past the time in which a kubelet reports.
+    await_instant(deadline + Duration::from_secs(7)).await
 }
 
-/// The wall clock is what this test is about, so it is the clock that is waited for.
+/// The wall clock is what the caller is about, so it is the clock that is waited for.
 async fn await_instant(instant: Timestamp) -> Result<()> {
     wait::until("the deadline to pass", SOON, || async {
         let now = Timestamp::now();

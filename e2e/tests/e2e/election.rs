@@ -105,16 +105,22 @@ async fn frozen_and_killed_leaders_are_replaced_and_write_nothing_late() {
 
 #[tokio::test]
 async fn a_rolling_update_restarts_no_attempt() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+    scenario(Needs::OperatorPod, Company::Restarts, async |world| {
         let since = Timestamp::now().to_string();
-        let spec = json!({"completions": 8, "parallelism": 4,
-            "speculation": {"mode": "Disabled"}, "template": shell("sleep 15")});
-        let job = Job::submit(world, "rolled-over", spec).await?;
-        job.wait_running(4).await?;
-        let before = world.operator.holder().await?.context("nobody leads")?;
-        world.operator.roll().await?;
-        let after = world.operator.holder().await?;
-        ensure!(after.as_ref() != Some(&before), "{before} still leads");
+        // Only together with the restart of others, after which they expect more.
+        world.restart_operator().await?;
+        let roll = async || {
+            let spec = json!({"completions": 8, "parallelism": 4,
+                "speculation": {"mode": "Disabled"}, "template": shell("sleep 15")});
+            let job = Job::submit(world, "rolled-over", spec).await?;
+            job.wait_running(4).await?;
+            let before = world.operator.holder().await?.context("nobody leads")?;
+            world.operator.roll().await?;
+            let after = world.operator.holder().await?;
+            ensure!(after.as_ref() != Some(&before), "{before} still leads");
+            Ok(job)
+        };
+        let job = world.disturb_operator(roll).await?;
         let complete = job.wait_complete().await?;
         let counts = status(&complete).attempts;
         assert_eq!((counts.originals, counts.won), (8, 8), "{counts:?}");

@@ -42,7 +42,7 @@ fn publications(pods: &[Pod]) -> Result<BTreeMap<String, Vec<u64>>> {
 }
 
 /// Every task once, and no token twice.
-fn assert_once_each(pods: &[Pod], tasks: usize) -> Result<()> {
+pub fn assert_once_each(pods: &[Pod], tasks: usize) -> Result<()> {
     let tokens = publications(pods)?;
     ensure!(tokens.len() == tasks, "published: {tokens:?}");
     ensure!(tokens.values().all(|t| t.len() == 1), "twice: {tokens:?}");
@@ -71,26 +71,21 @@ async fn a_straggler_and_its_clone_publish_once() {
     .await;
 }
 
-#[tokio::test]
-async fn an_operator_that_is_away_delays_a_publication_and_no_more() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        let script = format!("sleep 10\n{PUBLISH}");
-        let job = Job::submit(world, "delayed", fenced(3, &script)).await?;
-        job.wait_running(3).await?;
-        world.operator.stop().await?;
-        tokio::time::sleep(std::time::Duration::from_secs(15)).await;
-        let waits = |pods: &[Pod]| pods.iter().filter(|pod| is_running(pod)).count() == 3;
-        job.wait_pods("all to wait for leave", SOON, waits).await?;
-        ensure!(
-            publications(&job.pods_ever())?.is_empty(),
-            "published without leave"
-        );
-        world.operator.start().await?;
-        let ended = job.wait_complete().await?;
-        assert_eq!(status(&ended).attempts.won, 3);
-        assert_once_each(&job.pods_ever(), 3)
-    })
-    .await;
+/// Three tasks, each of which asks for a commit grant after this many seconds.
+pub fn publishing(seconds: u32) -> Value {
+    fenced(3, &format!("sleep {seconds}\n{PUBLISH}"))
+}
+
+/// Waits until all three still run, and checks that none has published.
+pub async fn wait_for_grants(job: &Job<'_>) -> Result<()> {
+    let waits = |pods: &[Pod]| pods.iter().filter(|pod| is_running(pod)).count() == 3;
+    job.wait_pods("all to wait for a grant", SOON, waits)
+        .await?;
+    ensure!(
+        publications(&job.pods_ever())?.is_empty(),
+        "published without a grant"
+    );
+    Ok(())
 }
 
 #[tokio::test]

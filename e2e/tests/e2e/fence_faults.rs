@@ -19,7 +19,7 @@ use shed_e2e::jobs::{
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
 /// Two clones of every task as soon as slots are free.
-const POLICY: &str = "dollymp{max_clones=2}";
+pub const POLICY: &str = "dollymp{max_clones=2}";
 const COPIES: usize = 3;
 /// Seconds between two kills, and between a thaw and the next freeze: least, and how many more.
 const BETWEEN_KILLS: (u64, u64) = (15, 30);
@@ -307,10 +307,13 @@ async fn go(world: &World, size: &Size) -> Result<()> {
 
 #[tokio::test]
 async fn three_live_copies_publish_once_whatever_dies() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        let size = Size::chosen()?;
-        let test = async || go(world, &size).await;
-        world.operator.under_policy(POLICY, test).await
-    })
+    scenario(
+        Needs::OperatorPod,
+        Company::AloneUnder(POLICY),
+        async |world| {
+            let size = Size::chosen()?;
+            go(world, &size).await
+        },
+    )
     .await;
 }

@@ -141,7 +141,7 @@ async fn a_succeeded_pod_with_copied_labels_completes_no_task() {
 #[tokio::test]
 async fn a_pending_pod_with_a_made_up_label_holds_nothing() {
     // Its capacity stays shared.
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Shared, async |world| {
         with_neighbor(world, async |neighbor| {
             let mut huge = shell_or_fake("exit 0", 100, 0);
             huge["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "100000"}});

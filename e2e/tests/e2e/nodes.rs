@@ -17,10 +17,8 @@ use shed_e2e::jobs::{
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
+use crate::fence_faults::POLICY;
 use crate::preemption::large;
-
-/// Two clones of every task as soon as slots are free.
-const CLONES: &str = "dollymp{max_clones=2}";
 
 /// A node whose kubelet is silent is called lost after some 50 s.
 const NODE_LOST: Duration = Duration::from_secs(150);
@@ -44,7 +42,7 @@ async fn events_of(world: &World, job: &str, reason: &str) -> Result<usize> {
 /// A task and its clones take all nodes; then the first one's node is cordoned.
 async fn cordon_under_clones(world: &World) -> Result<()> {
     let nodes = world.cluster.node_names().await?.len();
-    let spec = json!({"template": large(world, "sleep 45").await?});
+    let spec = json!({"template": large(world, "sleep 30").await?});
     let full = Job::submit(world, "full", spec).await?;
     let running = full.wait_running(nodes).await?;
     let on: BTreeSet<&str> = running.iter().map(node).collect();
@@ -80,10 +78,11 @@ async fn next_launch_follows(world: &World, full: &Job<'_>, cordoned: &str) -> R
 
 #[tokio::test]
 async fn a_cordon_costs_no_clone_and_no_launch() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        let test = async || cordon_under_clones(world).await;
-        world.operator.under_policy(CLONES, test).await
-    })
+    scenario(
+        Needs::OperatorPod,
+        Company::AloneUnder(POLICY),
+        async |world| cordon_under_clones(world).await,
+    )
     .await;
 }
 

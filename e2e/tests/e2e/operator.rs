@@ -9,10 +9,13 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use shed::api;
 use shed_e2e::jobs::{
-    Job, SOON, assert_counts_balance, ended, is_held, label, shell, shell_or_fake, status,
+    Job, SOON, assert_counts_balance, condition, ended, is_held, is_true, label, shell,
+    shell_or_fake, status,
 };
 use shed_e2e::scenario::{Company, Needs, scenario};
 use shed_e2e::wait::{self, Seen};
+
+use crate::{deadlines, fence};
 
 /// The families that dashboards and alerts are made of, those of single jobs apart. A counter
 /// must be there before it counts: Prometheus sees no increase in a series that begins at 1.
@@ -112,7 +115,7 @@ async fn metrics_and_probes_answer() {
 
 #[tokio::test]
 async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+    scenario(Needs::OperatorPod, Company::Restarts, async |world| {
         let template = shell(r#"sleep $((4 + JOB_COMPLETION_INDEX * 2))"#);
         let spec = json!({
             "completions": 8,
@@ -120,13 +123,16 @@ async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
             "speculation": {"mode": "Disabled"},
             "template": template,
         });
-        let job = Job::submit(world, "survives", spec).await?;
-        job.wait_pods("the first pod", SOON, |pods| !pods.is_empty())
-            .await?;
-        world.operator.kill_and_await_takeover().await?;
+        let prepare = async || {
+            let job = Job::submit(world, "survives", spec).await?;
+            job.wait_pods("the first pod", SOON, |pods| !pods.is_empty())
+                .await?;
+            Ok(job)
+        };
+        let job = world.restart_operator_after(prepare).await?;
         let some_ended = |pods: &[Pod]| pods.iter().any(|pod| ended(pod).is_some());
         job.wait_pods("the first end", SOON, some_ended).await?;
-        world.operator.kill_and_await_takeover().await?;
+        world.restart_operator().await?;
         let complete = job.wait_complete().await?;
         let status = status(&complete);
         assert_eq!(status.completed_indexes, "0-7");
@@ -152,6 +158,33 @@ async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
         job.wait_pods("finished pods to be let go", SOON, free)
             .await?;
         Ok(())
+    })
+    .await;
+}
+
+/// The operator is away from before the task's finish until after the job's deadline.
+#[tokio::test]
+async fn a_finish_that_is_seen_late_counts_and_a_publication_waits() {
+    scenario(Needs::OperatorPod, Company::Alone, async |world| {
+        let spec = json!({"deadline": {"within": "25s"}, "template": shell("sleep 8")});
+        let late = Job::submit(world, "seen-late", spec).await?;
+        let delayed = Job::submit(world, "delayed", fence::publishing(12)).await?;
+        late.wait_running(1).await?;
+        delayed.wait_running(3).await?;
+        world.operator.stop().await?;
+        deadlines::finish_unseen(&late).await?;
+        fence::wait_for_grants(&delayed).await?;
+        world.operator.start().await?;
+        let complete = late.wait_complete().await?;
+        ensure!(
+            !is_true(&complete, api::DEADLINE_MISSED),
+            "{:?}",
+            condition(&complete, api::DEADLINE_MISSED)
+        );
+        assert_eq!(status(&complete).attempts.won, 1);
+        let complete = delayed.wait_complete().await?;
+        assert_eq!(status(&complete).attempts.won, 3);
+        fence::assert_once_each(&delayed.pods_ever(), 3)
     })
     .await;
 }

@@ -165,7 +165,7 @@ fn template_that_requests(amounts: &Value) -> Value {
 
 #[tokio::test]
 async fn a_label_that_a_node_gets_lets_the_job_run() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Few, async |world| {
         let selects = template(&json!({"nodeSelector": {"example.com/late": "yes"}}));
         let job = submit(world, "late", 2, selects).await?;
         blocked(&job, reason::NO_MATCHING_NODE).await?;
@@ -202,12 +202,17 @@ async fn a_scheduler_that_is_not_there_is_named() {
     .await;
 }
 
+/// The first tasks take some seconds, one for each node, and those that follow them none.
+fn first_sleep(nodes: usize, seconds: u32) -> String {
+    format!("[ $JOB_COMPLETION_INDEX -ge {nodes} ] || sleep {seconds}")
+}
+
 /// More attempts than nodes, one on each: the planner does not know of that rule, the scheduler does.
 #[tokio::test]
 async fn what_the_scheduler_refuses_is_told_in_its_words_and_holds_no_room() {
     scenario(Needs::Pods, Company::Alone, async |world| {
         let nodes = world.cluster.node_names().await?.len();
-        let mut apart = shell_or_fake("sleep 20", 20_000, 0);
+        let mut apart = shell_or_fake(&first_sleep(nodes, 20), 20_000, 0);
         apart["metadata"]["labels"] = json!({"example.com/apart": "yes"});
         apart["spec"]["affinity"] = json!({"podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [{
@@ -239,9 +244,9 @@ async fn what_the_scheduler_refuses_is_told_in_its_words_and_holds_no_room() {
 async fn where_nodes_are_full_one_pod_waits_and_says_why() {
     scenario(Needs::Pods, Company::Alone, async |world| {
         let nodes = world.cluster.node_names().await?.len();
-        let mut template = large(world, "sleep 40").await?;
+        let mut template = large(world, &first_sleep(nodes, 40)).await?;
         template["metadata"]["annotations"]["shed.dev/kwok-run-ms"] = json!("40000");
-        let first = submit_known(world, "first", nodes + 2, template.clone()).await?;
+        let first = submit_known(world, "first", nodes + 3, template.clone()).await?;
         first.wait_running(nodes).await?;
         let told = first
             .wait_true(api::ATTEMPTS_BLOCKED, reason::UNSCHEDULABLE, UNPLACEABLE)
@@ -251,6 +256,19 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
             .message;
         ensure!(message.contains("Insufficient cpu"), "{message}");
         assert_eq!(status(&told).phase.as_deref(), Some("Running"));
+        // Jobs of earlier tests may be taken for a sign that more will come.
+        let reasons = [reason::INSUFFICIENT_CAPACITY, reason::HEADROOM_RESERVED];
+        let waits = |job: &DeadlineJob| {
+            let found = condition(job, api::TASKS_PENDING).filter(|found| found.status == "True");
+            reasons
+                .into_iter()
+                .find(|reason| found.is_some_and(|found| found.reason == *reason))
+        };
+        let pending = first.wait("tasks to wait for capacity", SOON, |job| {
+            waits(job).is_some()
+        });
+        let why = waits(&pending.await?).context("no reason")?;
+        check(&first, api::TASKS_PENDING, why).await?;
         let second = submit_known(world, "second", 1, template).await?;
         tokio::time::sleep(WATCHED).await;
         assert_eq!(
@@ -509,7 +527,7 @@ async fn a_webhook_that_is_away_is_told_and_waited_for() {
 
 #[tokio::test]
 async fn a_node_that_does_not_say_what_it_holds_costs_nobody_anything() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Few, async |world| {
         let node = json!({"metadata": {"name": "e2e-bare", "labels": {"example.com/bare": "yes"}}});
         let test = async || {
             let there = template(&json!({"nodeSelector": {"example.com/bare": "yes"}}));

@@ -74,7 +74,7 @@ async fn await_quarantined(world: &World, count: f64) -> Result<()> {
 
 #[tokio::test]
 async fn a_quarantined_job_is_left_alone_and_then_tried_again_and_others_go_on() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Few, async |world| {
         let held = held(world, "held").await?;
         await_quarantined(world, 1.0).await?;
         let spec = json!({"completions": 2, "template": shell_or_fake("sleep 1", 1000, 0)});
@@ -98,9 +98,9 @@ async fn a_quarantined_job_is_left_alone_and_then_tried_again_and_others_go_on()
 /// The next leader finds the quarantine in the ledger.
 #[tokio::test]
 async fn a_quarantine_outlives_the_operator() {
-    scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        let held = held(world, "kept").await?;
-        world.operator.kill_and_await_takeover().await?;
+    scenario(Needs::OperatorPod, Company::Restarts, async |world| {
+        let prepare = async || held(world, "kept").await;
+        let held = world.restart_operator_after(prepare).await?;
         let live = held.api.get("kept").await?;
         let over = entry(&live).map(|entry| entry.until);
         // On a slow machine the takeover may take as long as the job is held.

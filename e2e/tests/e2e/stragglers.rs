@@ -210,7 +210,7 @@ async fn a_loser_that_exits_with_0_is_superseded_and_no_second_winner() {
 
 #[tokio::test]
 async fn observe_reports_and_launches_nothing() {
-    scenario(Needs::Containers, Company::Alone, async |world| {
+    scenario(Needs::Containers, Company::Few, async |world| {
         let refused = async || {
             let reason = ["reason=\"observe\""];
             world

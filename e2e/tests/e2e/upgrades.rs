@@ -76,11 +76,15 @@ impl Schema {
     }
 }
 
+/// One test at a time changes the schema.
+static SCHEMA: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Runs a test that changes the schema, and puts that right whatever comes of it.
 async fn with_schema<F>(world: &World, body: F) -> Result<()>
 where
     F: AsyncFnOnce(&Schema) -> Result<()>,
 {
+    let _turn = SCHEMA.lock().await;
     let schema = Schema::of(world).await?;
     let outcome = body(&schema).await;
     schema.roll_back().await?;
@@ -202,7 +206,7 @@ async fn await_unreadable(world: &World, count: f64) -> Result<()> {
 
 #[tokio::test]
 async fn a_job_that_an_older_operator_can_not_read_is_left_alone_and_no_other() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Few, async |world| {
         with_schema(world, async |schema| {
             schema.widen().await?;
             let spec = json!({"completions": 2, "template": shell_or_fake("sleep 8", 8000, 0)});
@@ -278,7 +282,7 @@ fn ledger(job: &Value) -> Value {
 
 #[tokio::test]
 async fn the_schema_goes_forward_and_back_while_attempts_run() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Few, async |world| {
         with_schema(world, async |schema| {
             let template = shell_or_fake("sleep 25", 25_000, 0);
             // Clones would make the ledger another.
@@ -339,7 +343,7 @@ async fn submit_labelled(world: &World, name: &str, is_taken: bool) -> Result<()
 
 #[tokio::test]
 async fn a_job_from_before_labels_were_reserved_is_changed_and_run() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
+    scenario(Needs::Pods, Company::Few, async |world| {
         with_schema(world, async |schema| {
             schema.without_rules_of_creation().await?;
             submit_labelled(world, "older", true).await?;

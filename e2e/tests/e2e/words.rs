@@ -14,8 +14,6 @@ use shed::conditions::messages::{self, NAMED, Says};
 use shed_e2e::jobs::{Job, SOON, condition, shell_or_fake, summary};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
-use crate::preemption::large;
-
 /// Waits for a state, and checks that it is told in the words of its row.
 pub async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJob> {
     let row = messages::row(type_, reason).context("no such row")?;
@@ -133,38 +131,6 @@ async fn a_deadline_that_passes_or_moves_is_told() {
         check(&fails, api::FAILED, reason::FAILED_INDEXES).await?;
         let good = submit(world, "good", 300, json!({})).await?;
         check(&good, api::COMPLETE, reason::COMPLETIONS_REACHED).await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_full_cluster_is_told() {
-    scenario(Needs::Pods, Company::Alone, async |world| {
-        let nodes = world.cluster.node_names().await?.len();
-        let mut template = large(world, "sleep 60").await?;
-        template["metadata"]["annotations"]["shed.dev/kwok-run-ms"] = json!("60000");
-        let spec = json!({
-            // One may be Pending beyond what fits, so that autoscalers see it.
-            "completions": nodes + 3,
-            "deadline": {"within": "1h"},
-            "speculation": {"mode": "Disabled"},
-            "template": template,
-        });
-        let job = Job::submit(world, "full", spec).await?;
-        // Jobs of earlier tests may be taken for a sign that more will come.
-        let reasons = [reason::INSUFFICIENT_CAPACITY, reason::HEADROOM_RESERVED];
-        let waits = |job: &DeadlineJob| {
-            let found = condition(job, api::TASKS_PENDING).filter(|found| found.status == "True");
-            reasons
-                .into_iter()
-                .find(|reason| found.is_some_and(|found| found.reason == *reason))
-        };
-        let told = job.wait("tasks to wait for capacity", SOON, |job| {
-            waits(job).is_some()
-        });
-        let told = waits(&told.await?).context("no reason")?;
-        check(&job, api::TASKS_PENDING, told).await?;
         Ok(())
     })
     .await;
