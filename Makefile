@@ -202,7 +202,7 @@ polls: ## 5000 attempts polled by one operator: counts, CPU, memory
 mutants: ## Mutation testing of optimizers and estimation (needs cargo-mutants)
 	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate shed-core --out target/mutants/core
 	CARGO_PROFILE_TEST_DEBUG=0 .ci/mutate shed-papers --out target/mutants/papers
-campaign-mutants: ## Which test notices each fault seeded into the controller (.ci/mutants; an hour)
+campaign-mutants: ## Which test notices each fault seeded into the controller (.ci/seeded-faults.yaml; half an hour)
 	.ci/campaign-mutants
 
 ##@ Measure
