@@ -47,7 +47,7 @@ impl PolicyRule for ChronosClone {
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
         for position in 0..desk.jobs().len() {
-            let job = desk.job(position).filter(|job| job.optimized);
+            let job = desk.job(position).filter(|job| job.draft.optimized);
             let Some(copies) = job.map(|job| self.copies(job)) else {
                 continue;
             };

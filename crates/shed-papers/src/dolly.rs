@@ -94,7 +94,7 @@ impl Dolly {
             let Some(state) = desk.jobs().get(position) else {
                 continue;
             };
-            if is_decided(desk, position) || state.started.is_empty() {
+            if is_decided(desk, position) || state.draft.started.is_empty() {
                 continue;
             }
             let slots = u64::from(desk.capacity().times_usable(position));

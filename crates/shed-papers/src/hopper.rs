@@ -130,7 +130,8 @@ fn speculate(desk: &mut Desk<'_, '_, Hopper>, job: &mut CloneJob, share: f64) {
     let Some(state) = desk.jobs().get(job.position) else {
         return;
     };
-    let mut held = (state.estimate.tasks.len() + state.clones_alive() + state.started.len()) as f64;
+    let mut held =
+        (state.estimate.tasks.len() + state.clones_alive() + state.draft.started.len()) as f64;
     let mean = state.estimate.mean_run.unwrap_or(0.0);
     let mut ranked: Vec<(f64, usize)> = Vec::new();
     for (at, task) in job.tasks.iter().enumerate() {

@@ -155,7 +155,7 @@ pub(crate) fn judge<R: PolicyRule<State = Decided>>(
 ) {
     let now = desk.now();
     for position in 0..desk.jobs().len() {
-        let Some(job) = desk.job(position).filter(|job| job.optimized) else {
+        let Some(job) = desk.job(position).filter(|job| job.draft.optimized) else {
             continue;
         };
         if is_decided(desk, position) {

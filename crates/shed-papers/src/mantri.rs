@@ -125,7 +125,7 @@ impl Mantri {
             let Some(state) = desk.jobs().get(position) else {
                 continue;
             };
-            let may = state.optimized
+            let may = state.draft.optimized
                 && state.job.rules.speculation == SpeculationMode::Enabled
                 && !state.is_held_up(desk.now());
             if !may {

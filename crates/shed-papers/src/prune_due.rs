@@ -17,7 +17,7 @@ pub(crate) fn prune_due<R: PolicyRule>(
     let due: Vec<bool> = states.map(|(job, state)| is_due(job, state)).collect();
     prune::prune(desk, |rivals| due.get(rivals.position) == Some(&true));
     for (position, _) in due.iter().enumerate().filter(|(_, due)| **due) {
-        let acts = desk.job(position).is_some_and(|job| job.optimized);
+        let acts = desk.job(position).is_some_and(|job| job.draft.optimized);
         if acts && let Some(state) = desk.state_mut(position) {
             *pruned(state) = Some(now);
         }
@@ -33,7 +33,7 @@ pub(crate) fn prune_for_clones<R: PolicyRule>(
     let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
     let mut losers = Vec::new();
     for (position, state) in desk.jobs().iter().enumerate() {
-        if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
+        if !state.draft.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
             continue;
         }
         for task in state

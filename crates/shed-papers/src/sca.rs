@@ -89,14 +89,14 @@ pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
     let is_new = |position: usize, state: &JobView<'_>| {
         let grace = start_up(state, GRACE_MIN);
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
-        let runs = !state.started.is_empty() || !state.estimate.tasks.is_empty();
+        let runs = !state.draft.started.is_empty() || !state.estimate.tasks.is_empty();
         let young = attempts.into_iter().all(|attempt| is_young(attempt, grace));
         !is_decided(desk, position) && state.job.done.is_empty() && runs && young
     };
     let positions = desk.by_submission().into_iter();
     let states = positions.filter_map(|at| Some((at, desk.jobs().get(at)?)));
     states
-        .filter(|(at, state)| state.optimized && is_new(*at, state))
+        .filter(|(at, state)| state.draft.optimized && is_new(*at, state))
         .filter_map(|(at, state)| Some((at, law.of(state)?)))
         .collect()
 }
@@ -110,7 +110,7 @@ pub(crate) fn slots_for<R: PolicyRule>(
     for position in positions {
         free = free.max(u64::from(desk.capacity().times_free(position)));
         if let Some(state) = desk.jobs().get(position) {
-            taken += (state.started.len() + state.estimate.tasks.len()) as u64;
+            taken += (state.draft.started.len() + state.estimate.tasks.len()) as u64;
         }
     }
     free.saturating_add(taken)

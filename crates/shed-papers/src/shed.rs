@@ -110,7 +110,7 @@ impl Shed {
     /// job has left.
     fn runs(&self, desk: &Desk<'_, '_, Self>) -> bool {
         let departed = self.departures && desk.has_departed();
-        let arrived = |job: &JobView<'_>| job.optimized && job.is_new;
+        let arrived = |job: &JobView<'_>| job.draft.optimized && job.is_new;
         departed || desk.jobs().iter().any(arrived)
     }
 
@@ -125,7 +125,8 @@ impl Shed {
     /// count towards r. N_j: the tasks that have not ended, because ended ones hold no slot here
     /// (A14).
     fn allocate(&self, desk: &mut Desk<'_, '_, Self>, mode: SpeculationMode) {
-        let is_in = |state: &JobView<'_>| state.optimized && state.job.rules.speculation == mode;
+        let is_in =
+            |state: &JobView<'_>| state.draft.optimized && state.job.rules.speculation == mode;
         let positions = desk.by_submission();
         let of = |&at: &usize| desk.jobs().get(at).is_some_and(is_in);
         let positions: Vec<usize> = positions.into_iter().filter(of).collect();

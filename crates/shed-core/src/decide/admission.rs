@@ -253,9 +253,9 @@ impl<'a> Turn<'a> {
 
     fn finish(self, pass: &mut Round<'_>) {
         if let Some(state) = pass.jobs.get_mut(self.position) {
-            state.admitted = self.launched;
-            state.waiting = self.total - self.launched;
-            state.kept_back = self.kept_back;
+            state.draft.admitted = self.launched;
+            state.draft.waiting = self.total - self.launched;
+            state.draft.kept_back = self.kept_back;
         }
     }
 }
@@ -311,7 +311,7 @@ fn launch_first(
         .retain(|name| launch.node.as_ref() != Some(name));
     pass.launch(position, node, launch);
     if let (Some(state), Some(node)) = (pass.jobs.get_mut(position), node) {
-        state.started.push((index, node));
+        state.draft.started.push((index, node));
     }
 }
 

@@ -285,8 +285,8 @@ impl Evictions {
             .chain([number])
             .collect();
         victim.worth <= worth
-            && !state.doomed.contains(&(index, number))
-            && !state.survivors.contains(&(index, number))
+            && !state.draft.doomed.contains(&(index, number))
+            && !state.draft.survivors.contains(&(index, number))
             && survivor(state, victim, &going).is_some()
     }
 
@@ -320,7 +320,7 @@ fn survivor(
     let index = victim.id.1;
     let task = state.estimate.running(index)?;
     let stays = |number: AttemptNumber| {
-        !going.contains(&number) && !state.doomed.contains(&(index, number))
+        !going.contains(&number) && !state.draft.doomed.contains(&(index, number))
     };
     let best = task.kept().map(|kept| kept.number);
     let all = task.attempts.iter().map(|attempt| attempt.number);

@@ -34,7 +34,7 @@ pub(super) fn weigh(pass: &mut Round<'_>) {
         spent = spent.saturating_add(cost);
         let feasibility = state.feasibility(pass, waves);
         if let Some(state) = pass.jobs.get_mut(position) {
-            state.feasibility = Some(feasibility);
+            state.draft.feasibility = Some(feasibility);
         }
     }
 }
@@ -45,7 +45,7 @@ impl JobView<'_> {
     /// one mean time from now.
     fn outlook(&self, pass: &Round<'_>, position: usize) -> Waves {
         let now = pass.snapshot.now;
-        let held = self.active.saturating_add(self.admitted);
+        let held = self.active.saturating_add(self.draft.admitted);
         let unused = self.job.rules.parallelism.saturating_sub(held);
         let more = match self.may_launch(now) {
             true => 0,
@@ -66,7 +66,7 @@ impl JobView<'_> {
             width => width,
         };
         Waves {
-            at_once: self.admitted.saturating_add(more),
+            at_once: self.draft.admitted.saturating_add(more),
             width,
             period: self.mean_run(),
         }
@@ -139,7 +139,7 @@ impl JobView<'_> {
         for task in &self.estimate.tasks {
             let index = task.index;
             let stay = task.attempts.iter();
-            let stay = stay.filter(|a| !self.doomed.contains(&(index, a.number)));
+            let stay = stay.filter(|a| !self.draft.doomed.contains(&(index, a.number)));
             let law_of = |attempt: &AttemptEstimate| match given {
                 Some(given) if !attempt.reports() => given,
                 _ => law,

@@ -86,8 +86,12 @@ impl Planner {
         feasibility::weigh(&mut round);
         session.after(&mut round);
         let again = snapshot.now.plus(CUT_SHORT_LOOK);
-        for state in round.jobs.iter_mut().filter(|state| state.is_cut_short) {
-            state.appointment.judge_at(Some(again));
+        for state in round
+            .jobs
+            .iter_mut()
+            .filter(|state| state.draft.is_cut_short)
+        {
+            state.judge_at(Some(again));
         }
         let states = session.states(&round);
         let queue = round.queue.take();

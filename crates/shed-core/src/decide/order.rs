@@ -144,7 +144,7 @@ fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i6
     } else {
         Tier::Usual
     };
-    match &state.worth {
+    match &state.draft.worth {
         Some(worth) if worth.is_timely => (Tier::Timely, urgency, Number(0.0)),
         Some(worth) => (tier, 0, Number(-worth.waiting)),
         None => (tier, urgency, Number(0.0)),

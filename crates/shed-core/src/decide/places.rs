@@ -72,8 +72,7 @@ pub fn places(
             && tier == Tier::Usual
             && let Some(view) = round.jobs.get_mut(position)
         {
-            view.appointment
-                .judge_at(Some(Instant(urgency)).filter(|&at| at > now));
+            view.judge_at(Some(Instant(urgency)).filter(|&at| at > now));
         }
         if let Some(slot) = places.get_mut(position) {
             *slot = Some(place);

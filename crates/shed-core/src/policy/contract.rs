@@ -434,7 +434,7 @@ impl<R: PolicyRule> Opened<'_, R> {
                 continue;
             }
             let known = memory.job(&job.job.key);
-            job.is_new = known.last_optimized.is_none();
+            job.set_new(known.last_optimized.is_none());
             job.assess(self.rule.assess(job));
             let judgement = self.rule.judge(
                 job,
@@ -445,10 +445,9 @@ impl<R: PolicyRule> Opened<'_, R> {
                     state,
                 },
             );
-            job.optimized = judgement.acts;
-            job.rank = judgement.rank;
-            job.appointment
-                .judge_at(judgement.next.filter(|&at| at > now));
+            job.draft.optimized = judgement.acts;
+            job.rank(judgement.rank);
+            job.judge_at(judgement.next.filter(|&at| at > now));
             *belief = judgement.belief;
         }
         let rule = self.rule;
@@ -462,7 +461,7 @@ impl<R: PolicyRule> Opened<'_, R> {
             position,
             tenant: &job.job.tenant,
             limit: job.limit(),
-            acts: job.optimized,
+            acts: job.draft.optimized,
             is_new: job.is_new,
             rank: job.rank,
             unfinished: job.unfinished(),
@@ -476,7 +475,7 @@ impl<R: PolicyRule> Opened<'_, R> {
         };
         let arranged = self.rule.arrange(&jobs, &context);
         for (job, arranged) in round.jobs.iter_mut().zip(&arranged) {
-            job.rank = arranged.rank.or(job.rank);
+            job.rank(arranged.rank);
         }
         self.places = arranged.into_iter().map(|it| it.place).collect();
     }

@@ -133,7 +133,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// Whether this plan stops the attempt.
     pub fn is_stopped(&self, position: usize, id: (TaskIndex, AttemptNumber)) -> bool {
         let job = self.round.jobs.get(position);
-        job.is_some_and(|job| job.doomed.contains(&id))
+        job.is_some_and(|job| job.draft.doomed.contains(&id))
     }
 
     /// Stops an attempt in favor of `kept`, which takes the task over. If the plan
@@ -187,7 +187,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// Reports what was weighed for the clone of the job that was granted last.
     pub fn report_trade(&mut self, position: usize, trade: Trade) {
         let job = self.round.jobs.get_mut(position);
-        if let Some(clone) = job.and_then(|job| job.clones.last_mut()) {
+        if let Some(clone) = job.and_then(|job| job.draft.clones.last_mut()) {
             clone.trade = Some(trade);
         }
     }
@@ -195,7 +195,11 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// Reports clones that this pass did not launch, as the alternative to every clone that it did launch and that
     /// took no slot from a waiting attempt.
     pub fn report_alternative(&mut self, alternative: &Alternative) {
-        let clones = self.round.jobs.iter_mut().flat_map(|job| &mut job.clones);
+        let clones = self
+            .round
+            .jobs
+            .iter_mut()
+            .flat_map(|job| &mut job.draft.clones);
         for trade in clones.filter_map(|clone| clone.trade.as_mut()) {
             if !matches!(trade.alternative, Some(Alternative::Attempt { .. })) {
                 trade.alternative = Some(alternative.clone());
@@ -222,8 +226,8 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// [`Recall::was_idle`](super::Recall).
     pub fn note_idle(&mut self, position: usize, again: Instant) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.was_idle = true;
-            job.appointment.judge_at(Some(again));
+            job.draft.was_idle = true;
+            job.judge_at(Some(again));
         }
     }
 
@@ -236,7 +240,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// is not reported.
     pub fn assume(&mut self, position: usize, law: Law, common: f64) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.estimate.assume(job.job, law, common);
+            job.assume(law, common);
         }
     }
 
@@ -244,14 +248,14 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// of at least its value.
     pub fn set_worth(&mut self, position: usize, worth: Worth) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.worth = Some(worth);
+            job.draft.worth = Some(worth);
         }
     }
 
     /// Has the job served with those that can all be in time, if it has a value.
     pub fn set_timely(&mut self, position: usize) {
         let job = self.round.jobs.get_mut(position);
-        if let Some(worth) = job.and_then(|job| job.worth.as_mut()) {
+        if let Some(worth) = job.and_then(|job| job.draft.worth.as_mut()) {
             worth.is_timely = true;
         }
     }
@@ -259,7 +263,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// Sets the job's claim on capacity. First attempts of the job stay within its allowance.
     pub fn set_claim(&mut self, position: usize, claim: Claim) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.claim = claim;
+            job.draft.claim = claim;
         }
     }
 
@@ -271,7 +275,7 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// Withdraws the refusals of the job that this pass has reported so far.
     pub fn withdraw_refusals(&mut self, position: usize) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.refusals.clear();
+            job.draft.refusals.clear();
         }
     }
 

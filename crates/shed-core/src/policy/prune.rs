@@ -43,7 +43,7 @@ pub struct Rivals<'a> {
 pub fn prune<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, loses: impl Fn(&Rivals<'_>) -> bool) {
     let mut losers = Vec::new();
     for (position, state) in desk.jobs().iter().enumerate() {
-        if !state.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
+        if !state.draft.optimized || state.job.rules.speculation != SpeculationMode::Enabled {
             continue;
         }
         for task in state.estimate.cloned() {

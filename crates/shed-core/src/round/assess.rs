@@ -1,7 +1,5 @@
 //! How a policy overrides the estimate of a job's attempts.
 
-use crate::round::JobView;
-
 /// How the attempts of a job are judged, for a policy with a better estimate than the distribution of the job's
 /// attempt durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -11,12 +9,4 @@ pub struct Assessment {
     /// The standard deviation of the predicted remaining time of an attempt that reports, as a share of that time. If
     /// absent, eq. 14 gives the probability of a miss.
     pub spread: Option<f64>,
-}
-
-impl JobView<'_> {
-    /// Judges the attempts as the policy assesses them.
-    pub(crate) fn assess(&mut self, assessment: Assessment) {
-        self.overhead = assessment.launch_time;
-        self.estimate.assess(assessment);
-    }
 }

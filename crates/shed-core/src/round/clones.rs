@@ -206,7 +206,7 @@ pub(crate) fn clone_job(
         state.ln_pocd_without(is_candidate)
     };
     let ln_pocd_rest = ln_pocd_rest.unwrap_or(f64::NEG_INFINITY);
-    pass.jobs.get_mut(position)?.refusals.extend(refusals);
+    pass.jobs.get_mut(position)?.draft.refusals.extend(refusals);
     CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
 }
 
@@ -217,7 +217,7 @@ fn open_job<'p, 'a>(
     mode: SpeculationMode,
 ) -> Option<&'p JobView<'a>> {
     let state = pass.jobs.get(position)?;
-    let applies = state.optimized && state.job.rules.speculation == mode;
+    let applies = state.draft.optimized && state.job.rules.speculation == mode;
     (applies && state.may_clone(pass.snapshot.now)).then_some(state)
 }
 
@@ -252,21 +252,21 @@ pub(crate) fn clone_job_of_started(
     mode: SpeculationMode,
     ask: Ask,
 ) -> Option<CloneJob> {
-    let weighed = open_job(pass, position, mode)?.started.len();
+    let weighed = open_job(pass, position, mode)?.draft.started.len();
     if !pass.afford(position, weighed as u64) {
         return None;
     }
     let state = pass.jobs.get(position)?;
     let (mut tasks, mut refusals) = (Vec::new(), Vec::new());
-    for &(index, node) in &state.started {
+    for &(index, node) in &state.draft.started {
         match started_task(pass, state, index, node, ask) {
             Ok(candidate) => tasks.push(candidate),
             Err(why) => refusals.push(Refusal { task: index, why }),
         }
     }
     tasks.sort_by_key(|task| task.index);
-    let ln_pocd_rest = state.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
-    pass.jobs.get_mut(position)?.refusals.extend(refusals);
+    let ln_pocd_rest = state.draft.ln_pocd_after.unwrap_or(f64::NEG_INFINITY);
+    pass.jobs.get_mut(position)?.draft.refusals.extend(refusals);
     CloneJob::of(pass, position, mode, ask, tasks, ln_pocd_rest)
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn clone_job_of_started(
 fn clones_alive(state: &JobView<'_>, task: &TaskEstimate) -> u32 {
     let index = task.index;
     let attempts = task.attempts.iter();
-    let alive = attempts.filter(|a| !state.doomed.contains(&(index, a.number)));
+    let alive = attempts.filter(|a| !state.draft.doomed.contains(&(index, a.number)));
     (alive.count() as u32).saturating_sub(1)
 }
 

@@ -125,7 +125,7 @@ fn end(attempt: &AttemptEstimate) -> f64 {
 }
 
 /// The estimate of one job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct JobEstimate {
     /// Seconds until the job's deadline.
     pub slack: Option<f64>,
@@ -161,16 +161,9 @@ impl JobEstimate {
         let slack = job.deadline.map(|deadline| deadline.since(now).seconds());
         Self {
             slack,
-            law: None,
-            common: 0.0,
-            is_assumed: false,
-            mean_run: None,
             tasks: Vec::with_capacity(job.tasks.len()),
-            progress: 0.0,
-            attempts: 0,
-            left: OnceCell::new(),
-            median: OnceCell::new(),
             ended: job.ended_runs.iter().map(|run| run.seconds()).collect(),
+            ..Self::default()
         }
     }
 

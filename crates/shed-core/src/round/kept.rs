@@ -18,11 +18,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::capacity::{Holdings, UnusableNodes};
-use crate::ids::{JobKey, NodeName, TaskIndex};
-use crate::round::estimates::{AttemptEstimate, JobEstimate};
+use crate::capacity::UnusableNodes;
+use crate::ids::{JobKey, NodeName};
+use crate::round::estimates::AttemptEstimate;
+use crate::round::findings::JobFindings;
 use crate::round::job::JobView;
-use crate::round::slow::Heard;
 use crate::round::specification::Specification;
 use crate::snapshot::{AttemptSnapshot, JobSnapshot, Snapshot};
 use crate::time::{Instant, Span};
@@ -157,80 +157,64 @@ impl Appointment {
 }
 
 /// How a pass came to its view of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Origin {
     /// It looked at the job.
+    #[default]
     Looked,
     /// It has the findings of the last look; the job had this position in the pass before.
     Kept(usize),
 }
 
-/// The findings about one job.
+/// The findings about one job between two passes.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) key: JobKey,
+struct Kept {
+    key: JobKey,
     submitted: Instant,
-    pub(crate) appointment: Appointment,
-    /// The news of the job that wait.
-    pub(crate) news: News,
-    pub(crate) specification: Box<Specification>,
-    pub(crate) is_new: bool,
-    pub(crate) estimate: JobEstimate,
-    pub(crate) holdings: Holdings,
-    pub(crate) heard: Heard,
-    pub(crate) next_retry: Option<Instant>,
-    pub(crate) ready: Vec<TaskIndex>,
-    pub(crate) held_back: Vec<TaskIndex>,
-    pub(crate) untouched: u32,
-    pub(crate) active: u32,
-    /// Whether the job is hopeless, and when it has no slack left.
-    pub(crate) rank: Option<(bool, i64)>,
-    pub(crate) t_avg: f64,
-    pub(crate) overhead: Option<f64>,
-    pub(crate) clone_rest: Span,
-    pub(crate) stragglers: Vec<TaskIndex>,
-    pub(crate) ln_pocd: Option<f64>,
+    /// Their rank has the time at which the job has no slack left.
+    found: JobFindings,
     /// When the job's last task is expected to end.
-    pub(crate) completes: Option<Instant>,
+    completes: Option<Instant>,
 }
 
 impl Kept {
     /// The findings at the end of a pass.
-    fn of(now: Instant, mut view: JobView<'_>) -> Self {
-        let specification = view.specification.take();
-        let specification = specification.unwrap_or_else(|| Box::new(Specification::of(view.job)));
-        let rest = match view.origin {
-            Origin::Looked => view.patience(),
-            Origin::Kept(_) => view.appointment.rest,
-        };
+    fn of(now: Instant, view: JobView<'_>) -> Self {
+        let (job, has_run, patience) = (view.job, view.has_run(), view.patience());
+        let mut found = view.into_findings();
+        found
+            .specification
+            .get_or_insert_with(|| Box::new(Specification::of(job)));
+        if found.origin == Origin::Looked {
+            found.appointment.rest = patience;
+        }
+        found.appointment.knows_times = found.estimate.mean_run.is_some();
+        found.is_new &= !has_run;
+        found.rank = found.rank.map(|rank| shifted(rank, now.since(Instant(0))));
         let ends = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
         Self {
-            key: view.job.key.clone(),
-            submitted: view.job.submitted,
-            appointment: Appointment {
-                rest,
-                knows_times: view.estimate.mean_run.is_some(),
-                ..view.appointment
-            },
-            news: view.news,
-            specification,
-            is_new: view.is_new && !view.has_run(),
-            estimate: view.estimate,
-            holdings: view.holdings,
-            heard: view.heard,
-            next_retry: view.next_retry,
-            ready: view.ready,
-            held_back: view.held_back,
-            untouched: view.untouched,
-            active: view.active,
-            rank: view.rank.map(|rank| shifted(rank, now.since(Instant(0)))),
-            t_avg: view.t_avg,
-            overhead: view.overhead,
-            clone_rest: view.clone_rest,
-            stragglers: view.stragglers,
-            ln_pocd: view.ln_pocd_before,
-            completes: view.completion.filter(|it| it.is_finite()).map(ends),
+            key: job.key.clone(),
+            submitted: job.submitted,
+            completes: found.completion.filter(|it| it.is_finite()).map(ends),
+            found,
         }
+    }
+
+    /// The findings in a later pass; the job had the position `at` in the pass before.
+    fn later(
+        self,
+        now: Instant,
+        (at, job): (usize, &JobSnapshot),
+        has_changed: bool,
+        unusable: &UnusableNodes,
+    ) -> JobFindings {
+        let left = |at: Instant| at.since(now).seconds().max(0.0);
+        let found = JobFindings {
+            origin: Origin::Kept(at),
+            completion: self.completes.map(left),
+            ..self.found
+        };
+        found.later(now, job, has_changed, unusable)
     }
 
     /// The order of submission, then of keys.
@@ -249,13 +233,16 @@ impl Kept {
             true => News::Usual,
             false => News::None,
         };
-        self.appointment.is_due(now, self.news.max(least))
-            || has_changed && (job.asks_feasibility || !self.specification.is_of(job))
+        let found = &self.found;
+        let is_same = |known: &Specification| known.is_of(job);
+        found.appointment.is_due(now, found.news.max(least))
+            || has_changed
+                && (job.asks_feasibility || !found.specification.as_deref().is_some_and(is_same))
     }
 
     /// When the job must be looked at, as far as is known now.
     fn due(&self) -> Option<Instant> {
-        self.appointment.at(self.news)
+        self.found.appointment.at(self.found.news)
     }
 }
 
@@ -289,7 +276,8 @@ impl KeptJobs {
                 Changed::All => None,
                 Changed::Marked(_) => kept.filter(|(_, it)| !it.is_due(now, job, has_changed)),
             };
-            let view = kept.map(|it| JobView::kept(now, job, it, has_changed, unusable));
+            let view = kept
+                .map(|(at, it)| JobView::new(job, it.later(now, (at, job), has_changed, unusable)));
             // Whether the news are urgent is known once the tasks are counted.
             let view = view.filter(|view| !view.appointment.is_due(now, view.news));
             views.push(view.unwrap_or_else(|| look(job)));
@@ -323,7 +311,7 @@ impl KeptJobs {
 
     /// When each job of the last pass must be looked at, by position.
     pub(crate) fn appointments(&self) -> impl Iterator<Item = Appointment> {
-        self.jobs.iter().map(|kept| kept.appointment)
+        self.jobs.iter().map(|kept| kept.found.appointment)
     }
 
     fn has_nodes(&self, snapshot: &Snapshot) -> bool {

@@ -14,8 +14,10 @@ use crate::time::{Instant, Span};
 
 mod assess;
 pub mod clones;
+mod draft;
 mod ends;
 pub(crate) mod estimates;
+pub(crate) mod findings;
 pub(crate) mod job;
 mod kept;
 mod learn;
@@ -30,15 +32,17 @@ pub(crate) mod standing;
 mod work;
 
 pub use assess::Assessment;
+pub use draft::{Allowance, Claim, JobDraft, Worth};
 pub(crate) use estimates::REPORTS_MIN;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
-pub use job::{Allowance, Claim, JobView, Worth};
+pub use findings::JobFindings;
+pub use job::JobView;
 pub(crate) use kept::REST_MAX;
 pub use kept::{Appointment, Changed, News};
 pub(crate) use kept::{KeptJobs, Origin};
 use learn::Learner;
 pub(crate) use lessons::Lessons;
-use slow::{Beliefs, Heard};
+use slow::Beliefs;
 use work::Work;
 
 /// The parameters of the policy and its settings that a pass needs.
@@ -112,25 +116,16 @@ impl<'a> Round<'a> {
         let look = |job: &'a JobSnapshot| {
             let measured = snapshot.launch_overhead_of(&job.tenant);
             let t_avg = measured.unwrap_or(unmeasured).seconds().max(0.0);
-            let mut view = JobView::new(snapshot.now, t_avg, job, &unusable);
-            view.heard = Heard::of(&view.estimate);
-            view.is_followed = matches!(changed, Changed::Marked(_));
-            view.is_patient = !terms.looks_at_all;
-            view
+            let mut found = JobFindings::of_look(snapshot.now, t_avg, job, &unusable);
+            found.is_followed = matches!(changed, Changed::Marked(_));
+            found.is_patient = !terms.looks_at_all;
+            JobView::new(job, found)
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
         let beliefs = slow::beliefs(snapshot, &jobs, memory, terms.slow_half_life);
         let learner = Learner::new(&jobs, memory.history(), terms.law);
         for state in &mut jobs {
-            state.view = beliefs.view_of(&state.job.tenant);
-            if !state.is_looked_at() {
-                continue;
-            }
-            state.clone_rest = (terms.clone_rest)(state.job.time_given(), state.t_avg);
-            let nodes = beliefs.ln_ratios(state.view);
-            state
-                .estimate
-                .judge(state.job, &learner, nodes, terms.rate_prior);
+            state.judge(&learner, &beliefs, terms);
         }
         let holdings: Vec<Holdings> = jobs.iter().map(|state| state.holdings).collect();
         Self {
@@ -174,10 +169,10 @@ impl<'a> Round<'a> {
             return;
         };
         let report = state.weigh_kill((task, attempt), kind, survivor);
-        state.kills.push(report);
-        state.doomed.insert((task, attempt));
+        state.draft.kills.push(report);
+        state.draft.doomed.insert((task, attempt));
         let survivors = survivor.map(|survivor| (task, survivor));
-        state.survivors.extend(survivors);
+        state.draft.survivors.extend(survivors);
         self.kills.push(PlannedMove {
             job: state.job.key.clone(),
             action: Move::Kill(Kill {
@@ -199,10 +194,10 @@ impl<'a> Round<'a> {
     /// Launches an attempt of the job at `position`; `node` has capacity for it.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>, launch: Launch) {
         if let Some(state) = self.jobs.get_mut(position) {
-            if state.launched == 0 {
+            if state.draft.launched == 0 {
                 self.launching.push(position);
             }
-            state.launched += 1;
+            state.draft.launched += 1;
             self.launches.push(PlannedMove {
                 job: state.job.key.clone(),
                 action: Move::Launch(launch),
@@ -218,10 +213,10 @@ impl<'a> Round<'a> {
         };
         let launching = self.launching.iter().filter_map(|at| {
             let launching = self.jobs.get(*at)?;
-            let counts = *at == position || state.claim.shares_with(&launching.claim);
-            counts.then_some(launching.claim.share * launching.launched as f64)
+            let counts = *at == position || state.draft.claim.shares_with(&launching.draft.claim);
+            counts.then_some(launching.draft.claim.share * launching.draft.launched as f64)
         });
-        state.claim.allowed(launching.sum())
+        state.draft.claim.allowed(launching.sum())
     }
 
     /// Allocates memory for the launches of a job with this number of attempts to launch.
@@ -291,7 +286,7 @@ impl<'a> Round<'a> {
         let demand = self.capacity.demands.get(position)?;
         let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
         let (job, beliefs, view) = (state.job, &self.beliefs, state.view);
-        let queue = state.queue.get_or_insert_with(|| {
+        let queue = state.draft.queue.get_or_insert_with(|| {
             let worse = [beliefs.doubtful(view), beliefs.slow(view)];
             NodeQueue::new(job, demand, now, worse)
         });
@@ -335,8 +330,8 @@ impl<'a> Round<'a> {
         let mut lessons = Lessons::of(&mut self);
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in &mut self.jobs {
-            if state.launched > 0 {
-                used_after.add_times(&state.job.demand, state.launched);
+            if state.draft.launched > 0 {
+                used_after.add_times(&state.job.demand, state.draft.launched);
             }
             lessons.add(snapshot.now, state);
             jobs.push(state.report(snapshot));

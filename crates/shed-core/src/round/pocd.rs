@@ -2,7 +2,6 @@
 
 use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
-use crate::estimate::progress::is_straggler;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
 use crate::round::estimates::{AttemptEstimate, TaskEstimate, resume_point};
@@ -10,40 +9,10 @@ use crate::round::job::JobView;
 use crate::snapshot::KillKind;
 
 impl JobView<'_> {
-    /// Computes stragglers, PoCD and completion without clones of this plan. The same formulas serve every job,
-    /// whether or not the optimizer runs for it.
-    pub(crate) fn predict(&mut self) {
-        if !self.is_looked_at() {
-            // They are those of the last look.
-            if !self.doomed.is_empty() {
-                self.ln_pocd_after = self.ln_pocd_without(|_| false);
-            }
-            return;
-        }
-        if self.estimate.is_assumed {
-            self.ln_pocd_before = self.certain_ln_pocd();
-            self.ln_pocd_after = self.ln_pocd_before;
-            return;
-        }
-        let overhead = self.launch_time();
-        if let Some(slack) = self.estimate.slack {
-            let late = |task: &&TaskEstimate| is_straggler(task.remaining(), slack);
-            let stragglers = self.estimate.tasks.iter().filter(late);
-            self.stragglers = stragglers.map(|task| task.index).collect();
-        }
-        self.ln_pocd_before = self.ln_pocd(|_| false, |_, _| true);
-        self.ln_pocd_after = if self.doomed.is_empty() {
-            self.ln_pocd_before
-        } else {
-            self.ln_pocd_without(|_| false)
-        };
-        self.completion = self.completion(overhead);
-    }
-
     /// ln P(the attempts that the plan leaves alive all miss).
     pub fn ln_miss_kept(&self, task: &TaskEstimate) -> f64 {
         let index = task.index;
-        task.ln_miss(|attempt| !self.doomed.contains(&(index, attempt.number)))
+        task.ln_miss(|attempt| !self.draft.doomed.contains(&(index, attempt.number)))
     }
 
     /// The gain and the cost of stopping the attempt, after the stops that are planned already.
@@ -54,7 +23,7 @@ impl JobView<'_> {
         survivor: Option<AttemptNumber>,
     ) -> KillReport {
         let task = self.estimate.running(index);
-        let stays = |a: &AttemptEstimate| !self.doomed.contains(&(index, a.number));
+        let stays = |a: &AttemptEstimate| !self.draft.doomed.contains(&(index, a.number));
         let known = self.estimate.law.is_some() && self.estimate.slack.is_some();
         let miss_added = task.filter(|_| known).map(|task| {
             let before = task.ln_miss(stays);
@@ -77,14 +46,14 @@ impl JobView<'_> {
     /// ln of the job's PoCD with the attempts that the plan leaves alive, without the tasks that `is_out` selects.
     pub(crate) fn ln_pocd_without(&self, is_out: impl Fn(TaskIndex) -> bool) -> Option<f64> {
         self.ln_pocd(is_out, |task, attempt| {
-            !self.doomed.contains(&(task, attempt.number))
+            !self.draft.doomed.contains(&(task, attempt.number))
         })
     }
 
     /// ln of the job's PoCD with the attempts that `counts` selects, without the tasks that `is_out` selects. It is 0
     /// with all tasks done, and −∞ with one failed for good or the deadline past. It is absent while times are
     /// unknown, and without a deadline.
-    fn ln_pocd(
+    pub(super) fn ln_pocd(
         &self,
         is_out: impl Fn(TaskIndex) -> bool,
         counts: impl Fn(TaskIndex, &AttemptEstimate) -> bool,
@@ -114,7 +83,7 @@ impl JobView<'_> {
         self.ln_pocd_of_waiting(self.waves(mean_run), slack - overhead, law)
     }
 
-    fn certain_ln_pocd(&self) -> Option<f64> {
+    pub(super) fn certain_ln_pocd(&self) -> Option<f64> {
         let slack = self.estimate.slack?;
         if !self.job.failed.is_empty() {
             return Some(f64::NEG_INFINITY);
@@ -131,8 +100,8 @@ impl JobView<'_> {
     /// many tasks as the job then has running, a mean run later each.
     fn waves(&self, mean_run: f64) -> Waves {
         Waves {
-            at_once: self.admitted,
-            width: self.active.saturating_add(self.admitted),
+            at_once: self.draft.admitted,
+            width: self.active.saturating_add(self.draft.admitted),
             period: mean_run,
         }
     }
@@ -151,7 +120,7 @@ impl JobView<'_> {
     }
 
     /// Seconds until the last task is expected to end; absent if that is unknown for any task.
-    fn completion(&self, overhead: f64) -> Option<f64> {
+    pub(super) fn expected_completion(&self) -> Option<f64> {
         let mut latest: f64 = 0.0;
         for task in &self.estimate.tasks {
             latest = latest.max(task.remaining()?);
@@ -163,7 +132,7 @@ impl JobView<'_> {
         if waiting > 0 {
             let mean_run = self.estimate.mean_run?;
             let waves = f64::from(self.waves(mean_run).of(waiting - 1)) + 1.0;
-            latest = latest.max(overhead + waves * mean_run);
+            latest = latest.max(self.launch_time() + waves * mean_run);
         }
         Some(latest)
     }

@@ -64,7 +64,7 @@ impl JobView<'_> {
     fn main_cause(&self) -> Option<(RiskCause, Group)> {
         let slack = self.estimate.slack?;
         let [mut waiting, mut failed, mut silent, mut running] = [Group::default(); 4];
-        let without_attempt = if self.waiting > 0 {
+        let without_attempt = if self.draft.waiting > 0 {
             &mut waiting
         } else if self.any_retry() {
             &mut failed

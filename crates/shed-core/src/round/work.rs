@@ -41,7 +41,7 @@ impl Round<'_> {
     pub(crate) fn cut_short(&mut self, positions: &[usize]) {
         for &position in positions {
             if let Some(state) = self.jobs.get_mut(position) {
-                state.is_cut_short = true;
+                state.draft.is_cut_short = true;
             }
         }
     }

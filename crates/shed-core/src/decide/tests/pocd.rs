@@ -5,6 +5,7 @@ use crate::estimate::pareto::ParetoLaw;
 use crate::fixtures::{JobBuilder, at, attempt, job, resume_point};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
+use crate::round::findings::JobFindings;
 use crate::round::job::JobView;
 use crate::snapshot::{JobSnapshot, KillKind};
 
@@ -20,17 +21,21 @@ fn two_tasks() -> JobBuilder {
 /// 70 s before its deadline. The attempts miss with probability 0.4; 0.5, 0.2 and 0.1, and are
 /// expected to end in 20 s; 40 s, 30 s and 60 s.
 fn judged(job: &JobSnapshot) -> JobView<'_> {
-    let mut state = JobView::new(at(30.0), 0.0, job, &UnusableNodes::default());
+    JobView::new(job, findings(job))
+}
+
+fn findings(job: &JobSnapshot) -> JobFindings {
+    let mut found = JobFindings::of_look(at(30.0), 0.0, job, &UnusableNodes::default());
     let (t_min, beta) = (100.0, 2.0);
-    state.estimate.law = Some(ParetoLaw { t_min, beta }.into());
-    let attempts = state.estimate.tasks.iter_mut();
+    found.estimate.law = Some(ParetoLaw { t_min, beta }.into());
+    let attempts = found.estimate.tasks.iter_mut();
     let attempts = attempts.flat_map(|task| &mut task.attempts);
     let judgements = [(0.4, 20.0), (0.5, 40.0), (0.2, 30.0), (0.1, 60.0)];
     for (attempt, (miss, remaining)) in attempts.zip(judgements) {
         attempt.ln_miss = libm::log(miss);
         attempt.remaining = Some(remaining);
     }
-    state
+    found
 }
 
 /// The report on stopping attempt 1 of task 1.
@@ -57,7 +62,7 @@ fn a_kill_frees_what_is_left_of_its_task_and_costs_the_chance_of_the_attempt() {
 fn a_kill_is_weighed_with_the_kills_before_it_done() {
     let job = two_tasks().build();
     let mut state = judged(&job);
-    state.doomed.insert((TaskIndex(1), AttemptNumber(0)));
+    state.draft.doomed.insert((TaskIndex(1), AttemptNumber(0)));
     let kill = kill(&state);
     assert_eq!(kill.freed_slot_seconds, Some(60.0));
     assert_close(kill.miss_added, 0.1 - 0.2 * 0.1);
@@ -68,9 +73,9 @@ fn what_a_kill_costs_is_unknown_without_a_law_or_a_deadline() {
     let endless = two_tasks().with(|job| job.deadline = None).build();
     assert_eq!(kill(&judged(&endless)).miss_added, None);
     let job = two_tasks().build();
-    let mut state = judged(&job);
-    state.estimate.law = None;
-    assert_eq!(kill(&state).miss_added, None);
+    let mut found = findings(&job);
+    found.estimate.law = None;
+    assert_eq!(kill(&JobView::new(&job, found)).miss_added, None);
 }
 
 #[test]
@@ -92,9 +97,10 @@ fn a_task_that_waits_will_begin_at_its_checkpoint() {
         task.resume_point = Some(resume_point(0.6));
     });
     let job = waiting.build();
-    let mut state = judged(&job);
-    state.admitted = 1;
-    state.t_avg = 5.0;
+    let mut found = findings(&job);
+    found.t_avg = 5.0;
+    let mut state = JobView::new(&job, found);
+    state.draft.admitted = 1;
     state.predict();
     // At least 40 s of it remain, and 65 s.
     let miss = 40.0 / 65.0 * (40.0 / 65.0);

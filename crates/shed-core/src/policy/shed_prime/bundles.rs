@@ -48,11 +48,11 @@ pub(super) fn candidates(
         let is_hopeless = state.rank.is_some_and(|(is_hopeless, _)| is_hopeless);
         let lives_on = |attempt: &AttemptEstimate| {
             let id = (task.index, attempt.number);
-            !state.doomed.contains(&id)
+            !state.draft.doomed.contains(&id)
         };
         !is_hopeless
             // Launches of this pass are not yet in the tasks' misses.
-            && state.clones.is_empty()
+            && state.draft.clones.is_empty()
             && task.attempts.iter().any(lives_on)
             && state.ln_miss_kept(task) > ln_target
             && may_hedge(state, task, prime)

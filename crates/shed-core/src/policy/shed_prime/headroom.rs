@@ -112,7 +112,7 @@ fn limit(desk: &mut PrimeDesk<'_, '_>) {
         if let Some(state) = desk.job(position).filter(|_| allowance.is_some()) {
             let claim = Claim {
                 allowance,
-                ..state.claim
+                ..state.draft.claim
             };
             desk.set_claim(position, claim);
         }
@@ -257,7 +257,7 @@ impl Held {
         // Most jobs that wait hold nothing.
         let mut sums: Vec<(f64, f64)> = jobs
             .filter(|state| state.holds_room())
-            .map(|state| (state.claim.density, state.held()))
+            .map(|state| (state.draft.claim.density, state.held()))
             .collect();
         sums.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut sum = 0.0;
@@ -310,7 +310,7 @@ fn allowance(
     let up_to = TIMES_AS_MUCH * worth;
     let risk = (worth / demand.density).clamp(RISK_MIN, RISK_MAX);
     let kept = demand.mean + margin.of(risk) * demand.deviation;
-    let of_others = if state.claim.density <= up_to {
+    let of_others = if state.draft.claim.density <= up_to {
         held.up_to(up_to)
     } else {
         held.up_to(up_to) + state.held()

@@ -95,7 +95,7 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
             && tasks > 0
             && state.may_launch(now)
         {
-            let worth = match &state.worth {
+            let worth = match &state.draft.worth {
                 // The feasible set comes before all others, by slack.
                 Some(worth) if worth.is_timely => f64::INFINITY,
                 _ => state.worth_of_waiting(),
@@ -148,7 +148,7 @@ fn victims(desk: &PrimeDesk<'_, '_>) -> Vec<Victim> {
             // The slot of an attempt on an unusable node cannot be taken.
             let has_place = !desk.capacity().unusable.has(attempt.node);
             let is_young = attempt.since_launch < least_run;
-            if !is_durable || !has_place || is_young || state.doomed.contains(&id) {
+            if !is_durable || !has_place || is_young || state.draft.doomed.contains(&id) {
                 continue;
             }
             let slack = state.estimate.slack.unwrap_or(f64::INFINITY);
@@ -215,7 +215,7 @@ fn clones_alive(desk: &PrimeDesk<'_, '_>) -> u32 {
             let may_go = attempts.filter(|attempt| {
                 let id = (task.index, attempt.number);
                 attempt.kind == AttemptKind::Clone
-                    && !state.doomed.contains(&id)
+                    && !state.draft.doomed.contains(&id)
                     && !desk.capacity().unusable.has(attempt.node)
             });
             clones += may_go.count() as u32;

@@ -56,7 +56,7 @@ pub(super) fn restart(desk: &mut PrimeDesk<'_, '_>) {
             continue;
         };
         let rules = &state.job.rules;
-        let may = state.optimized
+        let may = state.draft.optimized
             && rules.speculation == SpeculationMode::Enabled
             && rules.idempotency != Idempotency::None
             && state.may_launch(desk.now())
@@ -141,7 +141,7 @@ fn worse_than<'t>(
     // Without a deadline no attempt is in time, and no attempt is better than another.
     state.estimate.slack?;
     let id = (task.index, attempt.number);
-    if !attempt.reports() || attempt.own_progress() <= 0.0 || state.doomed.contains(&id) {
+    if !attempt.reports() || attempt.own_progress() <= 0.0 || state.draft.doomed.contains(&id) {
         return None;
     }
     let own = -libm::expm1(attempt.ln_miss);

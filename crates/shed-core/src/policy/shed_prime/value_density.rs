@@ -183,7 +183,7 @@ fn rescue_in(
     }
     for Candidate { job, .. } in &mut jobs {
         match desk.job(job.position) {
-            Some(state) if state.clones.is_empty() => desk.withdraw_refusals(job.position),
+            Some(state) if state.draft.clones.is_empty() => desk.withdraw_refusals(job.position),
             _ => desk.refuse_rest(job, RefusalReason::Capacity),
         }
     }

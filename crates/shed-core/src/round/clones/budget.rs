@@ -12,8 +12,11 @@ pub(super) fn permits(state: &mut JobView<'_>, task: &CloneTask, now: Instant) -
     let Some(share) = state.job.rules.clone_budget else {
         return true;
     };
-    let budget = state.clone_budget.unwrap_or_else(|| weigh(state, now));
-    state.clone_budget = Some(budget);
+    let budget = state
+        .draft
+        .clone_budget
+        .unwrap_or_else(|| weigh(state, now));
+    state.draft.clone_budget = Some(budget);
     let is_first = task.clones_alive + task.clones == 0;
     if is_first && state.stragglers.binary_search(&task.index).is_ok() {
         return true;
@@ -24,7 +27,7 @@ pub(super) fn permits(state: &mut JobView<'_>, task: &CloneTask, now: Instant) -
 
 /// Takes a clone of this cost from the budget.
 pub(super) fn charge(state: &mut JobView<'_>, cost: f64) {
-    if let Some(budget) = &mut state.clone_budget {
+    if let Some(budget) = &mut state.draft.clone_budget {
         budget.granted += cost;
     }
 }
@@ -35,13 +38,13 @@ fn weigh(state: &JobView<'_>, now: Instant) -> CloneBudget {
     let mean = state.estimate.mean_run.filter(|mean| mean.is_finite());
     let mean = mean.unwrap_or(0.0);
     let mut budget = CloneBudget {
-        own: spent.own.seconds() + f64::from(state.admitted) * mean,
+        own: spent.own.seconds() + f64::from(state.draft.admitted) * mean,
         clones: spent.clones.seconds(),
         granted: 0.0,
     };
     for task in &state.estimate.tasks {
         let index = task.index;
-        let alive = |a: &&AttemptEstimate| !state.doomed.contains(&(index, a.number));
+        let alive = |a: &&AttemptEstimate| !state.draft.doomed.contains(&(index, a.number));
         for attempt in task.attempts.iter().filter(alive) {
             let left = left(task, attempt, mean);
             match attempt.kind {

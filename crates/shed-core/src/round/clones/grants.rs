@@ -10,7 +10,7 @@ use crate::snapshot::{NodeIndex, SpeculationMode};
 /// Whether the job's PoCD has reached the value that its user set.
 pub(crate) fn has_enough(pass: &Round<'_>, position: usize) -> bool {
     let state = pass.jobs.get(position);
-    let known = state.and_then(|state| state.job.rules.target_pocd.zip(state.ln_pocd_after));
+    let known = state.and_then(|state| state.job.rules.target_pocd.zip(state.draft.ln_pocd_after));
     known.is_some_and(|(target, ln_pocd)| ln_pocd >= libm::log(target))
 }
 
@@ -53,15 +53,15 @@ pub(crate) fn grant(
     let (index, cost, is_first) = (task.index, task.cost, task.clones == 1);
     let is_observed = job.mode == SpeculationMode::Observe;
     if let Some(state) = pass.jobs.get_mut(position).filter(|_| is_observed) {
-        let known = state.ln_pocd_unobserved.or(state.ln_pocd_after);
-        state.ln_pocd_unobserved = known;
+        let known = state.draft.ln_pocd_unobserved.or(state.draft.ln_pocd_after);
+        state.draft.ln_pocd_unobserved = known;
     }
     let odds = job.raise(pass, gain);
     let Some(state) = pass.jobs.get_mut(position) else {
         return false;
     };
     budget::charge(state, cost);
-    state.clones.push(CloneReport {
+    state.draft.clones.push(CloneReport {
         task: index,
         pocd_gain: match (odds.before, odds.after) {
             (Some(before), Some(after)) => (after - before).max(0.0),
@@ -85,7 +85,7 @@ pub(crate) fn grant(
 
 fn refuse(pass: &mut Round<'_>, position: usize, task: TaskIndex, why: RefusalReason) {
     if let Some(state) = pass.jobs.get_mut(position) {
-        state.refusals.push(Refusal { task, why });
+        state.draft.refusals.push(Refusal { task, why });
     }
 }
 
@@ -112,14 +112,14 @@ impl CloneJob {
         for task in tasks.filter(|task| task.clones == 0 && !task.is_refused) {
             task.is_refused = true;
             let task = task.index;
-            state.refusals.push(Refusal { task, why });
+            state.draft.refusals.push(Refusal { task, why });
         }
     }
 
     /// Raises the logarithm of the job's PoCD by `gain`, the effect of one more clone that its task includes already.
     fn raise(&self, pass: &mut Round<'_>, gain: f64) -> Odds {
         let state = pass.jobs.get_mut(self.position);
-        let known = state.and_then(|state| state.ln_pocd_after.as_mut());
+        let known = state.and_then(|state| state.draft.ln_pocd_after.as_mut());
         let Some(ln_pocd) = known else {
             let (before, after) = (None, None);
             return Odds { before, after };

@@ -1,0 +1,106 @@
+//! What a pass plans for one job, and the values by which it ranks the job's demand.
+
+use std::collections::BTreeSet;
+
+use crate::capacity::NodeQueue;
+use crate::ids::{AttemptNumber, TaskIndex};
+use crate::plan::{CloneBudget, CloneReport, Feasibility, KillReport, Refusal};
+use crate::snapshot::NodeIndex;
+
+/// Value density: expected deadlines met per second for which an attempt holds its slot.
+#[derive(Debug, Clone)]
+pub struct Worth {
+    /// The value density of each waiting attempt.
+    pub waiting: f64,
+    /// Whether the waiting attempts can be in time together with those of all jobs of a higher value density.
+    pub is_timely: bool,
+    /// The value density of each live clone, ascending by task and number.
+    pub clones: Vec<((TaskIndex, AttemptNumber), f64)>,
+}
+
+impl Worth {
+    pub(super) fn of_clone(&self, id: (TaskIndex, AttemptNumber)) -> Option<f64> {
+        let at = self.clones.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.clones.get(at).map(|(_, worth)| *worth)
+    }
+}
+
+/// The demand and the value of a job, for a policy that reserves headroom for future jobs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Claim {
+    /// The share of the usable capacity that one attempt takes.
+    pub share: f64,
+    /// Deadlines met per share and second by the whole job; 0 without a deadline.
+    pub density: f64,
+    /// The limit of the job's capacity, if headroom is kept from it.
+    pub allowance: Option<Allowance>,
+}
+
+/// The capacity that the jobs up to the value density `up_to` may still take.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// Deadlines met per share and second.
+    pub up_to: f64,
+    /// The share of the usable capacity.
+    pub left: f64,
+}
+
+/// Tolerance of an attempt's share, because the remaining capacity is a sum of shares.
+const ROUNDING: f64 = 1e-6;
+
+impl Claim {
+    /// Whether the capacity that the other job takes counts against this one's allowance.
+    pub(crate) fn shares_with(&self, other: &Self) -> bool {
+        let allowance = self.allowance;
+        allowance.is_some_and(|allowance| other.density <= allowance.up_to)
+    }
+
+    /// The attempts that the allowance still permits after `taken` was used.
+    pub(crate) fn allowed(&self, taken: f64) -> u32 {
+        self.allowance.map_or(u32::MAX, |allowance| {
+            ((allowance.left - taken) / self.share + ROUNDING) as u32
+        })
+    }
+}
+
+/// What a pass plans for one job.
+#[derive(Default)]
+pub struct JobDraft {
+    /// First attempts and retries that the plan launches.
+    pub(crate) admitted: u32,
+    /// First attempts and retries that would start if capacity or parallelism allowed it.
+    pub waiting: u32,
+    /// Those of them that may not start although parallelism allows it.
+    pub(crate) kept_back: u32,
+    pub(crate) queue: Option<NodeQueue>,
+    /// Tasks whose first attempt or retry the plan launches, each with the node that has capacity for it.
+    pub started: Vec<(TaskIndex, NodeIndex)>,
+    /// Launches of the plan, clones included.
+    pub(crate) launched: usize,
+    /// Live attempts that the plan stops.
+    pub(crate) doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
+    /// Attempts that a stop of the plan relies on.
+    pub(crate) survivors: BTreeSet<(TaskIndex, AttemptNumber)>,
+    /// Whether the optimizer runs for the job in this pass.
+    pub optimized: bool,
+    /// The value density of the job's waiting attempts and clones, if the policy compares them with those of other
+    /// jobs.
+    pub(crate) worth: Option<Worth>,
+    /// The job's demand and value, if the policy reserves headroom for future jobs.
+    pub(crate) claim: Claim,
+    /// Whether the optimizer's run changes nothing, so that the next one need not wait for launches.
+    pub(crate) was_idle: bool,
+    /// Whether the pass ran out of work before the policy was done with the job.
+    pub(crate) is_cut_short: bool,
+    /// ln PoCD with the plan's prunes and clones.
+    pub(crate) ln_pocd_after: Option<f64>,
+    /// ln PoCD before the first clone of the plan that the job only observes; absent without such a clone.
+    pub(crate) ln_pocd_unobserved: Option<f64>,
+    pub(crate) clones: Vec<CloneReport>,
+    /// The figures of the job's clone budget, once a clone was weighed.
+    pub(crate) clone_budget: Option<CloneBudget>,
+    pub(crate) kills: Vec<KillReport>,
+    pub(crate) refusals: Vec<Refusal>,
+    /// The deadline that the job could keep, if its user requests that estimate.
+    pub(crate) feasibility: Option<Feasibility>,
+}
