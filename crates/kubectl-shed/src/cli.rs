@@ -6,7 +6,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::connection::Connection;
 use crate::page;
-use crate::terminal::{self, Terminal};
+use crate::terminal;
+use crate::verbs::clone_stops::Wish;
 use crate::verbs::{
     adopt, check, clone_stops, completion, explain, nodes, release, report, status, suggest,
     timeline, top, version, whatif,
@@ -40,8 +41,12 @@ enum Command {
     Whatif(whatif::WhatifArgs),
     Suggest(suggest::SuggestArgs),
     Adopt(adopt::AdoptArgs),
-    StopClones(clone_stops::StopArgs),
-    ResumeClones(clone_stops::ResumeArgs),
+    /// Start no new clones of a namespace's jobs, or of any job (writes an annotation of the Namespace)
+    #[command(after_help = clone_stops::STOP_EXAMPLES)]
+    StopClones(clone_stops::Scope),
+    /// Allow new clones again (removes the annotation of the Namespace)
+    #[command(after_help = clone_stops::RESUME_EXAMPLES)]
+    ResumeClones(clone_stops::Scope),
     Release(release::ReleaseArgs),
     Report(report::ReportArgs),
     Version(version::VersionArgs),
@@ -67,24 +72,24 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (connection, terminal) = (args.connection, Terminal::of_stdout());
+    let connection = args.connection;
     match args.command {
-        Command::Status(args) => status::run(args, &connection, &terminal).await,
-        Command::Explain(args) => explain::run(args, &connection, &terminal).await,
-        Command::Timeline(args) => timeline::run(args, &connection, &terminal).await,
-        Command::Page(args) => page::run(args, &connection, &terminal).await,
-        Command::Top(args) => top::run(args, &connection, &terminal).await,
-        Command::Nodes(args) => nodes::run(args, &connection, &terminal).await,
-        Command::Check(args) => check::run(&args, &terminal),
-        Command::Whatif(args) => whatif::run(args, &connection, &terminal).await,
-        Command::Suggest(args) => suggest::run(args, &connection, &terminal).await,
-        Command::Adopt(args) => adopt::run(args, &connection, &terminal).await,
-        Command::StopClones(args) => clone_stops::stop(args, &connection, &terminal).await,
-        Command::ResumeClones(args) => clone_stops::resume(args, &connection, &terminal).await,
-        Command::Release(args) => release::run(args, &connection, &terminal).await,
-        Command::Report(args) => report::run(args, &connection, &terminal).await,
-        Command::Version(args) => version::run(args, &connection, &terminal).await,
-        Command::Completion(args) => completion::run(&args, Args::command(), &terminal),
+        Command::Status(args) => status::run(args, &connection).await,
+        Command::Explain(args) => explain::run(args, &connection).await,
+        Command::Timeline(args) => timeline::run(args, &connection).await,
+        Command::Page(args) => page::run(args, &connection).await,
+        Command::Top(args) => top::run(args, &connection).await,
+        Command::Nodes(args) => nodes::run(args, &connection).await,
+        Command::Check(args) => check::run(&args),
+        Command::Whatif(args) => whatif::run(args, &connection).await,
+        Command::Suggest(args) => suggest::run(args, &connection).await,
+        Command::Adopt(args) => adopt::run(args, &connection).await,
+        Command::StopClones(scope) => clone_stops::run(Wish::Stop, scope, &connection).await,
+        Command::ResumeClones(scope) => clone_stops::run(Wish::Resume, scope, &connection).await,
+        Command::Release(args) => release::run(args, &connection).await,
+        Command::Report(args) => report::run(args, &connection).await,
+        Command::Version(args) => version::run(args, &connection).await,
+        Command::Completion(args) => completion::run(&args, Args::command()),
     }
 }
 

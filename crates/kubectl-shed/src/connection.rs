@@ -51,6 +51,8 @@ pub struct Session {
     pub client: Client,
     /// The namespace that the user asks about.
     pub namespace: String,
+    /// The options that it was opened with.
+    pub options: Connection,
 }
 
 impl Connection {
@@ -62,7 +64,12 @@ impl Connection {
         let namespace = self.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
         let client = Client::try_from(config).context("cannot use the kubeconfig")?;
-        Ok(Session { client, namespace })
+        let options = self.clone();
+        Ok(Session {
+            client,
+            namespace,
+            options,
+        })
     }
 
     async fn config(&self) -> anyhow::Result<Config> {

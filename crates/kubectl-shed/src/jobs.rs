@@ -47,30 +47,22 @@ pub fn view(job: LenientJob) -> JobView {
 /// The job with this name: a `DeadlineJob`, or a batch/v1 Job through its companion.
 pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
     let (client, namespace) = (&session.client, session.namespace.as_str());
-    let get = Access::new("get", "deadlinejobs.shed.dev", namespace);
     let own: Api<LenientJob> = deadline_jobs(client, Some(namespace));
-    let found = own
-        .get_opt(name)
-        .await
-        .map_err(|error| get.explain(error))?;
-    if let Some(job) = found {
+    if let Some(job) = access::get(&own, name).await? {
         return Ok(view(job));
     }
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
     let job = match jobs.get_opt(name).await {
         Ok(Some(job)) => job,
-        Ok(None) => return Err(not_found(session, name, "Job").await),
+        Ok(None) => return Err(not_found(&own, Some(&jobs), name).await),
         // The user may read DeadlineJobs alone, and no DeadlineJob has this name.
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            return Err(not_found(session, name, "DeadlineJob").await);
+            return Err(not_found(&own, None, name).await);
         }
-        Err(error) => return Err(Access::new("get", "jobs.batch", namespace).explain(error)),
+        Err(error) => return Err(Access::of("get", &jobs).explain(error)),
     };
     let companion = companion_name(&job).unwrap_or_default();
-    let found = own
-        .get_opt(&companion)
-        .await
-        .map_err(|error| get.explain(error))?;
+    let found = access::get(&own, &companion).await?;
     found.map(view).ok_or_else(|| without_companion(&job, name))
 }
 
@@ -102,35 +94,29 @@ fn without_companion(job: &Job, name: &str) -> anyhow::Error {
     }
 }
 
-async fn not_found(session: &Session, name: &str, kind: &str) -> anyhow::Error {
-    let namespace = session.namespace.as_str();
-    let kinds = match kind {
-        "Job" => "neither a DeadlineJob nor a Job",
-        _ => "no DeadlineJob",
-    };
-    let mut names = Vec::new();
-    let own: Api<LenientJob> = deadline_jobs(&session.client, Some(namespace));
-    match list_names(&own).await {
-        Ok(listed) => names.extend(listed),
+async fn not_found(own: &Api<LenientJob>, jobs: Option<&Api<Job>>, name: &str) -> anyhow::Error {
+    let mut names = match list_names(own).await {
+        Ok(names) => names,
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            let list = Access::new("list", "deadlinejobs.shed.dev", namespace);
-            return list.explain(kube::Error::Api(status));
+            return Access::of("list", own).explain(kube::Error::Api(status));
         }
         // Without the right to list there are no suggestions.
-        Err(_) => {}
-    }
-    let jobs: Api<Job> = Api::namespaced(session.client.clone(), namespace);
-    if kind == "Job"
-        && let Ok(listed) = list_names(&jobs).await
-    {
-        names.extend(listed);
-    }
+        Err(_) => Vec::new(),
+    };
+    let kinds = match jobs {
+        Some(jobs) => {
+            names.extend(list_names(jobs).await.unwrap_or_default());
+            "neither a DeadlineJob nor a Job"
+        }
+        None => "no DeadlineJob",
+    };
     let close = close_names(name, &names);
     let hint = match close.as_slice() {
         [] if names.is_empty() => "check the namespace (-n)".to_owned(),
         [] => format!("other names in the namespace: {}", names.len()),
         close => format!("did you mean {}?", close.join(" or ")),
     };
+    let namespace = own.namespace().unwrap_or_default();
     anyhow!("there is {kinds} named {name} in namespace {namespace}; {hint}")
 }
 
@@ -162,13 +148,13 @@ where
 /// All `DeadlineJob`s of the namespace, or of all namespaces.
 pub async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<JobView>> {
     let api = deadline_jobs(client, namespace);
-    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
+    let wanted = ListParams::default().limit(PAGE);
     // A list that takes longer than etcd keeps its revision begins again, once.
     for _ in 0..2 {
-        match access::list(&api, &ListParams::default().limit(PAGE), usize::MAX).await {
+        match access::list_parts(&api, &wanted, usize::MAX).await {
             Err(kube::Error::Api(status)) if status.code == 410 => {}
             listed => {
-                let jobs = listed.map_err(|error| access.explain(error))?;
+                let jobs = listed.map_err(|error| Access::of("list", &api).explain(error))?;
                 return Ok(jobs.into_iter().map(view).collect());
             }
         }

@@ -6,17 +6,18 @@ mod tests;
 
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow, bail};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use kube::client::UpgradeConnectionError;
-use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::Access;
-use crate::connection::Connection;
+use crate::connection::Session;
 use crate::lease;
 
 /// Port of the listener.
@@ -26,75 +27,43 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Bytes of an answer.
 const ANSWER_MAX: usize = 256 << 20;
 
-/// Why the leader was not asked.
+/// No operator leads.
 #[derive(Debug, thiserror::Error)]
-pub enum LeaderError {
-    /// The user has not the right.
-    #[error("{0}")]
-    Forbidden(String),
-    /// No operator leads.
-    #[error("{0}")]
-    NoOperator(String),
-    /// The leader has no listener.
-    #[error(
-        "the operator {0} does not listen on port {PORT}. An administrator can let it answer: set the value \
-         askAddress=127.0.0.1:9444 of the chart"
-    )]
-    NoListener(String),
-    /// The leader answered with an error, such as an invalid parameter.
-    #[error("the operator answered: {0}")]
-    Refused(String),
-    /// Anything else.
-    #[error("cannot ask the operator: {0:#}")]
-    Other(anyhow::Error),
-}
+#[error("{0}")]
+pub struct NoOperator(String);
 
 /// Gets a path such as `/v1/jobs` from the leader.
-pub async fn get<T: DeserializeOwned>(
-    client: &Client,
-    connection: &Connection,
-    path: &str,
-) -> Result<T, LeaderError> {
-    let pod = leading_pod(client, connection).await?;
-    let asked = ask(client, &connection.shed_namespace, &pod, path);
-    let (status, body) = match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(answered) => answered?,
-        Err(_) => {
-            let silence = anyhow::anyhow!("{pod} does not answer within {}s", PATIENCE.as_secs());
-            return Err(LeaderError::Other(silence));
-        }
+pub async fn get<T: DeserializeOwned>(session: &Session, path: &str) -> anyhow::Result<T> {
+    let pod = leading_pod(session).await?;
+    let asked = tokio::time::timeout(PATIENCE, ask(session, &pod, path)).await;
+    let silent = || {
+        format!(
+            "the operator {pod} does not answer within {}s",
+            PATIENCE.as_secs()
+        )
     };
+    let (status, body) = asked.with_context(silent)??;
     if !status.is_success() {
         let error: Option<Value> = serde_json::from_slice(&body).ok();
         let text = error.and_then(|error| error.get("error")?.as_str().map(str::to_owned));
-        return Err(LeaderError::Refused(
-            text.unwrap_or_else(|| status.to_string()),
-        ));
+        let text = text.unwrap_or_else(|| status.to_string());
+        bail!("the operator answered: {text}");
     }
-    serde_json::from_slice(&body).map_err(|error| {
-        let other = anyhow::Error::from(error);
-        LeaderError::Other(other.context("its version differs too much from this program's"))
-    })
+    let answer = serde_json::from_slice(&body);
+    answer.context("the operator's version differs too much from this program's")
 }
 
 /// The pod that holds the Lease.
-pub async fn leading_pod(client: &Client, connection: &Connection) -> Result<String, LeaderError> {
-    let (namespace, name) = (&connection.shed_namespace, &connection.lease_name);
-    let access = lease::access(connection);
-    let lease = match lease::read(client, connection).await {
-        Ok(lease) => lease,
-        Err(kube::Error::Api(status)) if status.code == 403 => {
-            return Err(LeaderError::Forbidden(access.forbidden()));
-        }
-        Err(error) => return Err(LeaderError::Other(access.explain(error))),
-    };
+pub async fn leading_pod(session: &Session) -> anyhow::Result<String> {
+    let lease = lease::read(session).await?;
     let pod = lease.holder().map(|holder| pod_of(holder).to_owned());
-    pod.map_err(|why| {
-        LeaderError::NoOperator(format!(
+    let (namespace, name) = (&session.options.shed_namespace, &session.options.lease_name);
+    Ok(pod.map_err(|why| {
+        NoOperator(format!(
             "no operator leads: the Lease {namespace}/{name} {why}. Check that shed runs, or set --shed-namespace \
              and --lease-name"
         ))
-    })
+    })?)
 }
 
 /// The pod in a holder's identity, which is the pod's name, an underscore, and the process.
@@ -103,33 +72,38 @@ fn pod_of(holder: &str) -> &str {
 }
 
 async fn ask(
-    client: &Client,
-    namespace: &str,
+    session: &Session,
     pod: &str,
     path: &str,
-) -> Result<(http::StatusCode, Bytes), LeaderError> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+) -> anyhow::Result<(http::StatusCode, Bytes)> {
+    let namespace = &session.options.shed_namespace;
+    let pods: Api<Pod> = Api::namespaced(session.client.clone(), namespace);
     let forwarded = pods.portforward(pod, &[PORT]).await;
     let mut forward = forwarded.map_err(|error| refused_forward(error, namespace, pod))?;
-    let (stream, refused) = (forward.take_stream(PORT), forward.take_error(PORT));
-    let (Some(stream), Some(refused)) = (stream, refused) else {
-        return Err(LeaderError::Other(anyhow::anyhow!(
-            "no stream was forwarded"
-        )));
+    let stream = forward
+        .take_stream(PORT)
+        .context("no stream was forwarded")?;
+    let refused = forward.take_error(PORT);
+    let refused = refused.context("no stream was forwarded")?;
+    let no_listener = || {
+        anyhow!(
+            "the operator {pod} does not listen on port {PORT}. An administrator can let it answer: set the value \
+             askAddress=127.0.0.1:9444 of the chart"
+        )
     };
     let answered = tokio::select! {
         answered = exchange(stream, path) => answered,
-        Some(_) = refused => return Err(LeaderError::NoListener(pod.to_owned())),
+        Some(_) = refused => return Err(no_listener()),
     };
     // A connection that ends without an answer is how a kubelet reports a closed port to some clients.
     answered.map_err(|error| match error.downcast_ref::<hyper::Error>() {
-        Some(error) if error.is_incomplete_message() => LeaderError::NoListener(pod.to_owned()),
-        _ => LeaderError::Other(error),
+        Some(error) if error.is_incomplete_message() => no_listener(),
+        _ => error.context("cannot ask the operator"),
     })
 }
 
 /// Why no port is forwarded.
-fn refused_forward(error: kube::Error, namespace: &str, pod: &str) -> LeaderError {
+fn refused_forward(error: kube::Error, namespace: &str, pod: &str) -> anyhow::Error {
     let (code, message) = match &error {
         kube::Error::Api(status) => (status.code, status.message.as_str()),
         kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => {
@@ -140,14 +114,14 @@ fn refused_forward(error: kube::Error, namespace: &str, pod: &str) -> LeaderErro
     // Kubernetes before 1.35 asks for `get`.
     let is_older = message.contains("cannot get");
     let verb = if is_older { "get" } else { "create" };
-    let access = Access::new(verb, "pods/portforward", namespace);
+    let access = Access::new(verb, "pods/portforward", Some(namespace));
     match code {
-        403 => LeaderError::Forbidden(access.forbidden()),
-        404 => LeaderError::NoOperator(format!(
+        403 => anyhow!(access.forbidden()),
+        404 => anyhow!(
             "the pod {namespace}/{pod} holds shed's Lease and does not exist: the operator runs outside of the cluster, or \
              it has just ended"
-        )),
-        _ => LeaderError::Other(access.explain(error)),
+        ),
+        _ => access.explain(error),
     }
 }
 

@@ -14,11 +14,11 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::ListParams;
 use kube::client::Body;
 use kube::core::{Request, Status};
-use kube::{Api, Client, Resource as _};
+use kube::{Api, Client};
 use tokio::time::Instant;
 
-use crate::access::Access;
-use crate::connection::Connection;
+use crate::access::{self, Access};
+use crate::connection::{Connection, Session};
 use crate::words;
 
 /// Time between two reads of a Lease.
@@ -38,21 +38,25 @@ pub struct LeaseReading {
     answered: Option<Timestamp>,
 }
 
-/// The right that [`read`] takes.
-pub fn access(connection: &Connection) -> Access<'_> {
-    Access::new(
-        "get",
-        "leases.coordination.k8s.io",
-        &*connection.shed_namespace,
-    )
+/// Reads the Lease.
+pub async fn read(session: &Session) -> anyhow::Result<LeaseReading> {
+    let Connection {
+        shed_namespace,
+        lease_name,
+        ..
+    } = &session.options;
+    let api: Api<Lease> = Api::namespaced(session.client.clone(), shed_namespace);
+    let request = Request::new(api.resource_url()).get(lease_name, &Default::default());
+    let reading = answer(&session.client, request.map_err(kube::Error::BuildRequest)).await;
+    reading.map_err(|error| Access::of("get", &api).explain(error))
 }
 
-/// Reads the Lease.
-pub async fn read(client: &Client, connection: &Connection) -> Result<LeaseReading, kube::Error> {
-    let path = Lease::url_path(&(), Some(&connection.shed_namespace));
-    let request = Request::new(path).get(&connection.lease_name, &Default::default());
-    let request = request.map_err(kube::Error::BuildRequest)?.map(Body::from);
-    let response = client.send(request).await?;
+/// A Lease, with the date of the answer, which `Api` does not give.
+async fn answer(
+    client: &Client,
+    request: Result<http::Request<Vec<u8>>, kube::Error>,
+) -> Result<LeaseReading, kube::Error> {
+    let response = client.send(request?.map(Body::from)).await?;
     let (status, answered) = (response.status(), date(response.headers()));
     let body = response.into_body().collect_bytes().await?;
     let lease = match status {
@@ -105,55 +109,32 @@ impl LeaseReading {
     }
 }
 
-/// Whether an operator leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leadership {
-    /// An operator renews the Lease.
-    Held {
-        /// Namespace of the Lease.
-        namespace: String,
-        /// Name of the leader.
-        holder: String,
-    },
-    /// No operator renews it.
-    Free,
-}
-
-/// Whether an operator renews a Lease within its duration.
-pub async fn watch(client: &Client, connection: &Connection) -> anyhow::Result<Leadership> {
-    let first = held(client, connection).await?;
+/// Namespace and holder of a Lease that an operator renews within its duration.
+pub async fn watch(session: &Session) -> anyhow::Result<Option<(String, String)>> {
+    let first = held(session).await?;
     let longest = first.iter().map(duration).max();
-    let Some(longest) = longest else {
-        return Ok(Leadership::Free);
-    };
-    let until = Instant::now() + longest;
+    let until = Instant::now() + longest.unwrap_or_default();
     while Instant::now() < until {
         tokio::time::sleep(PERIOD).await;
-        let now = held(client, connection).await?;
+        let now = held(session).await?;
         if let Some(lease) = now.iter().find(|lease| is_renewed(lease, &first)) {
-            return Ok(Leadership::Held {
-                namespace: lease.metadata.namespace.clone().unwrap_or_default(),
-                holder: holder(lease).to_owned(),
-            });
+            let namespace = lease.metadata.namespace.clone().unwrap_or_default();
+            return Ok(Some((namespace, holder(lease).to_owned())));
         }
     }
-    Ok(Leadership::Free)
+    Ok(None)
 }
 
 /// The Leases of that name with a holder, in any namespace: the operator may run in another one than expected.
-async fn held(client: &Client, connection: &Connection) -> anyhow::Result<Vec<Lease>> {
-    let access = Access::new("list", "leases.coordination.k8s.io", None);
-    let name = &connection.lease_name;
+async fn held(session: &Session) -> anyhow::Result<Vec<Lease>> {
+    let name = session.options.lease_name.as_str();
     let only = ListParams::default().fields(&format!("metadata.name={name}"));
-    let leases = Api::<Lease>::all(client.clone()).list(&only).await;
-    let leases = leases.map_err(|error| access.explain(error));
-    let leases = leases.context("cannot tell whether an operator runs")?;
-    let leases = leases.items.into_iter();
-    Ok(leases
-        .filter(|lease| {
-            lease.metadata.name.as_deref() == Some(name.as_str()) && !holder(lease).is_empty()
-        })
-        .collect())
+    let api = Api::all(session.client.clone());
+    let leases: anyhow::Result<Vec<Lease>> = access::list(&api, &only, usize::MAX).await;
+    let mut leases = leases.context("cannot tell whether an operator runs")?;
+    let is_named = |lease: &Lease| lease.metadata.name.as_deref() == Some(name);
+    leases.retain(|lease| is_named(lease) && !holder(lease).is_empty());
+    Ok(leases)
 }
 
 fn is_renewed(lease: &Lease, before: &[Lease]) -> bool {

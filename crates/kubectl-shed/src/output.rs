@@ -1,13 +1,17 @@
 //! Forms of output: a table, or the data as JSON or YAML.
 
+use std::process::ExitCode;
+
+use clap::ValueEnum as _;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_yaml_ng::Value;
 
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 use crate::words;
 
 /// Time between two readings with `--watch`.
-pub const WATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(2);
+const WATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Form of the output. Absent: a table that fits into the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -45,6 +49,14 @@ impl Canvas {
     pub fn table_width(&self) -> usize {
         if self.wide { usize::MAX } else { self.width }
     }
+}
+
+/// Notes below a text, each after an empty line.
+pub fn notes(notes: &[String], canvas: Canvas) -> String {
+    let notes = notes.iter();
+    notes
+        .map(|note| format!("\n{}", words::wrap("", note, canvas.width)))
+        .collect()
 }
 
 /// The data in the form that the user chose; otherwise the text.
@@ -99,38 +111,40 @@ fn is_ambiguous(text: &str) -> bool {
     words.contains(&text.to_ascii_lowercase().as_str()) || is_number
 }
 
-/// Prints what `read` returns. With `watch` on a terminal it does so again and again, as wide as the terminal is then,
-/// until the answer is the last one.
-///
-/// # Errors
-/// The first error of `read`, or a closed output. Later errors are shown, and it goes on.
-pub async fn show<F>(terminal: &Terminal, watch: bool, mut read: F) -> anyhow::Result<()>
-where
-    F: AsyncFnMut(&Terminal) -> anyhow::Result<(String, bool)>,
-{
-    let (mut text, mut is_last) = read(terminal).await?;
-    if !(watch && terminal.is_live) {
-        return terminal.print(&text);
+/// Prints what `read` returns. With `--watch` on a terminal it does so again and again, as wide as the terminal is then,
+/// until the data is the last one. An error after the first reading is shown, and it goes on.
+pub async fn show<T: Serialize>(
+    args: &ShowArgs,
+    mut read: impl AsyncFnMut() -> anyhow::Result<T>,
+    is_last: impl Fn(&T) -> bool,
+    render: impl Fn(&T, Canvas, Timestamp) -> String,
+) -> anyhow::Result<ExitCode> {
+    let (mut data, mut problem) = (read().await?, String::new());
+    let is_watched = args.watch && Terminal::of_stdout().is_live;
+    if is_watched {
+        terminal::print("\x1b[2J")?;
     }
-    terminal.print("\x1b[2J")?;
-    let mut shown = text.clone();
     loop {
         let present = Terminal::of_stdout();
-        present.redraw(&shown)?;
-        if is_last {
-            return Ok(());
+        let canvas = Canvas::new(&present, args.output);
+        let text = || render(&data, canvas, Timestamp::now());
+        let text = in_format(&data, args.output, text)?;
+        match is_watched {
+            true => present.redraw(&format!("{problem}{text}"))?,
+            false => terminal::print(&text)?,
+        }
+        if !is_watched || is_last(&data) {
+            return Ok(ExitCode::SUCCESS);
         }
         tokio::time::sleep(WATCH_PERIOD).await;
-        shown = match read(&present).await {
-            Ok(read) => {
-                (text, is_last) = read;
-                text.clone()
+        problem.clear();
+        match read().await {
+            Ok(read) => data = read,
+            Err(error) => {
+                let error = words::wrap("", &format!("{error:#}"), present.width);
+                problem = format!("{error}\n");
             }
-            Err(error) => format!(
-                "{}\n{text}",
-                words::wrap("", &format!("{error:#}"), present.width)
-            ),
-        };
+        }
     }
 }
 
@@ -143,6 +157,32 @@ pub struct ShowArgs {
     /// Show it again every 2 s, until the job has finished. A pipe gets it once.
     #[arg(short, long)]
     pub watch: bool,
+}
+
+/// The option of verbs that print data once.
+#[derive(Debug, Clone, clap::Args)]
+pub struct DataArgs {
+    /// Print this format instead of text.
+    #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]
+    output: Option<String>,
+}
+
+impl DataArgs {
+    /// The chosen format.
+    pub fn format(&self) -> Option<Format> {
+        let format = self.output.as_deref()?;
+        Format::from_str(format, false).ok()
+    }
+
+    /// Prints the data, or the text.
+    pub fn print<T: Serialize>(
+        &self,
+        data: &T,
+        text: impl FnOnce() -> String,
+    ) -> anyhow::Result<ExitCode> {
+        terminal::print(&in_format(data, self.format(), text)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 #[cfg(test)]

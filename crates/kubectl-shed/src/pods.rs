@@ -14,7 +14,7 @@ use shed::clock;
 use shed::cluster::pod::{PodFacts, Stage};
 use shed_core::snapshot::AttemptKind;
 
-use crate::access::{self, Access};
+use crate::access;
 use crate::model::JobView;
 
 /// Pods in one answer.
@@ -28,15 +28,13 @@ pub type SeenPod = (AttemptRecord, PodFacts);
 /// The pods of the job's attempts. Of a large unfinished job they are those that have not ended.
 pub async fn list(client: &Client, job: &JobView) -> anyhow::Result<Vec<SeenPod>> {
     let api: Api<Trimmed<Pod>> = Api::namespaced(client.clone(), &job.namespace);
-    let access = Access::new("list", "pods", &*job.namespace);
     let selected = format!("{LABEL_JOB_UID}={}", job.uid);
     let mut wanted = ListParams::default().labels(&selected).limit(PAGE);
     let is_large = usize::try_from(job.spec.completions).is_ok_and(|tasks| tasks > PODS_MAX);
     if is_large && !job.is_finished() {
         wanted = wanted.fields("status.phase!=Succeeded,status.phase!=Failed");
     }
-    let listed = access::list(&api, &wanted, PODS_MAX).await;
-    let listed = listed.map_err(|error| access.explain(error))?;
+    let listed = access::list(&api, &wanted, PODS_MAX).await?;
     let now = clock::instant(&Timestamp::now().into());
     let pods = listed.iter();
     let seen = pods.filter_map(|pod| attempt(pod, PodFacts::from_pod(pod, now), &job.uid));

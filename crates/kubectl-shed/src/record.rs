@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use shed::api::{AttemptRecord, AttemptState, JobRecord};
 
-use crate::connection::{Connection, Session};
-use crate::leader::{self, LeaderError};
-use crate::model::{JobView, RECORD_SINCE, RecordState};
+use crate::connection::Session;
+use crate::leader::{self, NoOperator};
+use crate::model::{JobView, RECORD_SINCE};
 use crate::{pods, words};
 
 /// A record, and what the user should know about it.
@@ -18,72 +18,63 @@ pub struct FoundRecord {
 }
 
 /// What the user may read of the job's attempts.
-pub async fn find(session: &Session, connection: &Connection, job: &JobView) -> FoundRecord {
-    let state = job.record();
+pub async fn find(session: &Session, job: &JobView) -> FoundRecord {
+    let written = job.record();
     let mut notes = Vec::new();
-    let pods = match &state {
-        RecordState::Present(record) if job.is_finished() && record.omitted_attempts == 0 => None,
-        _ => match pods::list(&session.client, job).await {
-            Ok(pods) => Some(pods),
-            Err(error) => {
+    let is_whole = |record: &JobRecord| job.is_finished() && record.omitted_attempts == 0;
+    let pods = match &written {
+        Some(record) if is_whole(record) => Vec::new(),
+        _ => pods::list(&session.client, job)
+            .await
+            .unwrap_or_else(|error| {
                 notes.push(sentence(&format!(
                     "Only the record of the status: {error:#}"
                 )));
-                None
-            }
-        },
+                Vec::new()
+            }),
     };
-    let written = match &state {
-        RecordState::Present(record) => Some(*record.clone()),
-        RecordState::Absent | RecordState::Unknown => None,
+    let attempts = pods.iter().map(|(attempt, _)| attempt);
+    let record = match written {
+        None if pods.is_empty() => None,
+        written => Some(pods::complete(written, attempts)),
     };
-    let record = match pods {
-        Some(pods) if written.is_some() || !pods.is_empty() => {
-            let pods = pods.iter().map(|(attempt, _)| attempt);
-            Some(pods::complete(written, pods))
-        }
-        _ => written,
-    };
-    notes.splice(0..0, missing(&state, record.as_ref()));
-    notes.extend(operator_note(session, connection, job).await);
+    notes.splice(0..0, missing(job, record.as_ref()));
+    notes.extend(operator_note(session, job).await);
     FoundRecord { record, notes }
 }
 
 /// A note if the job is unfinished and no operator leads. Without the right to read the Lease there is no note.
-async fn operator_note(
-    session: &Session,
-    connection: &Connection,
-    job: &JobView,
-) -> Option<String> {
+async fn operator_note(session: &Session, job: &JobView) -> Option<String> {
     if job.is_finished() {
         return None;
     }
-    match leader::leading_pod(&session.client, connection).await {
-        Err(error @ LeaderError::NoOperator(_)) => Some(sentence(&error.to_string())),
-        _ => None,
-    }
+    let error = leader::leading_pod(session).await.err()?;
+    let error = error.downcast_ref::<NoOperator>()?;
+    Some(sentence(&error.to_string()))
 }
 
 /// What the record does not have.
-fn missing(state: &RecordState, record: Option<&JobRecord>) -> Option<String> {
-    match state {
-        RecordState::Present(_) => {
-            let omitted = usize::try_from(record?.omitted_attempts).ok()?;
-            let words = words::count(omitted, "attempt is", "attempts are");
-            (omitted > 0).then(|| {
-                format!("{words} not listed, because the record of a job is bounded and their pods are gone or too many.")
-            })
-        }
-        RecordState::Absent => Some(format!(
+fn missing(job: &JobView, record: Option<&JobRecord>) -> Option<String> {
+    if job.status.record.is_none() {
+        return Some(format!(
             "The job has no record of its attempts: shed writes it from version {RECORD_SINCE} on, with the first change \
              of the job."
-        )),
-        RecordState::Unknown => Some(
+        ));
+    }
+    if job.record().is_none() {
+        return Some(
             "Another version of the operator wrote the record of the attempts in a form that this program does not know: \
              use the kubectl-shed of its version."
                 .to_owned(),
-        ),
+        );
     }
+    let omitted = usize::try_from(record?.omitted_attempts).ok()?;
+    let words = words::count(omitted, "attempt is", "attempts are");
+    (omitted > 0).then(|| {
+        format!(
+            "{words} not listed, because the record of a job is bounded and their pods are gone or too many."
+        )
+    })
 }
 
 /// The text as a sentence.
@@ -98,11 +89,6 @@ pub fn sentence(text: &str) -> String {
     } else {
         format!("{text}.")
     }
-}
-
-/// An attempt's label within its job: `3.1`.
-pub fn label(attempt: &AttemptRecord) -> String {
-    format!("{}.{}", attempt.task, attempt.attempt)
 }
 
 /// Its last report, from 0 to 1.
@@ -143,9 +129,11 @@ mod tests {
 
     #[test]
     fn notes_tell_a_missing_record_from_one_in_another_form() {
-        let absent = missing(&RecordState::Absent, None).unwrap();
+        let mut job = JobView::default();
+        let absent = missing(&job, None).unwrap();
         assert!(absent.contains("from version 0.1.0 on"), "{absent}");
-        let unknown = missing(&RecordState::Unknown, None).unwrap();
+        job.status.record = Some(json!({"moment": 3}));
+        let unknown = missing(&job, None).unwrap();
         assert!(unknown.contains("use the kubectl-shed of its version"));
     }
 }

@@ -45,19 +45,11 @@ impl Terminal {
         }
     }
 
-    /// Writes text to standard output.
-    pub fn print(&self, text: &str) -> anyhow::Result<()> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()?;
-        Ok(())
-    }
-
     /// Replaces what the terminal shows. A text that is taller than the terminal is cut at its end.
     pub fn redraw(&self, text: &str) -> anyhow::Result<()> {
         // Home, the text with each line's rest cleared, then what is below.
         let text = self.fitted(text).replace('\n', "\x1b[K\n");
-        self.print(&format!("\x1b[H{text}\x1b[J"))
+        print(&format!("\x1b[H{text}\x1b[J"))
     }
 
     /// The lines that the terminal can show, with one for the cursor.
@@ -72,6 +64,14 @@ impl Terminal {
             _ => text.to_owned(),
         }
     }
+}
+
+/// Writes text to standard output.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
 }
 
 /// Writes a line to standard error. It may be closed.

@@ -1,6 +1,7 @@
 //! Times, spans, shares and colors as text.
 
-use jiff::Timestamp;
+use jiff::fmt::friendly::{Spacing, SpanPrinter};
+use jiff::{SignedDuration, Timestamp};
 
 /// A span such as `45s`, `12m30s`, `3h05m` or `2d04h`; its sign is dropped.
 pub fn span(seconds: i64) -> String {
@@ -12,6 +13,12 @@ pub fn span(seconds: i64) -> String {
         3600..86_400 => format!("{hours}h{:02}m", minutes % 60),
         _ => format!("{days}d{:02}h", hours % 24),
     }
+}
+
+/// A span in the form of `spec.deadline.within`, such as `1h30m`.
+pub fn exact_span(seconds: i64) -> String {
+    let printer = SpanPrinter::new().spacing(Spacing::None);
+    printer.duration_to_string(&SignedDuration::from_secs(seconds))
 }
 
 /// A span with a minus before it if it is negative.
@@ -196,6 +203,8 @@ mod tests {
             "0s 59s 1m00s 12m30s 59m59s 1h00m 3h05m 1d00h 2d04h"
         );
         assert_eq!(signed_span(-90), "-1m30s");
+        let exact = [0, 90, 3600, 5405, 90_000].map(exact_span);
+        assert_eq!(exact.join(" "), "0s 1m30s 1h 1h30m5s 25h");
     }
 
     #[test]

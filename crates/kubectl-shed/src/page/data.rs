@@ -18,7 +18,7 @@ use shed::api::JobRecord;
 use tokio::time::{Instant, timeout};
 
 use crate::access::{self, Access};
-use crate::connection::{Connection, Session};
+use crate::connection::Session;
 use crate::jobs::{self, LenientJob};
 use crate::model::JobView;
 use crate::record;
@@ -124,7 +124,6 @@ struct Read {
 /// Reads for the page.
 pub struct Source {
     session: Session,
-    connection: Connection,
     /// Absent: all namespaces.
     namespace: Option<String>,
     jobs: Store<LenientJob>,
@@ -136,12 +135,9 @@ pub struct Source {
 
 impl Source {
     /// Chooses the namespaces: the one that the user names, otherwise all of them, otherwise that of the kubeconfig.
-    pub async fn open(
-        session: Session,
-        connection: Connection,
-    ) -> anyhow::Result<(Self, Writer<LenientJob>)> {
+    pub async fn open(session: Session) -> anyhow::Result<(Self, Writer<LenientJob>)> {
         let own = Some(session.namespace.clone());
-        let namespace = match &connection.namespace {
+        let namespace = match &session.options.namespace {
             Some(_) => own,
             None if may_list(&session, None).await.is_ok() => None,
             None => own,
@@ -150,7 +146,6 @@ impl Source {
         let writer = Writer::new(jobs::resource());
         let source = Self {
             session,
-            connection,
             namespace,
             jobs: writer.as_reader(),
             trouble: Mutex::default(),
@@ -282,7 +277,7 @@ impl Source {
         if let Some(known) = known.filter(|read| read.at.elapsed() < DETAIL_LIFE) {
             return known.clone();
         }
-        let found = record::find(&self.session, &self.connection, &job).await;
+        let found = record::find(&self.session, &job).await;
         let mut notes = found.notes;
         let events = match events(&self.session, &job).await {
             Ok(events) => events,
@@ -305,8 +300,8 @@ impl Source {
 async fn may_list(session: &Session, namespace: Option<&str>) -> anyhow::Result<()> {
     let api: Api<LenientJob> = jobs::deadline_jobs(&session.client, namespace);
     let listed = api.list_metadata(&ListParams::default().limit(1)).await;
-    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
-    listed.map(drop).map_err(|error| access.explain(error))
+    let explain = |error| Access::of("list", &api).explain(error);
+    listed.map(drop).map_err(explain)
 }
 
 /// The last events about the job, newest first.
@@ -317,9 +312,7 @@ async fn events(session: &Session, job: &JobView) -> anyhow::Result<Vec<EventVie
         job.kind, job.name
     );
     let wanted = ListParams::default().fields(&about).limit(500);
-    let listed = access::list(&api, &wanted, EVENTS_READ_MAX).await;
-    let access = Access::new("list", "events", &*job.namespace);
-    let events = listed.map_err(|error| access.explain(error))?;
+    let events = access::list(&api, &wanted, EVENTS_READ_MAX).await?;
     let mut events: Vec<EventView> = events.into_iter().map(EventView::from).collect();
     events.sort_by_key(|event| std::cmp::Reverse(event.time.as_ref().map(|time| time.0)));
     events.truncate(EVENTS_MAX);

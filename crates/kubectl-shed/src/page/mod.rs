@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::connection::Connection;
-use crate::terminal::Terminal;
+use crate::terminal;
 use data::{ListQuery, Source, Unread, Wanted};
 
 /// Serve the live page on this machine: jobs, attempts and events in a browser, read with your own rights.
@@ -54,18 +54,14 @@ const HEADERS: [(HeaderName, &str); 5] = [
 ];
 
 /// Serves the page until the user ends it.
-pub async fn run(
-    args: PageArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: PageArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let (source, writer) = Source::open(session, connection.clone()).await?;
+    let (source, writer) = Source::open(session).await?;
     let source = Arc::new(source);
     let listener = TcpListener::bind(("127.0.0.1", args.port)).await;
     let listener = listener.with_context(|| format!("--port {}", args.port))?;
     let (address, secret) = (listener.local_addr()?, secret()?);
-    terminal.print(&format!(
+    terminal::print(&format!(
         "http://{address}/{secret}/\n\nIt shows {}. Press Ctrl-C to end it.\n",
         source.scope_words()
     ))?;

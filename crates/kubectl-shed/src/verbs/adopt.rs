@@ -10,10 +10,10 @@ use kube::Api;
 use serde_json::Value;
 
 use super::check;
-use crate::access::Access;
+use crate::access;
 use crate::connection::{Connection, Session};
 use crate::documents::{self, Document};
-use crate::terminal::{self, Terminal};
+use crate::terminal;
 use lines::{Adoption, Settings};
 
 const EXAMPLES: &str = "\
@@ -41,11 +41,7 @@ pub struct AdoptArgs {
 }
 
 /// Prints the lines or the manifests. What shed would refuse goes to standard error.
-pub async fn run(
-    args: AdoptArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: AdoptArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let documents = read(&args.what, connection).await?;
     let adoptions: Vec<Adoption> = documents
         .iter()
@@ -73,12 +69,8 @@ pub async fn run(
             }
         }
     }
-    let separator = if args.output.as_deref() == Some("json") {
-        ""
-    } else {
-        "---\n"
-    };
-    terminal.print(&printed.join(separator))?;
+    let is_json = args.output.as_deref() == Some("json");
+    terminal::print(&printed.join(if is_json { "" } else { "---\n" }))?;
     Ok(code)
 }
 
@@ -94,11 +86,9 @@ async fn read(what: &str, connection: &Connection) -> anyhow::Result<Vec<Documen
     };
     let session = connection.open().await?;
     let object = match kind {
-        "job" | "jobs" | "job.batch" | "jobs.batch" => {
-            live::<Job>(&session, "jobs.batch", name, "Job").await?
-        }
+        "job" | "jobs" | "job.batch" | "jobs.batch" => live::<Job>(&session, name).await?,
         "cronjob" | "cronjobs" | "cj" | "cronjob.batch" | "cronjobs.batch" => {
-            live::<CronJob>(&session, "cronjobs.batch", name, "CronJob").await?
+            live::<CronJob>(&session, name).await?
         }
         _ => bail!("{what}: `{kind}` cannot be adopted: use job/NAME or cronjob/NAME"),
     };
@@ -106,12 +96,7 @@ async fn read(what: &str, connection: &Connection) -> anyhow::Result<Vec<Documen
 }
 
 /// An object of the cluster.
-async fn live<K>(
-    session: &Session,
-    resource: &'static str,
-    name: &str,
-    kind: &str,
-) -> anyhow::Result<Value>
+async fn live<K>(session: &Session, name: &str) -> anyhow::Result<Value>
 where
     K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -119,20 +104,16 @@ where
         + serde::de::DeserializeOwned
         + serde::Serialize,
 {
-    let access = Access::new("get", resource, &*session.namespace);
     let api: Api<K> = Api::namespaced(session.client.clone(), &session.namespace);
-    let found = api
-        .get_opt(name)
-        .await
-        .map_err(|error| access.explain(error))?;
-    let Some(found) = found else {
+    let Some(found) = access::get(&api, name).await? else {
         bail!(
-            "no {kind} {name} in namespace {}, and no such file: check the name and -n",
+            "no {} {name} in namespace {}, and no such file: check the name and -n",
+            K::kind(&()),
             session.namespace
         );
     };
     let mut object = serde_json::to_value(found)?;
-    object["apiVersion"] = "batch/v1".into();
-    object["kind"] = kind.into();
+    object["apiVersion"] = K::api_version(&()).into();
+    object["kind"] = K::kind(&()).into();
     Ok(object)
 }

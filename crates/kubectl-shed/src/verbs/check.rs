@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use crate::documents;
-use crate::terminal::Terminal;
+use crate::terminal;
 use judge::Judge;
 
 const EXAMPLES: &str = "\
@@ -43,7 +43,7 @@ pub struct CheckArgs {
 }
 
 /// Checks all files.
-pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let judge = Judge {
         slots: args.slots,
         requires_feasible: args.require_feasible,
@@ -60,7 +60,7 @@ pub fn run(args: &CheckArgs, terminal: &Terminal) -> anyhow::Result<ExitCode> {
             .iter()
             .all(|verdict| verdict.is_valid() && !(args.strict && verdict.has_warnings()));
         for verdict in verdicts {
-            terminal.print(&verdict.text(shown(name)))?;
+            terminal::print(&verdict.text(shown(name)))?;
         }
     }
     Ok(if is_valid {

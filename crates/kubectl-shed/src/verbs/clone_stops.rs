@@ -2,17 +2,19 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use serde_json::json;
 use shed::api::{ANNOTATION_CLONES, CLONES_STOP};
 
-use crate::access::Access;
-use crate::connection::{Connection, Session};
-use crate::terminal::Terminal;
+use crate::access::{self, Access};
+use crate::connection::Connection;
+use crate::terminal;
 
-const STOP_EXAMPLES: &str = "\
+/// Help of `stop-clones`.
+pub const STOP_EXAMPLES: &str = "\
 Examples:
   # Start no new clones of the jobs of a namespace
   kubectl shed stop-clones -n team
@@ -22,7 +24,8 @@ Examples:
 
 Live clones, first attempts and retries continue.";
 
-const RESUME_EXAMPLES: &str = "\
+/// Help of `resume-clones`.
+pub const RESUME_EXAMPLES: &str = "\
 Examples:
   # Allow clones of the jobs of a namespace again
   kubectl shed resume-clones -n team
@@ -30,24 +33,9 @@ Examples:
   # Take back `stop-clones --all`
   kubectl shed resume-clones --all";
 
-/// Start no new clones of a namespace's jobs, or of any job (writes an annotation of the Namespace)
+/// The namespaces of a change.
 #[derive(Debug, clap::Args)]
-#[command(after_help = STOP_EXAMPLES)]
-pub struct StopArgs {
-    #[command(flatten)]
-    scope: Scope,
-}
-
-/// Allow new clones again (removes the annotation of the Namespace)
-#[derive(Debug, clap::Args)]
-#[command(after_help = RESUME_EXAMPLES)]
-pub struct ResumeArgs {
-    #[command(flatten)]
-    scope: Scope,
-}
-
-#[derive(Debug, clap::Args)]
-struct Scope {
+pub struct Scope {
     /// The whole cluster, by the annotation of shed's own namespace.
     #[arg(long)]
     all: bool,
@@ -56,62 +44,36 @@ struct Scope {
     dry_run: bool,
 }
 
-/// Sets the annotation.
-pub async fn stop(
-    args: StopArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
-    change(Wish::Stop, args.scope, connection, terminal).await
-}
-
-/// Removes the annotation.
-pub async fn resume(
-    args: ResumeArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
-    change(Wish::Resume, args.scope, connection, terminal).await
-}
-
+/// What becomes of the annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+pub enum Wish {
     Stop,
     Resume,
 }
 
-async fn change(
-    wish: Wish,
-    scope: Scope,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+/// Sets the annotation, or removes it.
+pub async fn run(wish: Wish, scope: Scope, connection: &Connection) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         !scope.all || connection.namespace.is_none(),
         "--all is about the whole cluster, and -n about one namespace: use one of them"
     );
     let session = connection.open().await?;
+    let api: Api<Namespace> = Api::all(session.client.clone());
     let own = connection.shed_namespace.as_str();
-    let name = if scope.all {
-        own
-    } else {
-        session.namespace.as_str()
-    };
-    let found = annotation(&session, name).await?;
+    let name = if scope.all { own } else { &session.namespace };
+    let found = annotation(&api, name).await?;
     let value = (wish == Wish::Stop).then_some(CLONES_STOP);
-    let is_needed = found.as_deref() != value;
-    if is_needed && !scope.dry_run {
-        write(&session, name, value).await?;
+    if found.as_deref() != value && !scope.dry_run {
+        write(&api, name, value).await?;
     }
     let whole = name == own;
-    terminal.print(&words(wish, name, whole, found.as_deref(), scope.dry_run))?;
+    terminal::print(&words(wish, name, whole, found.as_deref(), scope.dry_run))?;
     if wish == Wish::Resume
         && !whole
-        && annotation(&session, own)
-            .await
-            .is_ok_and(|value| value.as_deref() == Some(CLONES_STOP))
+        && let Ok(Some(value)) = annotation(&api, own).await
+        && value == CLONES_STOP
     {
-        terminal.print(&format!(
+        terminal::print(&format!(
             "clones stay stopped in the whole cluster by the annotation of namespace {own}: \
              kubectl shed resume-clones --all\n"
         ))?;
@@ -154,35 +116,27 @@ fn words(wish: Wish, name: &str, is_whole: bool, found: Option<&str>, is_dry: bo
     }
 }
 
-async fn annotation(session: &Session, name: &str) -> anyhow::Result<Option<String>> {
-    let access = Access::new("get", "namespaces", name);
-    let api: Api<Namespace> = Api::all(session.client.clone());
-    let found = api
-        .get_metadata_opt(name)
-        .await
-        .map_err(|error| access.explain(error))?;
-    let Some(found) = found else {
-        anyhow::bail!("no namespace {name}: check -n, or --shed-namespace with --all");
-    };
-    Ok(found
-        .metadata
-        .annotations
-        .unwrap_or_default()
-        .remove(ANNOTATION_CLONES))
+async fn annotation(api: &Api<Namespace>, name: &str) -> anyhow::Result<Option<String>> {
+    let found = api.get_metadata_opt(name).await;
+    let found = found.map_err(|error| access("get", name).explain(error))?;
+    let found = found.with_context(|| {
+        format!("no namespace {name}: check -n, or --shed-namespace with --all")
+    })?;
+    let annotations = found.metadata.annotations;
+    Ok(annotations.unwrap_or_default().remove(ANNOTATION_CLONES))
 }
 
-async fn write(session: &Session, name: &str, value: Option<&str>) -> anyhow::Result<()> {
-    let access = Access::new("patch", "namespaces", name);
-    let api: Api<Namespace> = Api::all(session.client.clone());
+async fn write(api: &Api<Namespace>, name: &str, value: Option<&str>) -> anyhow::Result<()> {
     let patch = json!({ "metadata": { "annotations": { ANNOTATION_CLONES: value } } });
-    let params = PatchParams {
-        field_manager: Some("kubectl-shed".to_owned()),
-        ..PatchParams::default()
-    };
-    let written = api
-        .patch_metadata(name, &params, &Patch::Merge(&patch))
-        .await;
-    written.map(drop).map_err(|error| access.explain(error))
+    let patch = Patch::Merge(&patch);
+    let written = api.patch_metadata(name, &access::writer(), &patch).await;
+    written
+        .map(drop)
+        .map_err(|error| access("patch", name).explain(error))
+}
+
+fn access<'a>(verb: &'static str, name: &'a str) -> Access<'a> {
+    Access::new(verb, "namespaces", Some(name))
 }
 
 #[cfg(test)]

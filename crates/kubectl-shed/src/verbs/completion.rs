@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use crate::terminal::Terminal;
+use crate::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,11 +25,7 @@ pub struct CompletionArgs {
 }
 
 /// Prints the completions.
-pub fn run(
-    args: &CompletionArgs,
-    mut command: clap::Command,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CompletionArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let text = match args.shell.parse::<Shell>() {
         Ok(shell) => {
             let mut text = Vec::new();
@@ -38,7 +34,7 @@ pub fn run(
         }
         Err(_) => for_kubectl(&mut command),
     };
-    terminal.print(&text)?;
+    terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

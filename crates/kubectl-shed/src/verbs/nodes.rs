@@ -10,7 +10,6 @@ use crate::connection::Connection;
 use crate::leader;
 use crate::output::{self, Canvas, ShowArgs};
 use crate::table::{self, Cell, Column, fixed, ranked, tinted};
-use crate::terminal::Terminal;
 use crate::words::{self, Tint};
 
 /// List nodes with their pace, the slowest first, and the jobs that are witnesses.
@@ -65,21 +64,10 @@ pub struct Witness {
 }
 
 /// Prints the nodes.
-pub async fn run(
-    args: NodesArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: NodesArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let format = args.show.output;
-    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
-        let view: NodesView = leader::get(&session.client, connection, "/v1/nodes").await?;
-        let canvas = Canvas::new(terminal, format);
-        let text = output::in_format(&view, format, || render(&view, canvas, Timestamp::now()))?;
-        Ok((text, false))
-    })
-    .await?;
-    Ok(ExitCode::SUCCESS)
+    let read = async || Ok(leader::get(&session, "/v1/nodes").await?);
+    output::show(&args.show, read, |_| false, render).await
 }
 
 const COLUMNS: [Column; 6] = [

@@ -6,19 +6,20 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{DynamicObject, ListParams, Patch};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
 use crate::jobs;
-use crate::lease::{self, Leadership};
-use crate::terminal::{self, Terminal};
+use crate::lease;
+use crate::terminal;
 use held::{Facts, Held, Kind};
 
 const EXAMPLES: &str = "\
@@ -62,27 +63,23 @@ pub struct ReleaseArgs {
 }
 
 /// Finds, shows, asks, releases.
-pub async fn run(
-    args: ReleaseArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: ReleaseArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let found = find(&args, connection, &session).await?;
+    let found = find(&args, &session).await?;
     if found.is_empty() {
-        terminal.print("nothing to release: no object has a finalizer of shed\n")?;
+        terminal::print("nothing to release: no object has a finalizer of shed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    terminal.print(&held::listing(&found))?;
+    terminal::print(&held::listing(&found))?;
     let releasable: Vec<Held> = found.into_iter().filter(Held::is_releasable).collect();
     if args.dry_run || releasable.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     if !args.force {
-        refuse_while_led(&session.client, connection).await?;
+        refuse_while_led(&session).await?;
     }
-    if !args.yes && !is_confirmed(releasable.len(), terminal)? {
-        terminal.print("nothing was released\n")?;
+    if !args.yes && !is_confirmed(releasable.len())? {
+        terminal::print("nothing was released\n")?;
         return Ok(ExitCode::FAILURE);
     }
     let count = releasable.len();
@@ -96,7 +93,7 @@ pub async fn run(
     for failure in &failures {
         terminal::warn(&format!("error: {failure}"));
     }
-    terminal.print(&format!("released {} of {count}\n", count - failures.len()))?;
+    terminal::print(&format!("released {} of {count}\n", count - failures.len()))?;
     Ok(if failures.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -104,48 +101,52 @@ pub async fn run(
     })
 }
 
-async fn refuse_while_led(client: &Client, connection: &Connection) -> anyhow::Result<()> {
+async fn refuse_while_led(session: &Session) -> anyhow::Result<()> {
     terminal::warn("watching the Lease for its duration, to see whether an operator runs");
-    match lease::watch(client, connection).await {
-        Ok(Leadership::Free) => Ok(()),
-        Ok(Leadership::Held { namespace, holder }) => bail!(
+    let leads = lease::watch(session).await;
+    let leads = leads.context("nothing was released; --force releases without this check")?;
+    if let Some((namespace, holder)) = leads {
+        bail!(
             "{holder} leads in namespace {namespace} and releases pods itself: wait for it, or stop it first with \
              `kubectl -n {namespace} scale deployment --all --replicas 0`; --force releases all the same"
-        ),
-        Err(error) => {
-            Err(error.context("nothing was released; --force releases without this check"))
-        }
+        )
     }
+    Ok(())
 }
 
 /// Asks on the terminal. Without one the answer is no.
-fn is_confirmed(count: usize, terminal: &Terminal) -> anyhow::Result<bool> {
+fn is_confirmed(count: usize) -> anyhow::Result<bool> {
     let input = std::io::stdin();
     ensure!(
         input.is_terminal(),
         "no terminal to ask on: add --yes to release, or --dry-run to look"
     );
-    terminal.print(&format!("Release {count}? Type yes: "))?;
+    terminal::print(&format!("Release {count}? Type yes: "))?;
     let mut answer = String::new();
     input.lock().read_line(&mut answer)?;
     Ok(answer.trim() == "yes")
 }
 
 /// Objects that a finalizer of shed holds.
-async fn find(
-    args: &ReleaseArgs,
-    connection: &Connection,
-    session: &Session,
-) -> anyhow::Result<Vec<Held>> {
-    let namespace = match (&args.job, &connection.namespace) {
+async fn find(args: &ReleaseArgs, session: &Session) -> anyhow::Result<Vec<Held>> {
+    let namespace = match (&args.job, &session.options.namespace) {
         (None, None) => None,
         _ => Some(session.namespace.as_str()),
     };
     let client = &session.client;
-    let jobs: Vec<Job> = list(client, "jobs.batch", namespace).await?;
-    let deadline_jobs = deadline_jobs(client, namespace).await?;
+    let all = ListParams::default().limit(PAGE);
+    let jobs = access::objects(client, namespace);
+    let jobs: Vec<Job> = access::list(&jobs, &all, usize::MAX).await?;
+    // One that this version cannot decode may be held as well.
+    let deadline_jobs: Api<DynamicObject> = jobs::deadline_jobs(client, namespace);
+    let deadline_jobs = match access::list_parts(&deadline_jobs, &all, usize::MAX).await {
+        // The CRD is gone, and all DeadlineJobs with it.
+        Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+        found => found.map_err(|error| Access::of("list", &deadline_jobs).explain(error))?,
+    };
     let facts = Facts::new(&jobs);
-    let pods: Vec<Pod> = list(client, "pods", namespace).await?;
+    let pods = access::objects(client, namespace);
+    let pods: Vec<Pod> = access::list(&pods, &all, usize::MAX).await?;
     let pods = pods.iter().filter_map(|pod| facts.pod(pod));
     let of_jobs = deadline_jobs
         .iter()
@@ -169,70 +170,32 @@ async fn find(
     Ok(found)
 }
 
-/// DeadlineJobs by their metadata: one that this version cannot decode may be held as well.
-async fn deadline_jobs(
-    client: &Client,
-    namespace: Option<&str>,
-) -> anyhow::Result<Vec<DynamicObject>> {
-    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
-    let api: Api<DynamicObject> = jobs::deadline_jobs(client, namespace);
-    match access::list(&api, &all(), usize::MAX).await {
-        // The CRD is gone, and all DeadlineJobs with it.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-        found => found.map_err(|error| access.explain(error)),
-    }
-}
-
-async fn list<K>(
-    client: &Client,
-    resource: &'static str,
-    namespace: Option<&str>,
-) -> anyhow::Result<Vec<K>>
-where
-    K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + DeserializeOwned
-        + std::fmt::Debug,
-{
-    let access = Access::new("list", resource, namespace);
-    let listed = access::list(&access::objects(client, namespace), &all(), usize::MAX).await;
-    listed.map_err(|error| access.explain(error))
-}
-
-fn all() -> ListParams {
-    ListParams::default().limit(PAGE)
-}
-
 /// Takes the finalizers off. The uid is a precondition, and finalizers of others stay.
 async fn release(client: &Client, held: Held) -> Result<(), String> {
-    let params = PatchParams {
-        field_manager: Some("kubectl-shed".to_owned()),
-        ..PatchParams::default()
-    };
-    let (resource, done) = match held.kind {
+    let Held {
+        namespace, name, ..
+    } = &held;
+    let done = match held.kind {
         Kind::Pod => {
-            let api: Api<Pod> = Api::namespaced(client.clone(), &held.namespace);
-            let patch = Patch::Strategic(held.pod_patch());
-            let done = api.patch_metadata(&held.name, &params, &patch).await;
-            ("pods", done.map(drop))
+            let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+            patched(&api, name, Patch::Strategic(held.pod_patch())).await
         }
         Kind::DeadlineJob => {
-            let api: Api<DynamicObject> = jobs::deadline_jobs(client, Some(&held.namespace));
-            let patch = Patch::Merge(held.merge_patch());
-            let done = api.patch_metadata(&held.name, &params, &patch).await;
-            ("deadlinejobs.shed.dev", done.map(drop))
+            let api: Api<DynamicObject> = jobs::deadline_jobs(client, Some(namespace));
+            patched(&api, name, Patch::Merge(held.merge_patch())).await
         }
     };
-    let access = Access::new("patch", resource, &*held.namespace);
-    match done {
-        Ok(()) => Ok(()),
+    done.map_err(|error| format!("{namespace}/{name}: {error:#}"))
+}
+
+async fn patched<K>(api: &Api<K>, name: &str, patch: Patch<Value>) -> anyhow::Result<()>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    match api.patch_metadata(name, &access::writer(), &patch).await {
+        Ok(_) => Ok(()),
         // It is gone, which is what a release is for.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(format!(
-            "{}/{}: {:#}",
-            held.namespace,
-            held.name,
-            access.explain(error)
-        )),
+        Err(error) => Err(Access::of("patch", api).explain(error)),
     }
 }

@@ -11,16 +11,15 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DynamicObject, ListParams, LogParams};
-use kube::core::NamespaceResourceScope;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::version;
+use super::version::{self, OF_SHED};
 use crate::access::{self, Access};
 use crate::connection::{Connection, Session};
 use crate::jobs;
 use crate::output;
-use crate::terminal::Terminal;
+use crate::terminal;
 use bundle::Bundle;
 use redaction::Secrets;
 
@@ -39,8 +38,8 @@ variables, commands, arguments, checkpoints and foreign annotations and labels a
 const LOG_LINES: i64 = 2000;
 /// DeadlineJobs of a bundle: it must stay small enough to attach.
 const JOBS_MAX: u32 = 500;
-/// Selects the pods and the Deployment of the chart.
-const OF_SHED: &str = "app.kubernetes.io/part-of=shed";
+/// Other objects of a kind.
+const OBJECTS_MAX: usize = 5000;
 
 /// Write a support bundle without secrets
 #[derive(Debug, clap::Args)]
@@ -55,28 +54,24 @@ pub struct ReportArgs {
 }
 
 /// Gathers what can be read. What cannot is named in `errors.txt`.
-pub async fn run(
-    args: ReportArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: ReportArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     bundle::check_target(&args.output)?;
     let session = connection.open().await?;
     let namespace = (!args.all_namespaces).then_some(session.namespace.as_str());
     let mut report = Report::default();
-    report.versions(connection, &session).await;
+    report.versions(&session).await;
     report.jobs(&session.client, namespace).await;
     report.events(&session.client, namespace).await;
-    report.operator(connection, &session.client).await;
+    report.operator(&session).await;
     let (bundle, errors) = report.finish();
     bundle
         .write(&args.output)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     for error in &errors {
-        crate::terminal::warn(&format!("not in the bundle: {error}"));
+        terminal::warn(&format!("not in the bundle: {error}"));
     }
     let count = bundle.len();
-    terminal.print(&format!(
+    terminal::print(&format!(
         "wrote {} with {count} files; look through it before you share it\n",
         args.output.display()
     ))?;
@@ -104,23 +99,18 @@ impl Report {
             .ok()
     }
 
-    async fn versions(&mut self, connection: &Connection, session: &Session) {
-        let versions = version::gather(connection, session).await;
+    async fn versions(&mut self, session: &Session) {
+        let versions = version::gather(session).await;
         self.bundle.add("versions.txt", versions.text());
     }
 
     async fn jobs(&mut self, client: &Client, namespace: Option<&str>) {
         let api: Api<DynamicObject> = jobs::deadline_jobs(client, namespace);
         let list = api.list(&ListParams::default().limit(JOBS_MAX)).await;
-        let list = list.map_err(|error| {
-            Access::new("list", "deadlinejobs.shed.dev", namespace).explain(error)
-        });
+        let list = list.map_err(|error| Access::of("list", &api).explain(error));
         let Some(list) = self.noted(list) else { return };
-        if list
-            .metadata
-            .continue_
-            .is_some_and(|token| !token.is_empty())
-        {
+        let rest = list.metadata.continue_.unwrap_or_default();
+        if !rest.is_empty() {
             self.errors.push(format!(
                 "DeadlineJobs beyond the first {JOBS_MAX}: use -n to choose a namespace"
             ));
@@ -139,7 +129,8 @@ impl Report {
 
     /// Events about DeadlineJobs, Jobs, their pods and namespaces that shed's controller has sent.
     async fn events(&mut self, client: &Client, namespace: Option<&str>) {
-        let events = list::<Event>(client, "events", namespace, "").await;
+        let events: Api<Event> = access::objects(client, namespace);
+        let events = access::list(&events, &page(), OBJECTS_MAX).await;
         let Some(events) = self.noted(events) else {
             return;
         };
@@ -148,32 +139,33 @@ impl Report {
         self.add("events.yaml", &Value::from(lines));
     }
 
-    async fn operator(&mut self, connection: &Connection, client: &Client) {
-        let own = connection.shed_namespace.as_str();
+    async fn operator(&mut self, session: &Session) {
+        let (client, own) = (&session.client, session.options.shed_namespace.as_str());
         let leases: Api<Lease> = Api::namespaced(client.clone(), own);
-        let lease = leases.get(&connection.lease_name).await;
-        let lease = lease
-            .map_err(|error| Access::new("get", "leases.coordination.k8s.io", own).explain(error));
+        let lease = leases.get(&session.options.lease_name).await;
+        let lease = lease.map_err(|error| Access::of("get", &leases).explain(error));
         if let Some(lease) = self.noted(lease) {
             let value = json!({ "metadata": lease.metadata, "spec": lease.spec });
             let value = redaction::object(value, &mut self.secrets);
             self.add("operator/lease.yaml", &value);
         }
-        let deployments = list::<Deployment>(client, "deployments.apps", Some(own), OF_SHED).await;
+        let deployments: Api<Deployment> = Api::namespaced(client.clone(), own);
+        let of_shed = page().labels(OF_SHED);
+        let deployments = access::list(&deployments, &of_shed, OBJECTS_MAX).await;
         for deployment in self.noted(deployments).unwrap_or_default() {
             let value = serde_json::to_value(&deployment).unwrap_or_default();
             let value = redaction::workload(value, &mut self.secrets);
             let name = deployment.metadata.name.unwrap_or_default();
             self.add(&format!("operator/deployment-{name}.yaml"), &value);
         }
-        let pods = list::<Pod>(client, "pods", Some(own), OF_SHED).await;
+        let api: Api<Pod> = Api::namespaced(client.clone(), own);
+        let pods = access::list(&api, &of_shed, OBJECTS_MAX).await;
         let pods = self.noted(pods).unwrap_or_default();
         if pods.is_empty() {
             self.errors.push(format!(
                 "no pod with the label {OF_SHED} in namespace {own}: check --shed-namespace"
             ));
         }
-        let api: Api<Pod> = Api::namespaced(client.clone(), own);
         let logs = LogParams {
             tail_lines: Some(LOG_LINES),
             timestamps: true,
@@ -185,7 +177,8 @@ impl Report {
             let value = redaction::object(value, &mut self.secrets);
             self.add(&format!("operator/pod-{name}.yaml"), &value);
             let text = api.logs(&name, &logs).await;
-            let text = text.map_err(|error| Access::new("get", "pods/log", own).explain(error));
+            let text =
+                text.map_err(|error| Access::new("get", "pods/log", Some(own)).explain(error));
             if let Some(text) = self.noted(text) {
                 self.bundle.add(&format!("operator/log-{name}.txt"), text);
             }
@@ -204,7 +197,8 @@ impl Report {
             return;
         };
         let page = client.request_text(request).await;
-        let page = page.map_err(|error| Access::new("get", "pods/proxy", namespace).explain(error));
+        let page =
+            page.map_err(|error| Access::new("get", "pods/proxy", Some(namespace)).explain(error));
         let page = page.with_context(|| format!("metrics of {name}"));
         if let Some(page) = self.noted(page) {
             self.bundle
@@ -227,22 +221,6 @@ impl Report {
     }
 }
 
-async fn list<K>(
-    client: &Client,
-    resource: &'static str,
-    namespace: Option<&str>,
-    labels: &str,
-) -> anyhow::Result<Vec<K>>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + serde::de::DeserializeOwned
-        + std::fmt::Debug,
-{
-    let api: Api<K> = access::objects(client, namespace);
-    let list = api
-        .list(&ListParams::default().labels(labels).limit(5000))
-        .await;
-    let list = list.map_err(|error| Access::new("list", resource, namespace).explain(error))?;
-    Ok(list.items)
+fn page() -> ListParams {
+    ListParams::default().limit(500)
 }

@@ -11,10 +11,9 @@ use shed::api::{LABEL_CLASS, Ledger};
 use shed::completion_history::{ClassFigures, Completion, CompletionHistory};
 use shed_core::time::Span;
 
-use crate::access::{self, Access};
+use crate::access;
 use crate::connection::{Connection, Session};
-use crate::output;
-use crate::terminal::Terminal;
+use crate::output::DataArgs;
 use crate::{jobs, words};
 
 const EXAMPLES: &str = "\
@@ -47,9 +46,8 @@ pub struct SuggestArgs {
     /// The suggestion is the duration times this, from 1 to 100.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.5)]
     factor: f64,
-    /// Print this format instead of lines.
-    #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]
-    output: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
 }
 
 /// Completion times of a class, in seconds.
@@ -74,11 +72,7 @@ pub struct Suggestion {
 }
 
 /// Reads the completed jobs of the class.
-pub async fn run(
-    args: SuggestArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: SuggestArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     ensure!(
         (1.0..=100.0).contains(&args.factor),
         "--factor {}: use a number from 1 to 100, e.g. 1.5",
@@ -111,25 +105,17 @@ pub async fn run(
         );
     };
     let suggestion = suggest(Class::from(figures), &args.percentile, args.factor);
-    let text = match args.output.as_deref() {
-        Some("json") => serde_json::to_string_pretty(&suggestion)? + "\n",
-        Some(_) => output::yaml(&suggestion)?,
-        None => suggestion.text(),
-    };
-    terminal.print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    args.data.print(&suggestion, || suggestion.text())
 }
 
 /// The completion times of the class, as the operator counts them for `deadline.history`.
 async fn figures(session: &Session, class: &str) -> anyhow::Result<Vec<ClassFigures>> {
     let namespace = &*session.namespace;
     let api: Api<Object<Value, Value>> = jobs::deadline_jobs(&session.client, Some(namespace));
-    let access = Access::new("list", "deadlinejobs.shed.dev", namespace);
     let labels = format!("{LABEL_CLASS}={class}");
     let wanted = ListParams::default().labels(&labels).limit(100);
-    let listed = access::list(&api, &wanted, usize::MAX).await;
     let history = CompletionHistory::default();
-    for job in listed.map_err(|error| access.explain(error))? {
+    for job in access::list(&api, &wanted, usize::MAX).await? {
         let ledger = job.status.unwrap_or_default()["ledger"].take();
         let ledger: Option<Ledger> = serde_json::from_value(ledger).ok();
         if let Some(completion) = ledger.as_ref().and_then(Completion::of) {
@@ -161,14 +147,9 @@ fn suggest(class: Class, percentile: &str, factor: f64) -> Suggestion {
         _ => class.p95_seconds,
     };
     let minutes = (seconds * factor / 60.0).ceil().max(1.0) as i64;
-    let within = match (minutes / 60, minutes % 60) {
-        (0, minutes) => format!("{minutes}m"),
-        (hours, 0) => format!("{hours}h"),
-        (hours, minutes) => format!("{hours}h{minutes}m"),
-    };
     Suggestion {
         class,
-        within,
+        within: words::exact_span(minutes * 60),
         basis: format!("{percentile} of the runs times {factor}"),
     }
 }
@@ -177,26 +158,17 @@ impl Suggestion {
     fn text(&self) -> String {
         let Class { class, runs, .. } = &self.class;
         let span = |seconds: f64| words::span(seconds.ceil() as i64);
-        let (p50, p95, max) = (
-            &self.class.p50_seconds,
-            &self.class.p95_seconds,
-            &self.class.max_seconds,
-        );
-        let runs_words = if *runs == 1 {
-            "1 run".to_owned()
-        } else {
-            format!("{runs} runs")
-        };
         let mut text = format!(
-            "class {class}: {runs_words}, p50 {}, p95 {}, longest {}\nsuggested deadline: {} ({})\n\n\
-             DeadlineJob: spec.deadline: {{within: {}}}\nJob:         metadata.annotations: {{shed.dev/deadline: {}}}\n",
-            span(*p50),
-            span(*p95),
-            span(*max),
+            "class {class}: {}, p50 {}, p95 {}, longest {}\nsuggested deadline: {} ({})\n\n\
+             DeadlineJob: spec.deadline: {{within: {within}}}\n\
+             Job:         metadata.annotations: {{shed.dev/deadline: {within}}}\n",
+            words::count(*runs, "run", "runs"),
+            span(self.class.p50_seconds),
+            span(self.class.p95_seconds),
+            span(self.class.max_seconds),
             self.within,
             self.basis,
-            self.within,
-            self.within
+            within = self.within,
         );
         if *runs < RUNS_MIN {
             text.push_str(&format!(

@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ListParams;
-use kube::{Api, Client, CustomResourceExt as _};
+use kube::{Api, CustomResourceExt as _};
 use serde::Serialize;
 use shed::api::DeadlineJob;
 
-use crate::access::Access;
+use crate::access;
 use crate::connection::{Connection, Session};
 use crate::lease;
-use crate::output;
-use crate::terminal::Terminal;
+use crate::output::DataArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,8 @@ Examples:
 
 /// Annotation of the Lease with the leader's version.
 const LEADER_VERSION: &str = "shed.dev/version";
-const OF_SHED: &str = "app.kubernetes.io/part-of=shed";
+/// Selects the pods and the Deployment of the chart.
+pub const OF_SHED: &str = "app.kubernetes.io/part-of=shed";
 
 /// Print the versions of this program, the operator and the CRD
 #[derive(Debug, clap::Args)]
@@ -35,9 +36,8 @@ pub struct VersionArgs {
     /// This program alone.
     #[arg(long)]
     client: bool,
-    /// Print this format instead of lines.
-    #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]
-    output: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
 }
 
 /// The versions, as far as they can be read.
@@ -70,49 +70,28 @@ pub struct Versions {
 }
 
 /// Prints the versions.
-pub async fn run(
-    args: VersionArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: VersionArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let versions = match args.client {
         true => Versions::of_client(),
-        false => gather(connection, &connection.open().await?).await,
+        false => gather(&connection.open().await?).await,
     };
-    let text = match args.output.as_deref() {
-        Some("json") => serde_json::to_string_pretty(&versions)? + "\n",
-        Some(_) => output::yaml(&versions)?,
-        None => versions.text(),
-    };
-    terminal.print(&text)?;
-    Ok(if versions.errors.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let done = args.data.print(&versions, || versions.text())?;
+    Ok(match versions.errors.as_slice() {
+        [] => done,
+        _ => ExitCode::FAILURE,
     })
 }
 
-struct Leader {
-    version: Option<String>,
-    problem: Option<String>,
-}
-
 /// Reads all versions.
-pub async fn gather(connection: &Connection, session: &Session) -> Versions {
+pub async fn gather(session: &Session) -> Versions {
     let mut versions = Versions::of_client();
-    let own = connection.shed_namespace.as_str();
-    match leader(&session.client, connection).await {
-        Ok(leader) => (versions.leader, versions.lease_problem) = (leader.version, leader.problem),
-        Err(error) => versions.errors.push(format!("{error:#}")),
-    }
-    match images(&session.client, own).await {
-        Ok(images) => versions.images = images,
-        Err(error) => versions.errors.push(format!("{error:#}")),
-    }
-    match crd(&session.client).await {
-        Ok(crd) => versions.compare(&crd),
-        Err(error) => versions.errors.push(format!("{error:#}")),
-    }
+    let read = [
+        versions.read_leader(session).await,
+        versions.read_images(session).await,
+        versions.read_crd(session).await,
+    ];
+    let errors = read.into_iter().filter_map(Result::err);
+    versions.errors = errors.map(|error| format!("{error:#}")).collect();
     versions
 }
 
@@ -159,6 +138,42 @@ impl Versions {
         text
     }
 
+    async fn read_leader(&mut self, session: &Session) -> anyhow::Result<()> {
+        let lease = lease::read(session).await?;
+        let options = &session.options;
+        anyhow::ensure!(
+            lease.exists(),
+            "no operator has led: namespace {} has no Lease {}; check --shed-namespace",
+            options.shed_namespace,
+            options.lease_name
+        );
+        self.leader = lease.annotation(LEADER_VERSION).map(str::to_owned);
+        self.lease_problem = lease.holder().err();
+        Ok(())
+    }
+
+    async fn read_images(&mut self, session: &Session) -> anyhow::Result<()> {
+        let own = &session.options.shed_namespace;
+        let api: Api<Deployment> = Api::namespaced(session.client.clone(), own);
+        let of_shed = ListParams::default().labels(OF_SHED);
+        let found = access::list(&api, &of_shed, usize::MAX).await?.into_iter();
+        let images = found.filter_map(|deployment| {
+            let mut containers = deployment.spec?.template.spec?.containers.into_iter();
+            let image = containers.find_map(|container| container.image)?;
+            Some((deployment.metadata.name?, image))
+        });
+        self.images = images.collect();
+        Ok(())
+    }
+
+    async fn read_crd(&mut self, session: &Session) -> anyhow::Result<()> {
+        let api: Api<CustomResourceDefinition> = Api::all(session.client.clone());
+        let name = DeadlineJob::crd_name();
+        let missing = || format!("the cluster has no CRD {name}: shed is not installed there");
+        self.compare(&access::get(&api, name).await?.with_context(missing)?);
+        Ok(())
+    }
+
     fn compare(&mut self, crd: &CustomResourceDefinition) {
         let served = crd.spec.versions.iter().filter(|version| version.served);
         self.crd = served.map(|version| version.name.clone()).collect();
@@ -185,54 +200,6 @@ fn spec_fields(crd: &CustomResourceDefinition) -> Vec<String> {
         .into_iter()
         .flatten();
     fields.map(|(name, _)| name.clone()).collect()
-}
-
-async fn leader(client: &Client, connection: &Connection) -> anyhow::Result<Leader> {
-    let lease = lease::read(client, connection).await;
-    let lease = lease.map_err(|error| lease::access(connection).explain(error))?;
-    anyhow::ensure!(
-        lease.exists(),
-        "no operator has led: namespace {} has no Lease {}; check --shed-namespace",
-        connection.shed_namespace,
-        connection.lease_name
-    );
-    Ok(Leader {
-        version: lease.annotation(LEADER_VERSION).map(str::to_owned),
-        problem: lease.holder().err(),
-    })
-}
-
-async fn images(client: &Client, namespace: &str) -> anyhow::Result<Vec<(String, String)>> {
-    let access = Access::new("list", "deployments.apps", namespace);
-    let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let list = api.list(&ListParams::default().labels(OF_SHED)).await;
-    let list = list.map_err(|error| access.explain(error))?;
-    let images = list.items.into_iter().filter_map(|deployment| {
-        let pod = deployment.spec?.template.spec?;
-        let image = pod
-            .containers
-            .into_iter()
-            .find_map(|container| container.image)?;
-        Some((deployment.metadata.name?, image))
-    });
-    Ok(images.collect())
-}
-
-async fn crd(client: &Client) -> anyhow::Result<CustomResourceDefinition> {
-    let access = Access::new(
-        "get",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        None,
-    );
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let name = DeadlineJob::crd_name();
-    let found = api
-        .get_opt(name)
-        .await
-        .map_err(|error| access.explain(error))?;
-    found.ok_or_else(|| {
-        anyhow::anyhow!("the cluster has no CRD {name}: shed is not installed there")
-    })
 }
 
 #[cfg(test)]

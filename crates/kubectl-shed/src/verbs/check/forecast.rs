@@ -16,6 +16,8 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{JobPhase, JobSnapshot, Node, NodeIndex, Obstacles, SlotTime, Snapshot};
 use shed_core::time::Instant;
 
+use crate::words;
+
 /// A forecast for a job that is created now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
@@ -41,28 +43,10 @@ impl Forecast {
         match self.figures.earliest {
             Some(earliest) => {
                 let seconds = (earliest.since(self.created).0 + 999) / 1000;
-                format!("{words}, {} after its creation", shown(seconds))
+                format!("{words}, {} after its creation", words::exact_span(seconds))
             }
             None => words,
         }
-    }
-}
-
-/// Seconds in the form of `spec.deadline.within`, as `1h30m`.
-pub fn shown(seconds: i64) -> String {
-    let parts = [
-        (seconds / 3600, "h"),
-        (seconds / 60 % 60, "m"),
-        (seconds % 60, "s"),
-    ];
-    let parts = parts.into_iter().filter(|(number, _)| *number > 0);
-    let text: String = parts
-        .map(|(number, unit)| format!("{number}{unit}"))
-        .collect();
-    if text.is_empty() {
-        "0s".to_owned()
-    } else {
-        text
     }
 }
 
@@ -163,7 +147,7 @@ pub fn deadline_words(job: &ValidatedJob) -> String {
             match seconds {
                 1.. => format!(
                     "deadline {} after its creation ({at} if created now)",
-                    shown(seconds)
+                    words::exact_span(seconds)
                 ),
                 _ => format!("deadline {at}, which is over"),
             }

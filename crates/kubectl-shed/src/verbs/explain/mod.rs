@@ -9,13 +9,11 @@ mod text;
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
 use serde::Serialize;
 use shed::api::DecisionRecord;
 
 use crate::connection::Connection;
-use crate::output::{self, Canvas, ShowArgs};
-use crate::terminal::Terminal;
+use crate::output::{self, ShowArgs};
 use crate::verbs::status::StatusView;
 
 /// Explain each clone that a job got or did not get, and what holds the job up.
@@ -107,25 +105,16 @@ impl Explanation {
 }
 
 /// Prints the explanation.
-pub async fn run(
-    args: ExplainArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: ExplainArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let format = args.show.output;
-    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
-        let status = StatusView::read(&session, connection, &args.job).await?;
+    let read = async || {
+        let status = StatusView::read(&session, &args.job).await?;
         let tasks = status.job.spec.completions;
         if let Some(task) = args.task.filter(|task| *task >= tasks) {
             anyhow::bail!("--task {task}: the job has the tasks 0 to {}", tasks - 1);
         }
-        let is_last = status.job.is_finished();
-        let explanation = Explanation::new(status, args.task);
-        let canvas = Canvas::new(terminal, format);
-        let text = || text::render(&explanation, canvas, Timestamp::now());
-        Ok((output::in_format(&explanation, format, text)?, is_last))
-    })
-    .await?;
-    Ok(ExitCode::SUCCESS)
+        Ok(Explanation::new(status, args.task))
+    };
+    let is_last = |explanation: &Explanation| explanation.status.is_last();
+    output::show(&args.show, read, is_last, text::render).await
 }

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use shed::api::Verdict;
 
 use super::{Explained, Explanation};
-use crate::output::Canvas;
+use crate::output::{self, Canvas};
+use crate::record::sentence;
 use crate::verbs::status::text as status_text;
 use crate::words::{self, Tint};
 
@@ -33,22 +34,12 @@ pub fn render(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> Stri
     if record.is_some() {
         text.push_str(&decisions(explanation, canvas, now));
     }
-    for note in &status.notes {
-        text.push_str(&format!("\n{}", words::wrap("", note, canvas.width)));
-    }
+    text.push_str(&output::notes(&status.notes, canvas));
     text
 }
 
 fn heading(text: &str, canvas: Canvas) -> String {
     Tint::Bold.paint(canvas.color, text)
-}
-
-fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters
-        .next()
-        .map(|first| first.to_uppercase().to_string());
-    format!("{}{}.", first.unwrap_or_default(), characters.as_str())
 }
 
 fn advice(advice: Option<&str>, canvas: Canvas) -> String {

@@ -7,15 +7,14 @@ pub mod text;
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
 use serde::Serialize;
 use shed::api::JobRecord;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Session};
+use crate::jobs;
 use crate::model::JobView;
-use crate::output::{self, Canvas, ShowArgs};
-use crate::terminal::Terminal;
-use crate::{jobs, record};
+use crate::output::{self, ShowArgs};
+use crate::record::{self, FoundRecord};
 
 /// Show a job's deadline, its probability of completion in time (PoCD) and its attempts.
 #[derive(Debug, clap::Args)]
@@ -48,43 +47,22 @@ pub struct StatusView {
 
 impl StatusView {
     /// Reads the job and the most complete record that the user may read.
-    pub async fn read(
-        session: &crate::connection::Session,
-        connection: &Connection,
-        name: &str,
-    ) -> anyhow::Result<Self> {
+    pub async fn read(session: &Session, name: &str) -> anyhow::Result<Self> {
         let mut job = jobs::find(session, name).await?;
-        let mut found = record::find(session, connection, &job).await;
-        if let Some(record) = &mut found.record {
-            record
-                .attempts
-                .sort_by_key(|attempt| (attempt.task, attempt.attempt));
-        }
+        let FoundRecord { record, notes } = record::find(session, &job).await;
         job.status.record = None;
-        Ok(Self {
-            job,
-            record: found.record,
-            notes: found.notes,
-        })
+        Ok(Self { job, record, notes })
+    }
+
+    /// Whether nothing of it will change any more.
+    pub fn is_last(&self) -> bool {
+        self.job.is_finished()
     }
 }
 
 /// Prints the status.
-pub async fn run(
-    args: StatusArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: StatusArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let format = args.show.output;
-    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
-        let view = StatusView::read(&session, connection, &args.job).await?;
-        let canvas = Canvas::new(terminal, format);
-        let text = output::in_format(&view, format, || {
-            text::render(&view, canvas, Timestamp::now())
-        })?;
-        Ok((text, view.job.is_finished()))
-    })
-    .await?;
-    Ok(ExitCode::SUCCESS)
+    let read = async || StatusView::read(&session, &args.job).await;
+    output::show(&args.show, read, StatusView::is_last, text::render).await
 }

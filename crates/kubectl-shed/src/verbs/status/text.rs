@@ -6,7 +6,7 @@ use shed_core::snapshot::AttemptKind;
 
 use super::{StatusView, bands};
 use crate::model::JobView;
-use crate::output::Canvas;
+use crate::output::{self, Canvas};
 use crate::record;
 use crate::table::{self, Cell, Column, fixed, ranked, tinted};
 use crate::words::{self, Tint};
@@ -26,10 +26,7 @@ pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
             false => text.push_str(&attempts(&record.attempts, record.time.0, canvas, now)),
         }
     }
-    for note in &view.notes {
-        text.push('\n');
-        text.push_str(&words::wrap("", note, canvas.width));
-    }
+    text.push_str(&output::notes(&view.notes, canvas));
     text
 }
 

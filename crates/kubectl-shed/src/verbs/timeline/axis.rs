@@ -10,7 +10,7 @@ const STEPS: [i64; 18] = [
 ];
 
 /// At most this number of round times within the chart, with their texts.
-pub fn marks(chart: &Chart, most: usize) -> Vec<(i64, String)> {
+pub fn marks(chart: &Chart<'_>, most: usize) -> Vec<(i64, String)> {
     let span = chart.to - chart.from;
     let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
     let fits = |step: &&i64| span / **step < most;

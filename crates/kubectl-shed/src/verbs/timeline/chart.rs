@@ -1,17 +1,17 @@
 //! The chart of a job: its rows and the span of time that they need. Pure.
 
 use jiff::Timestamp;
-use shed::api::{AttemptRecord, AttemptState};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use shed::api::AttemptRecord;
 use shed_core::snapshot::AttemptKind;
 
-use crate::record;
 use crate::verbs::status::StatusView;
 
 /// A chart. Times are seconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chart {
+pub struct Chart<'a> {
     /// By task and attempt.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Row<'a>>,
     /// The left edge.
     pub from: i64,
     /// The right edge, later than the left one.
@@ -21,38 +21,30 @@ pub struct Chart {
     pub deadline: Option<i64>,
 }
 
-/// One attempt.
+/// An attempt that has started.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Such as `3.1`.
-    pub label: String,
-    pub is_clone: bool,
-    pub state: AttemptState,
-    /// When it started.
+pub struct Row<'a> {
+    pub attempt: &'a AttemptRecord,
     pub start: i64,
     /// When it ended, or the present.
     pub end: i64,
     /// When a live attempt should end.
     pub expected: Option<i64>,
-    /// Progress at which it began, if that is not zero.
-    pub resumed_from: Option<f64>,
 }
 
-impl Chart {
+impl<'a> Chart<'a> {
     /// The chart of a job; absent if none of its attempts has started.
-    pub fn new(view: &StatusView, now: Timestamp) -> Option<Self> {
+    pub fn new(view: &'a StatusView, now: Timestamp) -> Option<Self> {
         let record = view.record.as_ref()?;
         let present = now.as_second();
-        let mut attempts: Vec<&AttemptRecord> = record.attempts.iter().collect();
-        attempts.sort_by_key(|attempt| (attempt.task, attempt.attempt));
-        let rows = attempts.iter().filter_map(|attempt| row(attempt, now));
-        let rows: Vec<Row> = rows.collect();
-        let is_finished = view.job.is_finished();
-        let deadline = view.job.deadline().map(Timestamp::as_second);
-        let now = (!is_finished).then_some(present);
+        let rows = record.attempts.iter();
+        let mut rows: Vec<Row> = rows.filter_map(|attempt| row(attempt, present)).collect();
+        rows.sort_by_key(|row| (row.attempt.task, row.attempt.attempt));
+        let now = (!view.is_last()).then_some(present);
         let from = rows.iter().map(|row| row.start).min()?;
         let ends = rows.iter().map(|row| row.expected.unwrap_or(row.end));
         let to = ends.chain(now).max()?;
+        let deadline = view.job.deadline().map(Timestamp::as_second);
         // A deadline that is very far away would leave no columns for the bars.
         let near = deadline.filter(|deadline| *deadline <= to + (to - from) * 2);
         let to = near.map_or(to, |deadline| to.max(deadline)).max(from + 1);
@@ -72,28 +64,33 @@ impl Chart {
     }
 }
 
-fn row(attempt: &AttemptRecord, now: Timestamp) -> Option<Row> {
-    let start = attempt.start_time.as_ref()?.0.as_second();
-    let end = attempt
-        .end_time
-        .as_ref()
-        .map_or(now, |end| end.0)
-        .as_second()
-        .max(start);
-    let expected = attempt
-        .estimated_end_time
-        .as_ref()
-        .map(|end| end.0.as_second());
+fn row(attempt: &AttemptRecord, present: i64) -> Option<Row<'_>> {
+    let second = |time: &Time| time.0.as_second();
+    let start = second(attempt.start_time.as_ref()?);
+    let end = attempt.end_time.as_ref().map_or(present, second).max(start);
+    let expected = attempt.estimated_end_time.as_ref().map(second);
     Some(Row {
-        label: record::label(attempt),
-        is_clone: attempt.kind == AttemptKind::Clone,
-        state: attempt.state,
+        attempt,
         start,
         end,
         expected: expected.filter(|expected| attempt.state.is_live() && *expected > end),
-        resumed_from: attempt
-            .resumed_from
-            .map(|from| from.value())
-            .filter(|from| *from > 0.0),
     })
+}
+
+impl Row<'_> {
+    /// Such as `3.1 c`.
+    pub fn label(&self) -> String {
+        let kind = if self.is_clone() { " c" } else { "" };
+        format!("{}.{}{kind}", self.attempt.task, self.attempt.attempt)
+    }
+
+    pub fn is_clone(&self) -> bool {
+        self.attempt.kind == AttemptKind::Clone
+    }
+
+    /// Whether it began with progress.
+    pub fn is_resumed(&self) -> bool {
+        let from = self.attempt.resumed_from;
+        from.is_some_and(|from| from.value() > 0.0)
+    }
 }

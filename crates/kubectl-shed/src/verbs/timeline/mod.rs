@@ -8,14 +8,9 @@ mod text;
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
-
 use crate::connection::Connection;
-use crate::output::{self, Canvas, ShowArgs};
-use crate::terminal::Terminal;
+use crate::output::{self, ShowArgs};
 use crate::verbs::status::StatusView;
-
-use self::chart::Chart;
 
 /// Draw the attempts of a job over time (a Gantt chart), with clones, stops, resume points and the deadline.
 #[derive(Debug, clap::Args)]
@@ -34,23 +29,8 @@ pub struct TimelineArgs {
 }
 
 /// Prints the timeline.
-pub async fn run(
-    args: TimelineArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: TimelineArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let format = args.show.output;
-    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
-        let view = StatusView::read(&session, connection, &args.job).await?;
-        let canvas = Canvas::new(terminal, format);
-        let chart = Chart::new(&view, Timestamp::now());
-        let text = || text::render(&view, chart.as_ref(), canvas);
-        Ok((
-            output::in_format(&view, format, text)?,
-            view.job.is_finished(),
-        ))
-    })
-    .await?;
-    Ok(ExitCode::SUCCESS)
+    let read = async || StatusView::read(&session, &args.job).await;
+    output::show(&args.show, read, StatusView::is_last, text::render).await
 }

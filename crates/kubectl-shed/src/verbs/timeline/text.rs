@@ -1,10 +1,11 @@
 //! The timeline as text: a line per attempt. Pure.
 
+use jiff::Timestamp;
 use shed::api::AttemptState;
 
 use super::axis;
 use super::chart::{Chart, Row};
-use crate::output::Canvas;
+use crate::output::{self, Canvas};
 use crate::verbs::status::StatusView;
 use crate::words::{self, Tint};
 
@@ -16,32 +17,27 @@ const NOW: char = '┊';
 const DEADLINE: char = '┃';
 
 /// The whole text.
-pub fn render(view: &StatusView, chart: Option<&Chart>, canvas: Canvas) -> String {
+pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
+    let job = &view.job;
     let title = format!(
         "{} {}/{}: {}",
-        view.job.kind,
-        view.job.namespace,
-        view.job.name,
-        view.job.phase()
+        job.kind,
+        job.namespace,
+        job.name,
+        job.phase()
     );
     let mut text = words::wrap("", &title, canvas.width);
-    match chart {
-        Some(chart) => text.push_str(&bars(chart, canvas)),
+    match Chart::new(view, now) {
+        Some(chart) => text.push_str(&bars(&chart, canvas)),
         None if view.record.is_some() => text.push_str("No attempt has started.\n"),
         None => {}
     }
-    for note in &view.notes {
-        text.push_str(&format!("\n{}", words::wrap("", note, canvas.width)));
-    }
+    text.push_str(&output::notes(&view.notes, canvas));
     text
 }
 
-fn bars(chart: &Chart, canvas: Canvas) -> String {
-    let labels = chart
-        .rows
-        .iter()
-        .map(|row| label(row).chars().count())
-        .max();
+fn bars(chart: &Chart<'_>, canvas: Canvas) -> String {
+    let labels = chart.rows.iter().map(|row| row.label().len()).max();
     let margin = labels.unwrap_or(0) + 1;
     // The last column shows how an attempt ended.
     let plot = Plot {
@@ -62,13 +58,8 @@ fn bars(chart: &Chart, canvas: Canvas) -> String {
     text
 }
 
-fn label(row: &Row) -> String {
-    let kind = if row.is_clone { " c" } else { "" };
-    format!("{}{kind}", row.label)
-}
-
 struct Plot<'a> {
-    chart: &'a Chart,
+    chart: &'a Chart<'a>,
     columns: usize,
     margin: usize,
 }
@@ -96,7 +87,7 @@ impl Plot<'_> {
         format!("{}{}\n", " ".repeat(self.margin), line.trim_end())
     }
 
-    fn line(&self, row: &Row, color: bool) -> String {
+    fn line(&self, row: &Row<'_>, color: bool) -> String {
         let mut cells: Vec<(char, Tint)> = vec![(' ', Tint::Plain); self.columns];
         let (fill, end, tint) = look(row);
         let column = |time| self.column(time).unwrap_or(self.columns - 1);
@@ -110,7 +101,7 @@ impl Plot<'_> {
             }
         }
         cells[start..=stop].fill((fill, tint));
-        if row.resumed_from.is_some() {
+        if row.is_resumed() {
             cells[start] = ('◆', tint);
         }
         if let Some(end) = end {
@@ -119,7 +110,7 @@ impl Plot<'_> {
         let bar = painted(&cells, color);
         format!(
             "{:<width$}{}\n",
-            label(row),
+            row.label(),
             bar.trim_end(),
             width = self.margin
         )
@@ -137,36 +128,41 @@ fn painted(cells: &[(char, Tint)], color: bool) -> String {
 }
 
 /// The filling of an attempt's bar, its last character, and its color.
-fn look(row: &Row) -> (char, Option<char>, Tint) {
-    let clone = if row.is_clone { '▓' } else { '█' };
-    match row.state {
+fn look(row: &Row<'_>) -> (char, Option<char>, Tint) {
+    let clone = if row.is_clone() { '▓' } else { '█' };
+    match row.attempt.state {
         AttemptState::Won => (clone, Some('✓'), Tint::Green),
         AttemptState::Failed | AttemptState::Late => ('▒', Some('✗'), Tint::Red),
         AttemptState::Stopped | AttemptState::Disrupted => ('▒', Some('×'), Tint::Dim),
-        AttemptState::Running | AttemptState::Pending if row.is_clone => {
+        AttemptState::Running | AttemptState::Pending if row.is_clone() => {
             (clone, None, Tint::Yellow)
         }
         AttemptState::Running | AttemptState::Pending => (clone, None, Tint::Plain),
     }
 }
 
-fn legend(chart: &Chart, width: usize) -> String {
-    let has = |is: fn(&Row) -> bool| chart.rows.iter().any(is);
+fn legend(chart: &Chart<'_>, width: usize) -> String {
+    let has = |is: fn(&Row<'_>) -> bool| chart.rows.iter().any(is);
     let deadline = chart
         .deadline
         .is_some_and(|deadline| chart.share(deadline).is_some());
     let parts = [
         (true, "█ runs"),
-        (has(|row| row.is_clone), "▓ clone (c)"),
+        (has(|row| row.is_clone()), "▓ clone (c)"),
         (has(|row| row.expected.is_some()), "░ expected"),
-        (has(|row| row.resumed_from.is_some()), "◆ resumed"),
-        (has(|row| row.state == AttemptState::Won), "✓ won"),
+        (has(|row| row.is_resumed()), "◆ resumed"),
+        (has(|row| row.attempt.state == AttemptState::Won), "✓ won"),
         (
-            has(|row| matches!(row.state, AttemptState::Stopped | AttemptState::Disrupted)),
+            has(|row| {
+                matches!(
+                    row.attempt.state,
+                    AttemptState::Stopped | AttemptState::Disrupted
+                )
+            }),
             "× stopped or lost",
         ),
         (
-            has(|row| matches!(row.state, AttemptState::Failed | AttemptState::Late)),
+            has(|row| matches!(row.attempt.state, AttemptState::Failed | AttemptState::Late)),
             "✗ failed or late",
         ),
         (chart.now.is_some(), "┊ now"),

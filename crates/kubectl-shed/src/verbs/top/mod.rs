@@ -8,15 +8,12 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::Client;
 use serde::{Deserialize, Serialize};
 use shed::api::DEADLINE_AT_RISK;
 
 use crate::connection::{Connection, Session};
-use crate::leader::LeaderError;
-use crate::model::{JobView, RecordState};
-use crate::output::{self, Canvas, ShowArgs};
-use crate::terminal::Terminal;
+use crate::model::JobView;
+use crate::output::{self, ShowArgs};
 use crate::{jobs, leader};
 
 /// List unfinished jobs, those most likely to miss their deadline first.
@@ -106,10 +103,8 @@ impl From<JobView> for TopJob {
             cause: condition.reason.clone(),
             ..Risk::default()
         });
-        let waiting = match job.record() {
-            RecordState::Present(record) => record.waiting.map_or(0, |waiting| waiting.tasks),
-            RecordState::Absent | RecordState::Unknown => 0,
-        };
+        let waiting = job.record().and_then(|record| record.waiting);
+        let waiting = waiting.map_or(0, |waiting| waiting.tasks);
         Self {
             phase: job.phase().to_owned(),
             slack_seconds: job.slack().map(|slack| slack as f64),
@@ -156,41 +151,27 @@ pub fn by_risk(mut jobs: Vec<TopJob>) -> Vec<TopJob> {
 }
 
 /// Prints the jobs.
-pub async fn run(
-    args: TopArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: TopArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let format = args.show.output;
-    output::show(terminal, args.show.watch, async |terminal: &Terminal| {
-        let view = match args.all_namespaces {
-            true => everywhere(&session, connection).await?,
-            false => TopView {
-                jobs: listed(&session.client, Some(&session.namespace)).await?,
-                ..TopView::default()
-            },
-        };
-        let canvas = Canvas::new(terminal, format);
-        let text = output::in_format(&view, format, || {
-            text::render(&view, canvas, Timestamp::now())
-        })?;
-        Ok((text, false))
-    })
-    .await?;
-    Ok(ExitCode::SUCCESS)
+    let read = async || match args.all_namespaces {
+        true => everywhere(&session).await,
+        false => Ok(TopView {
+            jobs: listed(&session, Some(&session.namespace)).await?,
+            ..TopView::default()
+        }),
+    };
+    output::show(&args.show, read, |_| false, text::render).await
 }
 
-async fn listed(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<TopJob>> {
-    let jobs = jobs::list(client, namespace).await?;
+async fn listed(session: &Session, namespace: Option<&str>) -> anyhow::Result<Vec<TopJob>> {
+    let jobs = jobs::list(&session.client, namespace).await?;
     Ok(by_risk(jobs.into_iter().map(TopJob::from).collect()))
 }
 
-async fn from_leader(client: &Client, connection: &Connection) -> Result<Vec<TopJob>, LeaderError> {
-    let mut jobs = Vec::new();
-    let mut path = "/v1/jobs".to_owned();
+async fn from_leader(session: &Session) -> anyhow::Result<Vec<TopJob>> {
+    let (mut jobs, mut path) = (Vec::new(), "/v1/jobs".to_owned());
     loop {
-        let page: JobsAnswer = leader::get(client, connection, &path).await?;
+        let page: JobsAnswer = leader::get(session, &path).await?;
         jobs.extend(page.jobs);
         match page.next {
             Some(next) => path = format!("/v1/jobs?continue={next}"),
@@ -200,32 +181,25 @@ async fn from_leader(client: &Client, connection: &Connection) -> Result<Vec<Top
 }
 
 /// From the leader; without the right to it, from the apiserver; without that right, the user's own namespace.
-async fn everywhere(session: &Session, connection: &Connection) -> anyhow::Result<TopView> {
-    let client = &session.client;
-    let error = match from_leader(client, connection).await {
-        Ok(answer) => {
-            let jobs = by_risk(answer);
-            return Ok(TopView {
-                jobs,
-                has_namespaces: true,
-                notes: Vec::new(),
-            });
-        }
-        Err(error) => error,
-    };
-    let mut notes = vec![format!(
-        "From the status of DeadlineJobs, not from the operator: {error}"
-    )];
-    let jobs = match listed(client, None).await {
-        Ok(jobs) => jobs,
-        Err(all) => {
-            let namespace = &session.namespace;
-            // The error about all namespaces tells more than the one about the last resort.
-            let jobs = listed(client, Some(namespace)).await.map_err(|_| all)?;
+async fn everywhere(session: &Session) -> anyhow::Result<TopView> {
+    let mut notes = Vec::new();
+    let jobs = match from_leader(session).await {
+        Ok(answer) => by_risk(answer),
+        Err(error) => {
             notes.push(format!(
-                "Only namespace {namespace}: you may not list deadlinejobs.shed.dev in all namespaces"
+                "From the status of DeadlineJobs, not from the operator: {error:#}."
             ));
-            jobs
+            match listed(session, None).await {
+                Ok(jobs) => jobs,
+                Err(all) => {
+                    let namespace = &session.namespace;
+                    notes.push(format!(
+                        "Only namespace {namespace}: you may not list deadlinejobs.shed.dev in all namespaces."
+                    ));
+                    // The error about all namespaces tells more than the one about the last resort.
+                    listed(session, Some(namespace)).await.map_err(|_| all)?
+                }
+            }
         }
     };
     Ok(TopView {

@@ -46,7 +46,7 @@ fn a_job_from_its_status_has_the_same_columns() {
     let view = TopView {
         jobs: vec![job],
         has_namespaces: false,
-        notes: vec!["As you asked".to_owned()],
+        notes: vec!["As you asked.".to_owned()],
     };
     let text = render(&view, canvas(200), now());
     assert!(

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{TopJob, TopView};
-use crate::output::Canvas;
+use crate::output::{self, Canvas};
 use crate::table::{self, Cell, Column, fixed, ranked, tinted};
 use crate::words::{self, Tint};
 
@@ -34,12 +34,7 @@ pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
             canvas.color,
         ),
     };
-    for note in &view.notes {
-        text.push_str(&format!(
-            "\n{}",
-            words::wrap("", &format!("{note}."), canvas.width)
-        ));
-    }
+    text.push_str(&output::notes(&view.notes, canvas));
     text
 }
 

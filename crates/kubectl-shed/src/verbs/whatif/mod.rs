@@ -19,21 +19,17 @@ use shed::api::{DeadlineJob, JobRecord, Ledger, Pocd};
 use shed::job::facts::{self, Reported};
 use shed::job::view::{JobView as Facts, Places};
 use shed::{clock, validate};
-use shed_core::memory::Memory;
-use shed_core::plan::JobReport;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{JobSnapshot, NodeIndex, Progress, ResumePoint, Snapshot};
+use shed_core::snapshot::{NodeIndex, Progress, ResumePoint};
 use shed_core::time::Instant;
 
 use crate::connection::{Connection, Session};
 use crate::jobs;
-use crate::model::{JobView, RecordState};
-use crate::output;
+use crate::model::JobView;
+use crate::output::DataArgs;
 use crate::pods::{self, SeenPod};
-use crate::terminal::Terminal;
-use crate::verbs::check::forecast;
 use crate::words;
-use comparison::{Change, Unanswered, what_if};
+use comparison::{Alone, Change};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,9 +67,8 @@ pub struct WhatifArgs {
     /// How many attempts the job could run at a time.
     #[arg(long, value_name = "N", value_parser = shed::api::parse_slots)]
     slots: Option<u32>,
-    /// Print this format instead of a table.
-    #[arg(short, long, value_name = "FORMAT", value_parser = ["json", "yaml"])]
-    output: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
 }
 
 /// The predictions without and with the change.
@@ -107,11 +102,7 @@ pub struct Prediction {
 }
 
 /// Reads the job and predicts.
-pub async fn run(
-    args: WhatifArgs,
-    connection: &Connection,
-    terminal: &Terminal,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: WhatifArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let now = Timestamp::now();
     let (change, words) = match (&args.deadline, args.slots) {
         (Some(text), _) => {
@@ -129,19 +120,22 @@ pub async fn run(
         "the job has finished ({}): whatif is about a job that runs",
         view.phase()
     );
-    let snapshot = snapshot(&session, &view, now).await?;
-    let answer = predict(snapshot, change)?;
-    let text = match args.output.as_deref() {
-        Some("json") => serde_json::to_string_pretty(&answer)? + "\n",
-        Some(_) => output::yaml(&answer)?,
-        None => answer.text(&words, now),
-    };
-    terminal.print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    let facts = facts(&session, &view, now).await?;
+    let job = Alone::new(facts::facts(&facts), slots(&view)?);
+    let answer = predict(job, facts.now, change)?;
+    args.data.print(&answer, || answer.text(&words, now))
 }
 
-/// The job alone on its slots.
-async fn snapshot(session: &Session, view: &JobView, now: Timestamp) -> anyhow::Result<Snapshot> {
+/// As many slots as live attempts while tasks wait, and otherwise as many as the job's parallelism.
+fn slots(view: &JobView) -> anyhow::Result<u32> {
+    let waits = view.record().is_some_and(|record| record.waiting.is_some());
+    let wanted = view.spec.parallelism.unwrap_or(view.spec.completions);
+    let slots = if waits { 0 } else { wanted }.max(view.status.active);
+    Ok(u32::try_from(slots.max(1))?)
+}
+
+/// What is known of the job's tasks.
+async fn facts(session: &Session, view: &JobView, now: Timestamp) -> anyhow::Result<Facts> {
     let object = view.companion.as_ref().unwrap_or(&view.name);
     let own: Api<DeadlineJob> = Api::namespaced(session.client.clone(), &view.namespace);
     let object = own.get(object).await.context(
@@ -157,19 +151,9 @@ async fn snapshot(session: &Session, view: &JobView, now: Timestamp) -> anyhow::
     let job = job.context("the job's specification is not valid")?;
     let ledger = Ledger::from_status(object.status.as_ref())?;
     let seen = pods::list(&session.client, view).await?;
-    let record = match view.record() {
-        RecordState::Present(record) => Some(*record),
-        RecordState::Absent | RecordState::Unknown => None,
-    };
     let now = clock::instant(&now.into());
-    let waits = record
-        .as_ref()
-        .is_some_and(|record| record.waiting.is_some());
-    let wanted = view.spec.parallelism.unwrap_or(view.spec.completions);
-    let slots = if waits { 0 } else { wanted }.max(view.status.active);
-    let slots = u32::try_from(slots.max(1))?;
     let facts = Facts::new(Arc::new(job), ledger, now, now);
-    Ok(alone(observed(facts, record, seen), now, slots))
+    Ok(observed(facts, view.record(), seen))
 }
 
 /// Adds what the pods and the record show.
@@ -224,56 +208,28 @@ fn key(attempt: &shed::api::AttemptRecord) -> (i32, i32) {
     (attempt.task, attempt.attempt)
 }
 
-/// The facts on a node with this number of slots. The live attempts hold some of them.
-fn alone(facts: Facts, now: Instant, slots: u32) -> Snapshot {
-    let job = facts::facts(&facts);
-    let live: usize = job.tasks.iter().map(|task| task.live().count()).sum();
-    let mut node = forecast::node(slots.max(u32::try_from(live).unwrap_or(slots)));
-    let free = i64::from(slots) - i64::try_from(live).unwrap_or(i64::MAX);
-    node.free = Resources::from_pairs([("pods", free.max(0))]);
-    Snapshot {
-        now,
-        nodes: vec![node],
-        jobs: vec![job],
-        launch_overhead: None,
-        launch_overheads: [].into(),
-    }
-}
-
-fn predict(snapshot: Snapshot, change: Change) -> anyhow::Result<Answer> {
-    let now = snapshot.now;
-    let job: Option<&JobSnapshot> = snapshot.jobs.first();
-    let (key, deadline) = job
-        .map(|job| (job.key.clone(), job.deadline))
-        .context("no job")?;
-    let policy = forecast::policy();
-    let answer = what_if(snapshot, Memory::default(), &policy, &key, change);
-    let answer = answer.map_err(|why| match why {
-        Unanswered::UnknownJob => anyhow::anyhow!("the facts about the job do not fit together"),
-        Unanswered::Panicked => anyhow::anyhow!("the policy failed on the facts about the job"),
-    })?;
-    let (then_deadline, then_slots) = match change {
-        Change::Deadline(deadline) => (Some(deadline), answer.slots),
-        Change::Slots(slots) => (deadline, slots),
-    };
+fn predict(now: Alone, time: Instant, change: Change) -> anyhow::Result<Answer> {
+    let then = now.changed(change);
     Ok(Answer {
-        time: clock::time(now),
-        then: Prediction::of(&answer.then, then_deadline, then_slots),
-        now: Prediction::of(&answer.now, deadline, answer.slots),
+        time: clock::time(time),
+        then: Prediction::of(&then, time)?,
+        now: Prediction::of(&now, time)?,
     })
 }
 
 impl Prediction {
-    fn of(report: &JobReport, deadline: Option<Instant>, slots: u32) -> Self {
-        Self {
+    fn of(alone: &Alone, time: Instant) -> anyhow::Result<Self> {
+        let report = alone.report(time)?;
+        let deadline = alone.job.deadline;
+        Ok(Self {
             deadline: deadline.map(clock::time),
-            slots,
+            slots: alone.slots,
             pocd: deadline.and(report.pocd_after).map(Pocd::nearest),
             estimated_completion_time: report.estimated_completion.map(clock::time),
             clones: report.clones.len(),
             waiting: report.waiting,
             is_cut_short: report.is_cut_short,
-        }
+        })
     }
 }
 

@@ -114,7 +114,8 @@ fn pod(attempt: &shed::api::AttemptRecord, began: Instant) -> PodFacts {
 fn predicted(change: Change, slots: u32) -> Answer {
     let facts = nightly();
     let now = facts.now;
-    predict(alone(facts, now, slots), change).unwrap()
+    let job = Alone::new(facts::facts(&facts), slots);
+    predict(job, now, change).unwrap()
 }
 
 fn pocd(prediction: &Prediction) -> f64 {
