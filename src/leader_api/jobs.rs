@@ -1,16 +1,17 @@
 //! Jobs by risk, from the watched objects and the planner's last reports.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, de};
 use shed_core::ids::JobKey;
 use shed_core::plan::JobReport;
 use shed_core::risk::{Risk, RiskCause};
 use shed_core::time::Instant;
 
+use super::answers::{JobList, JobSummary, RiskSummary};
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, Pocd, reason};
 use crate::clock;
 use crate::cluster::identity::{Owner, OwnerKind};
@@ -20,55 +21,6 @@ use crate::job::view;
 
 /// Jobs of a page, unless the question sets a lower limit.
 const PAGE: u32 = 500;
-
-/// One job as people list it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct JobSummary {
-    namespace: Arc<str>,
-    name: Arc<str>,
-    kind: &'static str,
-    phase: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deadline: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pocd: Option<Pocd>,
-    #[serde(rename = "calibratedPoCD", skip_serializing_if = "Option::is_none")]
-    calibrated: Option<Pocd>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    estimated_completion_time: Option<Time>,
-    /// From the estimated completion to the deadline; negative if the job is expected to be late.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slack_seconds: Option<i64>,
-    tasks: i32,
-    succeeded: i32,
-    active: i32,
-    clones: i32,
-    waiting: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    risk: Option<RiskSummary>,
-}
-
-#[derive(Debug, Serialize)]
-struct RiskSummary {
-    cause: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<Arc<str>>,
-}
-
-/// A page of the list.
-#[derive(Debug, Serialize)]
-pub struct List {
-    time: Time,
-    /// Jobs in all, on this page or another one.
-    total: usize,
-    jobs: Vec<JobSummary>,
-    /// The parameter of the next page.
-    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
 
 /// The part of the list that is wanted.
 #[derive(Debug, Deserialize)]
@@ -105,7 +57,7 @@ struct Rank {
     pocd: Option<Pocd>,
     namespace: Arc<str>,
     name: Arc<str>,
-    kind: &'static str,
+    kind: Cow<'static, str>,
 }
 
 impl Rank {
@@ -114,7 +66,7 @@ impl Rank {
             pocd: job.pocd,
             namespace: Arc::clone(&job.namespace),
             name: Arc::clone(&job.name),
-            kind: job.kind,
+            kind: job.kind.clone(),
         }
     }
 
@@ -137,7 +89,7 @@ impl Rank {
             pocd,
             namespace: namespace.into(),
             name: name.into(),
-            kind: kinds.into_iter().find(|known| *known == kind)?,
+            kind: kinds.into_iter().find(|known| *known == kind)?.into(),
         })
     }
 }
@@ -164,7 +116,7 @@ impl PartialOrd for Rank {
 }
 
 /// A page of the unfinished jobs.
-pub fn list(context: &Context, page: &Page) -> List {
+pub fn list(context: &Context, page: &Page) -> JobList {
     let live = context.stores.live();
     let jobs = live
         .iter()
@@ -178,8 +130,8 @@ pub fn list(context: &Context, page: &Page) -> List {
     let has_more = jobs.len() > page.limit;
     jobs.truncate(page.limit);
     let last = jobs.last().filter(|_| has_more);
-    List {
-        time: clock::time(context.clock.now()),
+    JobList {
+        time: Some(clock::time(context.clock.now())),
         total,
         next: last.map(|job| Rank::of(job).text()),
         jobs,
@@ -243,13 +195,14 @@ fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
     let slack = deadline.zip(report.completion.filter(|_| !is_ending));
     let owner = Owner::of(job.meta());
     JobSummary {
-        kind: kind_name(owner.kind),
+        kind: kind_name(owner.kind).into(),
         namespace: owner.namespace,
         name: owner.name,
         phase: status.phase.clone().unwrap_or_else(|| "Pending".to_owned()),
         pocd: deadline.and(fresh.or(status.pocd)),
         calibrated: deadline.and(calibrated.map(Pocd::nearest).or(status.calibrated_pocd)),
         deadline: deadline.map(clock::time),
+        completion_time: None,
         estimated_completion_time: report.completion.map(clock::time),
         slack_seconds: slack.map(|(deadline, end)| deadline.since(end).0.div_euclid(1000)),
         tasks: job.spec.completions,
@@ -258,7 +211,7 @@ fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
         clones: status.clones,
         waiting: report.waiting,
         risk: report.risk.map(|risk| RiskSummary {
-            cause: cause_name(status, risk.cause),
+            cause: cause_name(status, risk.cause).into(),
             task: risk
                 .task
                 .map(|task| ledger.map_or(task.0, |ledger| ledger.task_of(task.0))),

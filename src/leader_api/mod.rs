@@ -22,6 +22,7 @@ use crate::args::AskAddress;
 use crate::context::Context;
 use crate::lease::role::Standing;
 
+pub mod answers;
 #[cfg(test)]
 mod fixtures;
 mod jobs;

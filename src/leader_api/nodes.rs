@@ -1,11 +1,8 @@
 //! The estimates of nodes, and the jobs whose attempts show them.
 
-use std::sync::Arc;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::Serialize;
 use shed_core::decide::{NodePace, node_paces};
 
+use super::answers::{NodeList, NodeSummary, WitnessSummary};
 use super::jobs;
 use crate::api::Decimal;
 use crate::clock;
@@ -15,52 +12,14 @@ use crate::planner_copies::PlannerCopy;
 /// Witnesses that are listed for one node.
 const WITNESSES_MAX: usize = 32;
 
-#[derive(Debug, Serialize)]
-pub struct List {
-    /// The time of the facts.
-    time: Time,
-    nodes: Vec<NodeSummary>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeSummary {
-    name: Arc<str>,
-    /// Speed over the usual speed of the same jobs: 0.5 means that attempts take twice as long there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pace: Option<Decimal>,
-    verdict: &'static str,
-    /// Namespaces whose clones keep off the node because of their own attempts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    avoided_by: Vec<Arc<str>>,
-    /// When slowness was last seen; for slow nodes only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    observed_time: Option<Time>,
-    witnesses: Vec<WitnessSummary>,
-    #[serde(skip_serializing_if = "is_zero")]
-    omitted_witnesses: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct WitnessSummary {
-    namespace: Arc<str>,
-    job: Arc<str>,
-    tasks: u32,
-    pace: Decimal,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 /// The slowest first; nodes without evidence last.
-pub fn list(context: &Context, copy: &PlannerCopy) -> List {
+pub fn list(context: &Context, copy: &PlannerCopy) -> NodeList {
     let mut paces = node_paces(&copy.snapshot, &copy.memory, &copy.policy);
     let key = |pace: &NodePace| pace.pace.unwrap_or(f64::INFINITY);
     paces.sort_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| a.node.cmp(&b.node)));
     let nodes = paces.into_iter().map(|pace| summary(context, pace));
-    List {
-        time: clock::time(copy.snapshot.now),
+    NodeList {
+        time: Some(clock::time(copy.snapshot.now)),
         nodes: nodes.collect(),
     }
 }
@@ -82,7 +41,8 @@ fn summary(context: &Context, pace: NodePace) -> NodeSummary {
             (true, _) => "Slow",
             (false, Some(_)) => "Normal",
             (false, None) => "Unknown",
-        },
+        }
+        .into(),
         avoided_by: pace.avoided_by.into_iter().map(|it| it.0).collect(),
         observed_time: pace.observed.filter(|_| pace.is_slow).map(clock::time),
         witnesses: witnesses.collect(),

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shed::api::{JobRecord, LABEL_CLASS};
+use shed::api::{JobRecord, LABEL_CLASS, Pocd};
 use shed::cluster::identity::{Owner, OwnerKind};
 
 /// The first version of shed whose operator writes `status.record`.
@@ -103,6 +103,16 @@ pub struct JobView {
     pub status: JobStatus,
 }
 
+/// Whether a job of this phase has finished.
+pub fn is_end(phase: &str) -> bool {
+    matches!(phase, "Complete" | "Failed")
+}
+
+/// A probability; absent if the text has none.
+pub fn probability(text: Option<&str>) -> Option<Pocd> {
+    serde_json::from_value(text?.into()).ok()
+}
+
 impl JobView {
     /// The job that a `DeadlineJob` is about: itself, or the Job that owns it.
     pub fn new(metadata: &ObjectMeta, spec: JobSpec, status: JobStatus) -> Self {
@@ -123,7 +133,7 @@ impl JobView {
 
     /// Whether nothing of it will change any more.
     pub fn is_finished(&self) -> bool {
-        matches!(self.phase(), "Complete" | "Failed")
+        is_end(self.phase())
     }
 
     /// Its phase in one word.
@@ -131,11 +141,8 @@ impl JobView {
         self.status.phase.as_deref().unwrap_or("New")
     }
 
-    /// PoCD as a number.
-    pub fn pocd(&self) -> Option<f64> {
-        let text = self.status.pocd.as_deref();
-        let pocd: Option<f64> = text.and_then(|text| text.parse().ok());
-        pocd.filter(|pocd| (0.0..=1.0).contains(pocd))
+    pub fn pocd(&self) -> Option<Pocd> {
+        probability(self.status.pocd.as_deref())
     }
 
     /// When it must be complete.

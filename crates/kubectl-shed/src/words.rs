@@ -2,6 +2,7 @@
 
 use jiff::fmt::friendly::{Spacing, SpanPrinter};
 use jiff::{SignedDuration, Timestamp};
+use shed::api::Pocd;
 
 /// A span such as `45s`, `12m30s`, `3h05m` or `2d04h`; its sign is dropped.
 pub fn span(seconds: i64) -> String {
@@ -111,8 +112,8 @@ impl Tint {
     }
 
     /// The color of a probability of completion in time.
-    pub fn of_pocd(pocd: Option<f64>) -> Self {
-        match pocd {
+    pub fn of_pocd(pocd: Option<Pocd>) -> Self {
+        match pocd.map(Pocd::value) {
             Some(pocd) if pocd < 0.5 => Self::Red,
             Some(pocd) if pocd < 0.9 => Self::Yellow,
             Some(_) => Self::Green,
@@ -235,6 +236,6 @@ mod tests {
     fn colors_are_added_only_if_they_are_on() {
         assert_eq!(Tint::Red.paint(true, "x"), "\x1b[31mx\x1b[0m");
         assert_eq!(Tint::Red.paint(false, "x"), "x");
-        assert_eq!(Tint::of_pocd(Some(0.2)), Tint::Red);
+        assert_eq!(Tint::of_pocd(Some(Pocd::nearest(0.2))), Tint::Red);
     }
 }

@@ -1,10 +1,9 @@
 //! The page of the leader's answers against the types that the verbs read them with.
 
 use serde_json::Value;
+use shed::leader_api::answers::{JobList, NodeList};
 
 use super::*;
-use crate::verbs::nodes::NodesView;
-use crate::verbs::top::JobsAnswer;
 
 const PAGE: &str = include_str!("../../../../docs/reference/leader-api.md");
 
@@ -26,15 +25,8 @@ fn unread<T: DeserializeOwned>(answer: &Value) -> Vec<String> {
 
 #[test]
 fn the_verbs_read_every_documented_field_of_an_answer() {
-    for (found, expected) in [
-        (
-            unread::<JobsAnswer>(&example("jobs")),
-            &["time", "total"][..],
-        ),
-        (unread::<NodesView>(&example("nodes")), &["time"]),
-    ] {
-        assert_eq!(found, expected);
-    }
+    assert_eq!(unread::<JobList>(&example("jobs")), [""; 0]);
+    assert_eq!(unread::<NodeList>(&example("nodes")), [""; 0]);
 }
 
 #[test]

@@ -15,16 +15,17 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shed::api::JobRecord;
+use shed::leader_api::answers::JobSummary;
 use tokio::time::{Instant, timeout};
 
 use crate::access::{self, Access};
 use crate::connection::Session;
 use crate::jobs::{self, LenientJob};
-use crate::model::JobView;
+use crate::model::{JobView, is_end};
 use crate::record;
 use crate::verbs::explain::{Explained, Explanation};
 use crate::verbs::status::StatusView;
-use crate::verbs::top::{TopJob, by_risk};
+use crate::verbs::top::by_risk;
 
 /// Pods and events of the open job are read again after this time.
 const DETAIL_LIFE: Duration = Duration::from_secs(6);
@@ -84,7 +85,7 @@ pub struct List {
     /// Jobs in all.
     total: usize,
     /// The first of them.
-    jobs: Vec<TopJob>,
+    jobs: Vec<JobSummary>,
     notes: Vec<String>,
 }
 
@@ -93,7 +94,7 @@ pub struct List {
 pub struct Detail {
     time: Time,
     #[serde(flatten)]
-    summary: TopJob,
+    summary: JobSummary,
     record: Option<JobRecord>,
     /// The decisions with their reasons, newest first.
     explained: Vec<Explained>,
@@ -202,10 +203,15 @@ impl Source {
 
     /// The first jobs: those most at risk, and then those that ended last.
     pub async fn list(&self, query: &ListQuery) -> Result<List, Unread> {
-        let jobs: Vec<TopJob> = self.ready().await?.into_iter().map(TopJob::from).collect();
-        let mut ended: Vec<TopJob> = jobs
+        let jobs: Vec<JobSummary> = self
+            .ready()
+            .await?
+            .into_iter()
+            .map(JobSummary::from)
+            .collect();
+        let mut ended: Vec<JobSummary> = jobs
             .iter()
-            .filter(|job| query.ended && job.is_finished())
+            .filter(|job| query.ended && is_end(&job.phase))
             .cloned()
             .collect();
         ended.sort_by_key(|job| {
@@ -262,7 +268,7 @@ impl Source {
         );
         Ok(Detail {
             time: Timestamp::now().into(),
-            summary: TopJob::from(read.job),
+            summary: JobSummary::from(read.job),
             record: explanation.status.record,
             explained: explanation.explained,
             events: read.events,

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Serialize};
+use shed::leader_api::answers::{NodeList, NodeSummary};
 
 use crate::connection::Connection;
 use crate::leader;
@@ -25,48 +24,10 @@ pub struct NodesArgs {
     show: ShowArgs,
 }
 
-/// The leader's answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct NodesView {
-    /// The slowest first.
-    pub nodes: Vec<Node>,
-}
-
-/// One node, as the leader serves it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Node {
-    pub name: String,
-    /// Speed of attempts there over the usual speed of their jobs: 0.500 means that they take twice as long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pace: Option<String>,
-    /// Normal, Slow or Unknown.
-    pub verdict: String,
-    /// Namespaces whose clones keep off the node.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub avoided_by: Vec<String>,
-    /// When slowness was last seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_time: Option<Time>,
-    pub witnesses: Vec<Witness>,
-    pub omitted_witnesses: u64,
-}
-
-/// A job whose attempts show a node's pace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Witness {
-    pub namespace: String,
-    pub job: String,
-    pub tasks: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pace: Option<String>,
-}
-
 /// Prints the nodes.
 pub async fn run(args: NodesArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
-    let read = async || Ok(leader::get(&session, "/v1/nodes").await?);
+    let read = async || leader::get(&session, "/v1/nodes").await;
     output::show(&args.show, read, |_| false, render).await
 }
 
@@ -80,7 +41,7 @@ const COLUMNS: [Column; 6] = [
 ];
 
 /// The nodes as text. Pure.
-pub fn render(view: &NodesView, canvas: Canvas, now: Timestamp) -> String {
+pub fn render(view: &NodeList, canvas: Canvas, now: Timestamp) -> String {
     if view.nodes.is_empty() {
         return "The operator knows no pace of any node yet.\n".to_owned();
     }
@@ -88,8 +49,8 @@ pub fn render(view: &NodesView, canvas: Canvas, now: Timestamp) -> String {
     table::render(&COLUMNS, &rows, canvas.table_width(), canvas.color)
 }
 
-fn row(node: &Node, now: Timestamp) -> Vec<Cell> {
-    let tint = match node.verdict.as_str() {
+fn row(node: &NodeSummary, now: Timestamp) -> Vec<Cell> {
+    let tint = match &*node.verdict {
         "Slow" => Tint::Red,
         "Normal" => Tint::Green,
         _ => Tint::Dim,
@@ -97,19 +58,20 @@ fn row(node: &Node, now: Timestamp) -> Vec<Cell> {
     let seen = node.observed_time.as_ref();
     let seen = seen.map(|seen| words::relative(now, seen.0));
     vec![
-        node.name.clone().into(),
-        tinted(tint, node.verdict.clone()),
-        node.pace.clone().unwrap_or_else(|| "-".to_owned()).into(),
+        (&*node.name).into(),
+        tinted(tint, &*node.verdict),
+        node.pace
+            .map_or("-".to_owned(), |pace| pace.to_string())
+            .into(),
         seen.unwrap_or_default().into(),
         node.avoided_by.join(", ").into(),
         witnesses(node).into(),
     ]
 }
 
-fn witnesses(node: &Node) -> String {
+fn witnesses(node: &NodeSummary) -> String {
     let witnesses = node.witnesses.iter().map(|witness| {
-        let tasks = usize::try_from(witness.tasks).unwrap_or(usize::MAX);
-        let tasks = words::count(tasks, "task", "tasks");
+        let tasks = words::count(witness.tasks as usize, "task", "tasks");
         format!("{}/{} ({tasks})", witness.namespace, witness.job)
     });
     let mut witnesses: Vec<String> = witnesses.collect();
@@ -128,7 +90,7 @@ mod tests {
 
     #[test]
     fn slow_nodes_are_shown_with_their_witnesses() {
-        let view: NodesView = serde_json::from_value(json!({"nodes": [
+        let view: NodeList = serde_json::from_value(json!({"nodes": [
             {"name": "worker-2", "pace": "0.310", "verdict": "Slow", "avoidedBy": ["team-a"],
              "observedTime": "2030-01-31T07:39:00Z", "omittedWitnesses": 0, "witnesses": [
                 {"namespace": "team-a", "job": "nightly", "tasks": 2, "pace": "0.310"},
@@ -142,7 +104,7 @@ mod tests {
 
     #[test]
     fn no_nodes_are_no_empty_table() {
-        let text = render(&NodesView::default(), canvas(80), now());
+        let text = render(&NodeList::default(), canvas(80), now());
         assert_eq!(text, "The operator knows no pace of any node yet.\n");
     }
 }

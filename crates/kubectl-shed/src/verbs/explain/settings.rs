@@ -100,16 +100,16 @@ fn clones(job: &JobView) -> Vec<Limit> {
     let reached = spec
         .target_pocd
         .zip(job.pocd())
-        .filter(|(target, pocd)| pocd >= target);
+        .filter(|(target, pocd)| pocd.value() >= *target);
     if let Some((target, pocd)) = reached {
         limits.push(limit(
             format!(
-                "PoCD {pocd:.3} has reached spec.targetPoCD {target}, so shed starts no more clones"
+                "PoCD {pocd} has reached spec.targetPoCD {target}, so shed starts no more clones"
             ),
             "raise spec.targetPoCD",
         ));
     }
-    if limits.is_empty() && job.pocd().is_some_and(|pocd| pocd >= 0.99) {
+    if limits.is_empty() && job.pocd().is_some_and(|pocd| pocd.value() >= 0.99) {
         limits.push(limit(
             "PoCD is so high that a clone would gain less than its price",
             "",

@@ -7,12 +7,12 @@ mod text;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use shed::api::DEADLINE_AT_RISK;
+use shed::leader_api::answers::{JobList, JobSummary, RiskSummary};
 
 use crate::connection::{Connection, Session};
-use crate::model::JobView;
+use crate::model::{JobView, is_end, probability};
 use crate::output::{self, ShowArgs};
 use crate::{jobs, leader};
 
@@ -38,7 +38,7 @@ pub struct TopArgs {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopView {
-    pub jobs: Vec<TopJob>,
+    pub jobs: Vec<JobSummary>,
     /// Whether rows name their namespace.
     #[serde(skip)]
     pub has_namespaces: bool,
@@ -46,105 +46,44 @@ pub struct TopView {
     pub notes: Vec<String>,
 }
 
-/// One job, as the leader's listener serves it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TopJob {
-    pub namespace: String,
-    pub name: String,
-    pub kind: String,
-    pub phase: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Time>,
-    /// When it ended; absent for unfinished jobs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub completion_time: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_completion_time: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pocd: Option<String>,
-    #[serde(rename = "calibratedPoCD", skip_serializing_if = "Option::is_none")]
-    pub calibrated_pocd: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slack_seconds: Option<f64>,
-    pub tasks: i64,
-    pub succeeded: i64,
-    pub active: i64,
-    pub clones: i64,
-    pub waiting: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub risk: Option<Risk>,
-}
-
-/// Why a job is at risk.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Risk {
-    pub cause: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-}
-
-/// A page of the leader's answer.
-#[derive(Debug, Deserialize)]
-pub struct JobsAnswer {
-    jobs: Vec<TopJob>,
-    /// The parameter of the next page.
-    #[serde(rename = "continue")]
-    next: Option<String>,
-}
-
-impl From<JobView> for TopJob {
+impl From<JobView> for JobSummary {
     fn from(job: JobView) -> Self {
         let risk = job.condition(DEADLINE_AT_RISK);
-        let risk = risk.map(|condition| Risk {
-            cause: condition.reason.clone(),
-            ..Risk::default()
+        let risk = risk.map(|condition| RiskSummary {
+            cause: condition.reason.clone().into(),
+            ..RiskSummary::default()
         });
         let waiting = job.record().and_then(|record| record.waiting);
-        let waiting = waiting.map_or(0, |waiting| waiting.tasks);
+        let waiting = waiting.map_or(0, |waiting| waiting.tasks.unsigned_abs());
         Self {
             phase: job.phase().to_owned(),
-            slack_seconds: job.slack().map(|slack| slack as f64),
+            slack_seconds: job.slack(),
+            pocd: job.pocd(),
             deadline: job.status.deadline,
             completion_time: job.status.completion_time,
             estimated_completion_time: job.status.estimated_completion_time,
-            pocd: job.status.pocd,
-            calibrated_pocd: job.status.calibrated_pocd,
-            tasks: job.spec.completions.into(),
-            succeeded: job.status.succeeded.into(),
-            active: job.status.active.into(),
-            clones: job.status.clones.into(),
-            waiting: waiting.into(),
+            calibrated: probability(job.status.calibrated_pocd.as_deref()),
+            tasks: job.spec.completions,
+            succeeded: job.status.succeeded,
+            active: job.status.active,
+            clones: job.status.clones,
+            waiting,
             risk,
-            namespace: job.namespace,
-            name: job.name,
-            kind: job.kind.to_owned(),
+            namespace: job.namespace.into(),
+            name: job.name.into(),
+            kind: job.kind.into(),
         }
     }
 }
 
-impl TopJob {
-    pub fn is_finished(&self) -> bool {
-        matches!(self.phase.as_str(), "Complete" | "Failed")
-    }
-
-    fn pocd(&self) -> Option<f64> {
-        self.pocd.as_ref()?.parse().ok()
-    }
-}
-
 /// Unfinished jobs: the lowest PoCD first, then those without one, and of equals the earliest deadline first.
-pub fn by_risk(mut jobs: Vec<TopJob>) -> Vec<TopJob> {
-    jobs.retain(|job| !job.is_finished());
+pub fn by_risk(mut jobs: Vec<JobSummary>) -> Vec<JobSummary> {
+    jobs.retain(|job| !is_end(&job.phase));
     jobs.sort_by(|a, b| {
-        let pocd = |job: &TopJob| job.pocd().unwrap_or(2.0);
-        let deadline = |job: &TopJob| job.deadline.as_ref().map_or(Timestamp::MAX, |time| time.0);
-        let order = pocd(a)
-            .total_cmp(&pocd(b))
-            .then(deadline(a).cmp(&deadline(b)));
+        let pocd = |job: &JobSummary| (job.pocd.is_none(), job.pocd);
+        let deadline =
+            |job: &JobSummary| job.deadline.as_ref().map_or(Timestamp::MAX, |time| time.0);
+        let order = (pocd(a), deadline(a)).cmp(&(pocd(b), deadline(b)));
         order.then_with(|| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)))
     });
     jobs
@@ -163,15 +102,15 @@ pub async fn run(args: TopArgs, connection: &Connection) -> anyhow::Result<ExitC
     output::show(&args.show, read, |_| false, text::render).await
 }
 
-async fn listed(session: &Session, namespace: Option<&str>) -> anyhow::Result<Vec<TopJob>> {
+async fn listed(session: &Session, namespace: Option<&str>) -> anyhow::Result<Vec<JobSummary>> {
     let jobs = jobs::list(&session.client, namespace).await?;
-    Ok(by_risk(jobs.into_iter().map(TopJob::from).collect()))
+    Ok(by_risk(jobs.into_iter().map(JobSummary::from).collect()))
 }
 
-async fn from_leader(session: &Session) -> anyhow::Result<Vec<TopJob>> {
+async fn from_leader(session: &Session) -> anyhow::Result<Vec<JobSummary>> {
     let (mut jobs, mut path) = (Vec::new(), "/v1/jobs".to_owned());
     loop {
-        let page: JobsAnswer = leader::get(session, &path).await?;
+        let page: JobList = leader::get(session, &path).await?;
         jobs.extend(page.jobs);
         match page.next {
             Some(next) => path = format!("/v1/jobs?continue={next}"),

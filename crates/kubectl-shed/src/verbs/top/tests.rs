@@ -5,7 +5,7 @@ use super::*;
 use crate::fixtures::{canvas, golden_widths, nightly, now};
 
 /// As the listener of the leader serves them.
-fn answer() -> Vec<TopJob> {
+fn answer() -> Vec<JobSummary> {
     let jobs = json!([
         {"namespace": "team-b", "name": "hourly-ingest", "kind": "DeadlineJob", "phase": "Running",
          "deadline": "2030-01-31T08:10:00Z", "pocd": "0.997", "calibratedPoCD": "0.990", "slackSeconds": 610,
@@ -15,7 +15,7 @@ fn answer() -> Vec<TopJob> {
         {"namespace": "team-a", "name": "new-job", "kind": "Job", "phase": "Pending",
          "deadline": "2030-01-31T12:00:00Z", "tasks": 8, "succeeded": 0, "active": 0, "clones": 0, "waiting": 8},
         {"namespace": "team-a", "name": "nightly", "kind": "DeadlineJob", "phase": "Running",
-         "deadline": "2030-01-31T08:00:00Z", "pocd": "0.413", "slackSeconds": -95.5, "tasks": 6, "succeeded": 2,
+         "deadline": "2030-01-31T08:00:00Z", "pocd": "0.413", "slackSeconds": -95, "tasks": 6, "succeeded": 2,
          "active": 4, "clones": 1, "waiting": 1, "risk": {"cause": "TasksStraggling", "task": 3, "node": "worker-2"}},
     ]);
     serde_json::from_value(jobs).unwrap()
@@ -28,7 +28,7 @@ fn jobs_are_shown_by_risk() {
         has_namespaces: true,
         notes: Vec::new(),
     };
-    let names: Vec<&str> = view.jobs.iter().map(|job| job.name.as_str()).collect();
+    let names: Vec<&str> = view.jobs.iter().map(|job| &*job.name).collect();
     assert_eq!(names, ["nightly", "hourly-ingest", "new-job"]);
     golden_widths("top", |canvas| render(&view, canvas, now()));
 }
@@ -37,11 +37,11 @@ fn jobs_are_shown_by_risk() {
 fn a_job_from_its_status_has_the_same_columns() {
     let (mut job, record) = nightly();
     job.status.record = Some(serde_json::to_value(record).unwrap());
-    let job = TopJob::from(job);
+    let job = JobSummary::from(job);
     assert_eq!(job.risk.as_ref().unwrap().cause, "TasksStraggling");
     assert_eq!(
         (job.slack_seconds, job.waiting, job.clones),
-        (Some(210.0), 1, 1)
+        (Some(210), 1, 1)
     );
     let view = TopView {
         jobs: vec![job],
@@ -57,9 +57,9 @@ fn a_job_from_its_status_has_the_same_columns() {
 
 #[test]
 fn ten_thousand_jobs_are_a_line_each() {
-    let jobs = (0..10_000).map(|number| TopJob {
-        name: format!("job-{number}"),
-        ..TopJob::default()
+    let jobs = (0..10_000).map(|number| JobSummary {
+        name: format!("job-{number}").into(),
+        ..JobSummary::default()
     });
     let view = TopView {
         jobs: by_risk(jobs.collect()),

@@ -1,8 +1,9 @@
 //! The jobs as text. Pure.
 
 use jiff::Timestamp;
+use shed::leader_api::answers::JobSummary;
 
-use super::{TopJob, TopView};
+use super::TopView;
 use crate::output::{self, Canvas};
 use crate::table::{self, Cell, Column, fixed, ranked, tinted};
 use crate::words::{self, Tint};
@@ -38,23 +39,25 @@ pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
     text
 }
 
-fn row(job: &TopJob, now: Timestamp) -> Vec<Cell> {
-    let tint = Tint::of_pocd(job.pocd());
+fn row(job: &JobSummary, now: Timestamp) -> Vec<Cell> {
+    let tint = Tint::of_pocd(job.pocd);
     let deadline = job.deadline.as_ref();
     let deadline = deadline.map(|time| words::relative(now, time.0));
-    // `as` saturates.
-    let slack = job.slack_seconds.map(|slack| slack as i64);
+    let slack = job.slack_seconds;
     let slack_tint = if slack.is_some_and(|slack| slack < 0) {
         Tint::Red
     } else {
         Tint::Plain
     };
     vec![
-        job.namespace.clone().into(),
-        job.name.clone().into(),
-        job.kind.clone().into(),
+        (&*job.namespace).into(),
+        (&*job.name).into(),
+        (&*job.kind).into(),
         job.phase.clone().into(),
-        tinted(tint, job.pocd.clone().unwrap_or_else(|| "-".to_owned())),
+        tinted(
+            tint,
+            job.pocd.map_or("-".to_owned(), |pocd| pocd.to_string()),
+        ),
         tinted(slack_tint, slack.map_or("-".to_owned(), words::signed_span)),
         deadline.unwrap_or_else(|| "-".to_owned()).into(),
         format!("{}/{}", job.succeeded, job.tasks).into(),
@@ -63,7 +66,7 @@ fn row(job: &TopJob, now: Timestamp) -> Vec<Cell> {
     ]
 }
 
-fn risk(job: &TopJob) -> String {
+fn risk(job: &JobSummary) -> String {
     let Some(risk) = &job.risk else {
         return match job.waiting {
             0 => String::new(),
