@@ -23,7 +23,6 @@ use tokio::net::TcpListener;
 mod access;
 mod quota;
 mod reviews;
-mod self_signed;
 mod tls;
 
 use reviews::Reviewer;

@@ -18,10 +18,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::server::TlsStream;
-
-use super::self_signed;
 
 /// A client that has not greeted after this time is closed.
 const GREETING_PATIENCE: Duration = Duration::from_secs(10);
@@ -32,6 +30,14 @@ const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 /// The name in a self-signed certificate.
 const SELF_SIGNED: &str = "shed-metrics";
+
+/// A new certificate for this name in memory, and its key, for clients that do not verify it.
+fn self_signed(name: &str) -> anyhow::Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]);
+    let made = made.context("self-signed certificate")?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    Ok((made.cert.der().clone(), key.into()))
+}
 
 /// The certificate that the server shows now.
 pub struct Certificates {
@@ -53,7 +59,7 @@ impl Certificates {
         let config = match folder {
             Some(folder) => Files::read(folder)?.config()?,
             None => {
-                let (certificate, key) = self_signed::certificate(SELF_SIGNED)?;
+                let (certificate, key) = self_signed(SELF_SIGNED)?;
                 configuration(vec![certificate], key)?
             }
         };

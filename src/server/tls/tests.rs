@@ -68,7 +68,7 @@ async fn greet(address: SocketAddr, client: &TlsConnector) -> io::Result<String>
 
 #[tokio::test]
 async fn a_self_signed_certificate_is_a_valid_one() {
-    let (certificate, key) = self_signed::certificate(SELF_SIGNED).unwrap();
+    let (certificate, key) = self_signed(SELF_SIGNED).unwrap();
     let config = RwLock::new(configuration(vec![certificate.clone()], key).unwrap());
     let certificates = Certificates {
         config,
@@ -78,7 +78,7 @@ async fn a_self_signed_certificate_is_a_valid_one() {
     // A client that does not greet delays no other.
     let silent = TcpStream::connect(address).await.unwrap();
     assert_eq!(greet(address, &client(certificate)).await.unwrap(), "hello");
-    let (other, _) = self_signed::certificate(SELF_SIGNED).unwrap();
+    let (other, _) = self_signed(SELF_SIGNED).unwrap();
     assert!(greet(address, &client(other)).await.is_err());
     drop(silent);
 }
@@ -86,7 +86,7 @@ async fn a_self_signed_certificate_is_a_valid_one() {
 #[tokio::test(start_paused = true)]
 async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let folder = folder("renewed");
-    let (first, key) = self_signed::certificate(SELF_SIGNED).unwrap();
+    let (first, key) = self_signed(SELF_SIGNED).unwrap();
     write(&folder, &first, &key);
     let certificates = Arc::new(Certificates::open(Some(&folder)).unwrap());
     let now = || Arc::as_ptr(&certificates.config.read());
@@ -95,7 +95,7 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let began = now();
     sleep(2 * FILES_PERIOD).await;
     assert_eq!(now(), began, "nothing changed");
-    let (second, other_key) = self_signed::certificate(SELF_SIGNED).unwrap();
+    let (second, other_key) = self_signed(SELF_SIGNED).unwrap();
     write(&folder, &second, &key);
     sleep(2 * FILES_PERIOD).await;
     assert_eq!(now(), began, "another key");
@@ -114,12 +114,12 @@ fn files_that_cannot_be_used_are_named() {
         Err(error) => format!("{error:#}"),
     };
     assert!(error(&folder).contains("tls.crt"), "{}", error(&folder));
-    let (certificate, key) = self_signed::certificate(SELF_SIGNED).unwrap();
+    let (certificate, key) = self_signed(SELF_SIGNED).unwrap();
     write(&folder, &certificate, &key);
     assert_eq!(error(&folder), "");
     std::fs::write(folder.join(KEY), "none").unwrap();
     assert!(error(&folder).contains("tls.key has no private key in PEM"));
-    let (_, other) = self_signed::certificate(SELF_SIGNED).unwrap();
+    let (_, other) = self_signed(SELF_SIGNED).unwrap();
     write(&folder, &certificate, &other);
     assert!(error(&folder).contains("do not fit together"));
     std::fs::remove_dir_all(&folder).unwrap();
