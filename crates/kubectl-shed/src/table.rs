@@ -94,7 +94,7 @@ fn total(shown: &[(usize, usize)]) -> usize {
 }
 
 fn drop_columns(columns: &[Column], shown: &mut Vec<(usize, usize)>, width: usize) {
-    while total(shown) > width + cuttable(columns, shown) {
+    while total(shown) > width.saturating_add(cuttable(columns, shown)) {
         let ranked = shown.iter().filter(|(index, _)| columns[*index].rank > 0);
         let Some(&(lowest, _)) = ranked.min_by_key(|(index, _)| columns[*index].rank) else {
             return;
@@ -190,6 +190,12 @@ mod tests {
             narrow.starts_with("NAME         STATE\na-rather-l…  Running\n"),
             "{narrow}"
         );
+    }
+
+    #[test]
+    fn a_table_without_a_limit_keeps_long_texts() {
+        let text = render(&COLUMNS, &rows(), usize::MAX, false);
+        assert!(text.contains("a-rather-long-name  node-1 "), "{text}");
     }
 
     #[test]
