@@ -3,6 +3,7 @@
 use jiff::fmt::friendly::{Spacing, SpanPrinter};
 use jiff::{SignedDuration, Timestamp};
 use shed::api::Pocd;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// A span such as `45s`, `12m30s`, `3h05m` or `2d04h`; its sign is dropped.
 pub fn span(seconds: i64) -> String {
@@ -55,13 +56,8 @@ pub fn clock(now: Timestamp, time: Timestamp) -> String {
 
 /// A share as whole percent. Only a share of 1 is 100 %.
 pub fn percent(share: f64) -> String {
-    let percent = (share * 100.0).round().clamp(0.0, 100.0);
-    let percent = if share < 1.0 {
-        percent.min(99.0)
-    } else {
-        percent
-    };
-    format!("{percent:.0} %")
+    let most = if share < 1.0 { 99.0 } else { 100.0 };
+    format!("{:.0} %", (share * 100.0).round().clamp(0.0, most))
 }
 
 /// Progress per time, in a unit that gives a number of at least about 1.
@@ -124,15 +120,7 @@ impl Tint {
 
 /// Text without control characters, which could change what the terminal shows.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect()
+    text.replace(char::is_control, " ")
 }
 
 /// Text cut to columns; an ellipsis stands for the rest.
@@ -140,55 +128,25 @@ pub fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
-    if columns == 0 {
-        kept
-    } else {
-        format!("{kept}…")
-    }
+    let kept = text.chars().take(columns.saturating_sub(1));
+    kept.chain("…".chars()).take(columns).collect()
 }
 
 /// Paragraph with lines of at most this width. The first begins with `first`, the others are indented as deep.
 pub fn wrap(first: &str, text: &str, width: usize) -> String {
-    let indent = first.chars().count();
-    let room = width.saturating_sub(indent).max(10);
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in printable(text).split_whitespace() {
-        let mut word = word;
-        loop {
-            let (used, length) = (line.chars().count(), word.chars().count());
-            let gap = usize::from(used > 0);
-            if used + gap + length <= room {
-                if gap == 1 {
-                    line.push(' ');
-                }
-                line.push_str(word);
-                break;
-            }
-            if used > 0 {
-                lines.push(std::mem::take(&mut line));
-                continue;
-            }
-            // A word that is longer than a line is broken.
-            let at = word
-                .char_indices()
-                .nth(room)
-                .map_or(word.len(), |(at, _)| at);
-            lines.push(word[..at].to_owned());
-            word = &word[at..];
-        }
-    }
-    lines.push(line);
-    let mut text = String::new();
-    for (number, line) in lines.iter().enumerate() {
-        let before = match number {
-            0 => first.to_owned(),
-            _ => " ".repeat(indent),
-        };
-        text.push_str(format!("{before}{line}").trim_end());
-        text.push('\n');
-    }
-    text
+    let indent = " ".repeat(first.chars().count());
+    let options = Options::new(width.max(indent.len() + 10))
+        .initial_indent(first)
+        .subsequent_indent(&indent)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let text = printable(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    let lines = textwrap::wrap(&text, options);
+    let lines = lines.iter().map(|line| format!("{}\n", line.trim_end()));
+    lines.collect()
 }
 
 #[cfg(test)]
