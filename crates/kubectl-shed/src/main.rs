@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod alone;
 mod cli;
 mod connection;
 mod documents;

@@ -1,10 +1,6 @@
 //! `kubectl shed whatif`: a job's prediction with another deadline or other slots, from the job's own status, record and
 //! pods. The planner's code decides on them as if the job were alone.
 
-mod comparison;
-#[cfg(test)]
-mod tests;
-
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -17,19 +13,19 @@ use serde::Serialize;
 use shed::adopt::translate;
 use shed::api::{DeadlineJob, JobRecord, Ledger, Pocd};
 use shed::job::facts::{self, Reported};
-use shed::job::view::{JobView as Facts, Places};
+use shed::job::view::JobView as Facts;
 use shed::{clock, validate};
-use shed_core::resources::Resources;
-use shed_core::snapshot::{NodeIndex, Progress, ResumePoint};
+use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::Instant;
 
+use crate::alone::{self, Alone, Change};
 use crate::connection::{Connection, Session};
 use crate::jobs;
 use crate::model::JobView;
 use crate::output::DataArgs;
 use crate::pods::{self, SeenPod};
+use crate::table::{self, Cell, Column, fixed};
 use crate::words;
-use comparison::{Alone, Change};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -185,12 +181,7 @@ fn observed(facts: Facts, record: Option<JobRecord>, seen: Vec<SeenPod>) -> Fact
     });
     let reports = reports.collect();
     let nodes = seen.iter().filter_map(|(_, pod)| pod.node.clone());
-    let places = Places {
-        // All slots are alike.
-        positions: Arc::new(nodes.map(|node| (node, NodeIndex(0))).collect()),
-        eligible: Arc::from([NodeIndex(0)]),
-        demand: Resources::from_pairs([("pods", 1)]),
-    };
+    let places = alone::places(nodes);
     let pods = seen.into_iter().filter_map(|(_, pod)| {
         let attempt = pod.attempt.as_ref()?;
         Some(((attempt.task, attempt.number), Arc::new(pod)))
@@ -248,36 +239,42 @@ fn instant(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
     Ok(Timestamp::from_second(found.as_second())?)
 }
 
+const COLUMNS: [Column; 6] = [
+    fixed(""),
+    fixed("POCD").number(),
+    fixed("SLOTS").number(),
+    fixed("CLONES").number(),
+    fixed("WAITING").number(),
+    fixed("ENDS AT"),
+];
+
 impl Answer {
     fn text(&self, change: &str, now: Timestamp) -> String {
-        let width = change.len().max("now".len());
-        let row = |name: &str, prediction: &Prediction| {
-            let pocd = prediction.pocd.map(|pocd| pocd.to_string());
-            let pocd = pocd.unwrap_or_else(|| "unknown".to_owned());
+        let unknown = || "unknown".to_owned();
+        let row = |name: &str, prediction: &Prediction| -> Vec<Cell> {
             let end = prediction.estimated_completion_time.as_ref();
-            let end = end.map_or("unknown".to_owned(), |end| {
-                format!(
-                    "{} ({})",
-                    words::instant(end.0),
-                    words::relative(now, end.0)
-                )
+            let end = end.map(|end| {
+                let (at, relative) = (words::instant(end.0), words::relative(now, end.0));
+                format!("{at} ({relative})")
             });
-            let Prediction {
-                slots,
-                clones,
-                waiting,
-                ..
-            } = prediction;
-            format!("{name:<width$}  {pocd:<7}  {slots:<7}  {clones:<7}  {waiting:<7}  {end}\n")
+            let pocd = prediction.pocd.map(|pocd| pocd.to_string());
+            vec![
+                name.into(),
+                pocd.unwrap_or_else(unknown).into(),
+                prediction.slots.to_string().into(),
+                prediction.clones.to_string().into(),
+                prediction.waiting.to_string().into(),
+                end.unwrap_or_else(unknown).into(),
+            ]
         };
-        let head = format!(
-            "{:<width$}  {:<7}  {:<7}  {:<7}  {:<7}  ENDS AT\n",
-            "", "POCD", "SLOTS", "CLONES", "WAITING"
-        );
-        let mut text = head + &row("now", &self.now) + &row(change, &self.then) + ALONE;
+        let rows = [row("now", &self.now), row(change, &self.then)];
+        let mut text = table::render(&COLUMNS, &rows, usize::MAX, false) + ALONE;
         if self.now.is_cut_short || self.then.is_cut_short {
             text.push_str(CUT_SHORT);
         }
         text
     }
 }
+
+#[cfg(test)]
+mod tests;

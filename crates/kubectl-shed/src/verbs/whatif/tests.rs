@@ -45,9 +45,9 @@ fn both_predictions_are_shown() {
         },
         now: figures(40, 0.62, 1, 4),
     };
-    let table = "          POCD     SLOTS    CLONES   WAITING  ENDS AT\n\
-         now       0.620    40       1        4        unknown\n\
-         60 slots  0.949    60       3        0        2030-01-31 09:00:00Z (in 1h00m)\n";
+    let table = "           POCD  SLOTS  CLONES  WAITING  ENDS AT\n\
+         now       0.620     40       1        4  unknown\n\
+         60 slots  0.949     60       3        0  2030-01-31 09:00:00Z (in 1h00m)\n";
     let text = answer.text("60 slots", now());
     assert_eq!(text.strip_prefix(table), Some(ALONE));
     answer.then.is_cut_short = true;

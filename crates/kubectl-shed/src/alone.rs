@@ -1,16 +1,18 @@
-//! What would become of a job with another deadline or with more or fewer slots: two planning passes over the same
-//! facts, the second one with the change.
+//! One job on slots of its own, about which the planner's code decides: a forecast before it begins, and what would
+//! become of it with another deadline or other slots.
 
+use std::sync::Arc;
+
+use shed::job::view::Places;
 use shed_core::decide::Changed;
 use shed_core::guard::GuardedPlanner;
+use shed_core::ids::NodeName;
 use shed_core::memory::{JobMemory, Memory};
 use shed_core::plan::JobReport;
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
-use shed_core::snapshot::{JobSnapshot, Snapshot};
+use shed_core::snapshot::{JobSnapshot, Node, NodeIndex, Snapshot};
 use shed_core::time::Instant;
-
-use crate::verbs::check::forecast;
 
 /// One change of the facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +59,20 @@ impl Alone {
     pub fn report(&self, now: Instant) -> Result<JobReport, Unanswered> {
         let job = &self.job;
         let live = live(job);
-        // All slots are alike. If more attempts live than there are slots, the policy may use a share of the node.
-        let mut node = forecast::node(self.slots.max(live));
-        let free = self.slots.saturating_sub(live);
-        node.free = Resources::from_pairs([("pods", free.into())]);
+        let pods = |count: u32| Resources::from_pairs([("pods", count.into())]);
+        let node = Node {
+            name: NodeName::from("slots"),
+            allocatable: pods(self.slots.max(live)),
+            free: pods(self.slots.saturating_sub(live)),
+            used_by_others: Resources::default(),
+            usable: true,
+        };
+        // The default policy keeps slots back, but not from a job that is alone. If more attempts live than there are
+        // slots, it may use that share of the node.
         let policy = Policy {
             capacity_share: f64::from(self.slots) / f64::from(self.slots.max(live)),
-            ..forecast::policy()
+            surge_max: 0,
+            ..Policy::default()
         };
         let turn = JobMemory {
             last_optimized: Some(job.submitted),
@@ -85,6 +94,15 @@ impl Alone {
         }
         let report = passed.plan.report.jobs.into_iter().next();
         report.ok_or(Unanswered::InvalidFacts)
+    }
+}
+
+/// The node of all slots, by each name that a pod has for its own.
+pub fn places(names: impl Iterator<Item = Arc<str>>) -> Places {
+    Places {
+        positions: Arc::new(names.map(|name| (name, NodeIndex(0))).collect()),
+        eligible: Arc::from([NodeIndex(0)]),
+        demand: Resources::from_pairs([("pods", 1)]),
     }
 }
 
