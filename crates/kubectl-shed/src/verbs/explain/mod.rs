@@ -15,6 +15,7 @@ use shed::api::DecisionRecord;
 use crate::connection::Connection;
 use crate::output::{self, ShowArgs};
 use crate::verbs::status::StatusView;
+use reasons::Reason;
 
 /// Explain each clone that a job got or did not get, and what holds the job up.
 #[derive(Debug, clap::Args)]
@@ -43,17 +44,9 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<i32>,
     /// What limits clones and attempts of the job now.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<Reason>,
     /// Newest first.
     pub explained: Vec<Explained>,
-}
-
-/// A limit, and what would lift it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Limit {
-    pub why: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
 }
 
 /// A decision with its reason in words.
@@ -62,9 +55,8 @@ pub struct Limit {
 pub struct Explained {
     #[serde(flatten)]
     pub decision: DecisionRecord,
-    pub why: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
+    #[serde(flatten)]
+    pub reason: Reason,
 }
 
 impl Explanation {
@@ -74,25 +66,15 @@ impl Explanation {
         if let Some(record) = &mut status.record {
             record.attempts.retain(|attempt| is_asked(attempt.task));
         }
-        let named = |text: String| fields::named(status.job.kind, &text);
+        let named = |reason: Reason| reason.map(|text| fields::named(status.job.kind, &text));
         let limits = settings::limits(&status.job, status.record.as_ref());
-        let limits = limits.into_iter().map(|limit| Limit {
-            why: named(limit.why),
-            advice: limit.advice.map(named),
-        });
-        let limits = limits.collect();
-        let decisions = status
-            .record
-            .iter()
-            .flat_map(|record| record.decisions.iter().rev());
+        let limits = limits.into_iter().map(named).collect();
+        let decisions = status.record.iter();
+        let decisions = decisions.flat_map(|record| record.decisions.iter().rev());
         let decisions = decisions.filter(|decision| is_asked(decision.task));
-        let explained = decisions.map(|decision| {
-            let reason = reasons::of(decision);
-            Explained {
-                decision: decision.clone(),
-                why: named(reason.why),
-                advice: reason.advice.map(named),
-            }
+        let explained = decisions.map(|decision| Explained {
+            decision: decision.clone(),
+            reason: named(reasons::of(decision)),
         });
         let explained = explained.collect();
         Self {

@@ -1,21 +1,34 @@
 //! Reasons of decisions, in words, with what would change them. Pure.
 
+use serde::Serialize;
 use shed::api::{DecisionRecord, TASKS_PENDING, Verdict};
 use shed::conditions::messages::{self, NAMED};
 use shed_core::plan::RefusalReason;
 use shed_core::snapshot::KillKind;
 
 /// Why, and what would change it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
     pub why: String,
     /// Absent if nothing needs to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-fn reason(why: &str, advice: &str) -> Reason {
+impl Reason {
+    /// With both texts changed.
+    pub fn map(self, change: impl Fn(String) -> String) -> Self {
+        Self {
+            why: change(self.why),
+            advice: self.advice.map(change),
+        }
+    }
+}
+
+/// A reason; the advice is absent if it is empty.
+pub fn reason(why: impl Into<String>, advice: &str) -> Reason {
     Reason {
-        why: why.to_owned(),
+        why: why.into(),
         advice: (!advice.is_empty()).then(|| advice.to_owned()),
     }
 }
@@ -154,7 +167,7 @@ pub fn waiting(name: &str) -> Reason {
     match messages::row(TASKS_PENDING, name) {
         // The details of this job are in its conditions.
         Some(row) => reason(
-            &row.message.replace("{}", "…"),
+            row.message.replace("{}", "…"),
             if row.help == NAMED { "" } else { row.help },
         ),
         None => reason(name, ""),

@@ -83,11 +83,15 @@ fn decision(explained: &Explained, canvas: Canvas, now: Timestamp) -> String {
     );
     let line = words::wrap("", &line, canvas.width);
     let mut text = format!("{}\n", tint.paint(canvas.color, line.trim_end()));
-    text.push_str(&words::wrap("  ", &sentence(&explained.why), canvas.width));
+    text.push_str(&words::wrap(
+        "  ",
+        &sentence(&explained.reason.why),
+        canvas.width,
+    ));
     if let Some(figures) = figures(explained) {
         text.push_str(&words::wrap("  ", &figures, canvas.width));
     }
-    text.push_str(&advice(explained.advice.as_deref(), canvas));
+    text.push_str(&advice(explained.reason.advice.as_deref(), canvas));
     text
 }
 
