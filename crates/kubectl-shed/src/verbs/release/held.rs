@@ -22,13 +22,9 @@ pub enum Kind {
 /// An object that a finalizer of shed holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Its kind.
     pub kind: Kind,
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its uid.
     pub uid: String,
     /// The job that it belongs to.
     pub job: Option<String>,
@@ -38,7 +34,6 @@ pub struct Held {
     pub effect: Effect,
     /// All its finalizers.
     finalizers: Vec<String>,
-    /// The version that was read.
     version: Option<String>,
 }
 
@@ -127,29 +122,18 @@ impl Facts {
     /// The pod, if a finalizer of shed may hold it.
     pub fn pod(&self, pod: &Pod) -> Option<Held> {
         let metadata = &pod.metadata;
-        let has = |finalizer: &str| {
-            metadata
-                .finalizers
-                .iter()
-                .flatten()
-                .any(|name| name == finalizer)
-        };
-        let is_attempt = has(ATTEMPT_FINALIZER);
-        if !is_attempt && !has(JOB_TRACKING_FINALIZER) {
+        let is_attempt = has_finalizer(metadata, |name| name == ATTEMPT_FINALIZER);
+        if !is_attempt && !has_finalizer(metadata, |name| name == JOB_TRACKING_FINALIZER) {
             return None;
         }
-        let owner = metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .find(|owner| owner.controller == Some(true));
+        let mut owners = metadata.owner_references.iter().flatten();
+        let owner = owners.find(|owner| owner.controller == Some(true));
         let labels = metadata.labels.as_ref();
         let label = |name: &str| labels.and_then(|labels| labels.get(name));
         let is_labelled = label(LABEL_JOB_UID).is_some();
         let is_deleting = metadata.deletion_timestamp.is_some();
-        let job = owner
-            .filter(|owner| owner.kind == "Job")
-            .map(|owner| self.jobs.get(&owner.uid));
+        let job = owner.filter(|owner| owner.kind == "Job");
+        let job = job.map(|owner| self.jobs.get(&owner.uid));
         let is_built_in = match (is_attempt, job) {
             (true, _) | (false, Some(Some(true))) => false,
             (false, Some(Some(false))) => true,
@@ -163,61 +147,57 @@ impl Facts {
         }
         let phase = pod.status.as_ref().and_then(|status| status.phase.clone());
         let phase = phase.unwrap_or_else(|| "Unknown".to_owned());
-        let has_ended = phase == "Succeeded" || phase == "Failed";
-        let others = metadata
-            .finalizers
-            .iter()
-            .flatten()
-            .any(|name| !is_sheds(name));
-        let effect = match (is_built_in, is_deleting, has_ended) {
-            (true, ..) => Effect::BuiltIn,
-            (_, true, _) if others => Effect::HeldByOthers,
-            (_, true, _) => Effect::Deleted,
-            (_, _, true) => Effect::Uncounted,
+        let kept = match phase.as_str() {
+            "Succeeded" | "Failed" => Effect::Uncounted,
             _ => Effect::Continues,
         };
-        let state = if is_deleting {
-            format!("{phase}, being deleted")
-        } else {
-            phase
+        let state = match is_deleting {
+            true => format!("{phase}, being deleted"),
+            false => phase,
         };
-        let job = owner
-            .map(|owner| owner.name.clone())
-            .or_else(|| label(LABEL_JOB_NAME).cloned());
-        Some(held(Kind::Pod, metadata, job, state, effect))
+        let job = owner.map(|owner| owner.name.clone());
+        let job = job.or_else(|| label(LABEL_JOB_NAME).cloned());
+        let mut held = held(Kind::Pod, metadata, job, state, kept);
+        if is_built_in {
+            held.effect = Effect::BuiltIn;
+        }
+        Some(held)
     }
 }
 
 /// The DeadlineJob, if a finalizer of shed holds it.
 pub fn deadline_job(metadata: &ObjectMeta) -> Option<Held> {
-    let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
-    if !finalizers.iter().any(|name| is_sheds(name)) {
-        return None;
-    }
-    let is_deleting = metadata.deletion_timestamp.is_some();
-    let others = finalizers.iter().any(|name| !is_sheds(name));
-    let (state, effect) = match (is_deleting, others) {
-        (true, true) => ("being deleted", Effect::HeldByOthers),
-        (true, false) => ("being deleted", Effect::Deleted),
-        (false, _) => ("present", Effect::Freed),
-    };
-    Some(held(
-        Kind::DeadlineJob,
-        metadata,
-        metadata.name.clone(),
-        state.to_owned(),
-        effect,
-    ))
+    has_finalizer(metadata, is_sheds).then(|| {
+        let state = match metadata.deletion_timestamp {
+            Some(_) => "being deleted",
+            None => "present",
+        };
+        let job = metadata.name.clone();
+        held(
+            Kind::DeadlineJob,
+            metadata,
+            job,
+            state.to_owned(),
+            Effect::Freed,
+        )
+    })
 }
 
+/// An object, and `kept` if it is not being deleted.
 fn held(
     kind: Kind,
     metadata: &ObjectMeta,
     job: Option<String>,
     state: String,
-    effect: Effect,
+    kept: Effect,
 ) -> Held {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let others = has_finalizer(metadata, |name| !is_sheds(name));
+    let effect = match metadata.deletion_timestamp {
+        Some(_) if others => Effect::HeldByOthers,
+        Some(_) => Effect::Deleted,
+        None => kept,
+    };
     Held {
         kind,
         namespace: text(&metadata.namespace),
@@ -231,12 +211,15 @@ fn held(
     }
 }
 
+fn has_finalizer(metadata: &ObjectMeta, is: impl Fn(&str) -> bool) -> bool {
+    let finalizers = metadata.finalizers.iter().flatten();
+    finalizers.into_iter().any(|name| is(name))
+}
+
 /// Whether a finalizer is one of shed's own or the one that shed uses for pods of Jobs.
 fn is_sheds(finalizer: &str) -> bool {
-    let of_group = finalizer
-        .strip_prefix(GROUP)
-        .is_some_and(|rest| rest.starts_with('/'));
-    of_group || finalizer == JOB_TRACKING_FINALIZER
+    let group = finalizer.split_once('/').map(|(group, _)| group);
+    group == Some(GROUP) || finalizer == JOB_TRACKING_FINALIZER
 }
 
 /// One line per object.

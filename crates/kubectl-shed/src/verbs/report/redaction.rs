@@ -24,11 +24,13 @@ const CONTAINER: [&str; 7] = [
     "workingDir",
 ];
 /// Fields of a pod specification that are kept.
-const POD: [&str; 14] = [
+const POD: [&str; 16] = [
     "activeDeadlineSeconds",
     "affinity",
     "automountServiceAccountToken",
+    "containers",
     "hostNetwork",
+    "initContainers",
     "nodeName",
     "nodeSelector",
     "preemptionPolicy",
@@ -59,24 +61,14 @@ impl Secrets {
 
     /// The text without the removed values, and without bearer tokens.
     pub fn scrubbed(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        // In YAML a value of several lines stands in several lines.
+        let parts = self.0.iter().flat_map(|value| value.lines().map(str::trim));
+        let mut parts: Vec<&str> = parts.filter(|part| part.len() >= SECRET_MIN).collect();
         // Long ones first, so that a part of one does not keep the whole from being found.
-        let mut values: Vec<&String> = self
-            .0
-            .iter()
-            .filter(|value| value.len() >= SECRET_MIN)
-            .collect();
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        for value in values {
-            // In YAML a value of several lines stands in several lines.
-            for part in value
-                .lines()
-                .map(str::trim)
-                .filter(|part| part.len() >= SECRET_MIN)
-            {
-                text = text.replace(part, REMOVED);
-            }
-        }
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let text = parts
+            .into_iter()
+            .fold(text.to_owned(), |text, part| text.replace(part, REMOVED));
         match Regex::new(
             r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i)bearer +[^ \n]+",
         ) {
@@ -162,37 +154,18 @@ fn metadata(metadata: &mut Value, secrets: &mut Secrets) {
 
 fn template(template: &mut Value, secrets: &mut Secrets) {
     metadata(&mut template["metadata"], secrets);
-    let Some(pod) = template["spec"].as_object_mut() else {
-        return;
-    };
+    let pod = &mut template["spec"];
     for list in ["containers", "initContainers"] {
         let containers = pod.get_mut(list).and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten() {
             keep(container, &CONTAINER, secrets);
         }
     }
-    let volumes = pod
-        .get("volumes")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let kinds: Vec<Value> = volumes.map(kind_of_volume).collect();
-    let containers: Vec<_> = ["containers", "initContainers"]
-        .into_iter()
-        .filter_map(|list| Some((list, pod.remove(list)?)))
-        .collect();
-    let mut rest = Value::Object(std::mem::take(pod));
-    keep(&mut rest, &POD, secrets);
-    if let Value::Object(kept) = rest {
-        *pod = kept;
-    }
-    pod.extend(
-        containers
-            .into_iter()
-            .map(|(list, value)| (list.to_owned(), value)),
-    );
-    if !kinds.is_empty() {
-        pod.insert("volumes".to_owned(), kinds.into());
+    let volumes = pod["volumes"].as_array();
+    let kinds = volumes.map(|volumes| volumes.iter().map(kind_of_volume).collect());
+    keep(pod, &POD, secrets);
+    if let (Some(kinds), Some(pod)) = (kinds, pod.as_object_mut()) {
+        pod.insert("volumes".to_owned(), Value::Array(kinds));
     }
 }
 
@@ -241,18 +214,16 @@ fn without_checkpoints(ledger: &Value, secrets: &mut Secrets) -> Value {
         return unreadable;
     };
     for task in read.tasks.values_mut() {
-        let of_attempts = task
-            .attempts
-            .iter_mut()
-            .filter_map(|attempt| attempt.resume.as_mut());
-        for point in task.resume.iter_mut().chain(of_attempts) {
+        task.unknown.clear();
+        let mut points: Vec<_> = task.resume.iter_mut().collect();
+        for attempt in &mut task.attempts {
+            attempt.unknown.clear();
+            points.extend(&mut attempt.resume);
+        }
+        for point in points {
             secrets.remember(&Value::from(&*point.checkpoint));
             point.checkpoint = REMOVED.into();
         }
-        task.unknown.clear();
-        task.attempts
-            .iter_mut()
-            .for_each(|attempt| attempt.unknown.clear());
     }
     serde_json::to_value(read).unwrap_or(unreadable)
 }
