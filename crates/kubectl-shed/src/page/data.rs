@@ -1,6 +1,7 @@
 //! What the page shows: jobs from a watch of the DeadlineJobs, and of an open job its pods and events. All of it is read
 //! with the user's own rights.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -22,7 +23,7 @@ use crate::access::{self, Access};
 use crate::connection::Session;
 use crate::jobs::{self, LenientJob};
 use crate::model::{JobView, is_end};
-use crate::record;
+use crate::record::{self, FoundRecord};
 use crate::verbs::explain::{Explained, Explanation};
 use crate::verbs::status::StatusView;
 use crate::verbs::top::by_risk;
@@ -115,11 +116,9 @@ pub struct EventView {
 /// What was read of the open job.
 #[derive(Debug, Clone)]
 struct Read {
-    job: JobView,
     at: Instant,
-    record: Option<JobRecord>,
+    status: StatusView,
     events: Vec<EventView>,
-    notes: Vec<String>,
 }
 
 /// Reads for the page.
@@ -185,15 +184,17 @@ impl Source {
         }
     }
 
-    fn trouble(&self) -> Option<String> {
-        self.trouble.lock().clone()
+    /// A note about the watch, if it has no answer now.
+    fn trouble(&self, effect: &str) -> Option<String> {
+        let trouble = self.trouble.lock();
+        trouble.as_ref().map(|why| format!("{effect}: {why}."))
     }
 
     /// The jobs, once the first list has come.
     async fn ready(&self) -> Result<Vec<JobView>, Unread> {
         let ready = timeout(LIST_PATIENCE, self.jobs.wait_until_ready()).await;
         if !matches!(ready, Ok(Ok(()))) {
-            let why = self.trouble();
+            let why = self.trouble.lock().clone();
             let why = why.unwrap_or_else(|| "the first list of the jobs takes long".to_owned());
             return Err(Unread::new(StatusCode::SERVICE_UNAVAILABLE, why));
         }
@@ -203,31 +204,19 @@ impl Source {
 
     /// The first jobs: those most at risk, and then those that ended last.
     pub async fn list(&self, query: &ListQuery) -> Result<List, Unread> {
-        let jobs: Vec<JobSummary> = self
-            .ready()
-            .await?
-            .into_iter()
-            .map(JobSummary::from)
-            .collect();
-        let mut ended: Vec<JobSummary> = jobs
-            .iter()
-            .filter(|job| query.ended && is_end(&job.phase))
-            .cloned()
-            .collect();
+        let jobs = self.ready().await?.into_iter().map(JobSummary::from);
+        let (mut ended, live): (Vec<_>, Vec<_>) = jobs.partition(|job| is_end(&job.phase));
         ended.sort_by_key(|job| {
-            let ended = job.completion_time.as_ref().map(|time| time.0);
-            (
-                std::cmp::Reverse(ended),
-                job.namespace.clone(),
-                job.name.clone(),
-            )
+            let time = job.completion_time.as_ref().map(|time| time.0);
+            (Reverse(time), job.namespace.clone(), job.name.clone())
         });
-        let mut jobs = by_risk(jobs);
-        jobs.append(&mut ended);
+        let mut jobs = by_risk(live);
+        if query.ended {
+            jobs.append(&mut ended);
+        }
         let total = jobs.len();
         jobs.truncate(query.limit);
-        let notes = self.trouble().into_iter();
-        let notes = notes.map(|why| format!("The list is old: {why}."));
+        let notes = self.trouble("The list is old").into_iter();
         Ok(List {
             time: Timestamp::now().into(),
             namespace: self.namespace.clone(),
@@ -252,26 +241,17 @@ impl Source {
         let job = named.next().ok_or_else(|| {
             Unread::not_found("no such job that you may read: check the namespace and the name")
         })?;
-        let read = self.read(job).await;
-        let mut notes = read.notes;
-        notes.extend(
-            self.trouble()
-                .map(|why| format!("The status is old: {why}.")),
-        );
-        let explanation = Explanation::new(
-            StatusView {
-                job: read.job.clone(),
-                record: read.record,
-                notes: Vec::new(),
-            },
-            None,
-        );
+        let Read { status, events, .. } = self.read(job).await;
+        let summary = JobSummary::from(status.job.clone());
+        let mut notes = status.notes.clone();
+        notes.extend(self.trouble("The status is old"));
+        let explanation = Explanation::new(status, None);
         Ok(Detail {
             time: Timestamp::now().into(),
-            summary: JobSummary::from(read.job),
+            summary,
             record: explanation.status.record,
             explained: explanation.explained,
-            events: read.events,
+            events,
             notes,
         })
     }
@@ -279,25 +259,19 @@ impl Source {
     /// The job's pods and events: those of a few seconds ago if nothing of the job has changed.
     async fn read(&self, job: JobView) -> Read {
         let mut open = self.open.lock().await;
-        let known = open.as_ref().filter(|read| read.job == job);
+        let known = open.as_ref().filter(|read| read.status.job == job);
         if let Some(known) = known.filter(|read| read.at.elapsed() < DETAIL_LIFE) {
             return known.clone();
         }
-        let found = record::find(&self.session, &job).await;
-        let mut notes = found.notes;
-        let events = match events(&self.session, &job).await {
-            Ok(events) => events,
-            Err(error) => {
-                notes.push(record::sentence(&format!("{error:#}")));
-                Vec::new()
-            }
-        };
+        let FoundRecord { record, mut notes } = record::find(&self.session, &job).await;
+        let events = events(&self.session, &job).await.unwrap_or_else(|error| {
+            notes.push(record::sentence(&format!("{error:#}")));
+            Vec::new()
+        });
         let read = Read {
-            job,
             at: Instant::now(),
-            record: found.record,
+            status: StatusView { job, record, notes },
             events,
-            notes,
         };
         open.insert(read).clone()
     }
@@ -320,7 +294,7 @@ async fn events(session: &Session, job: &JobView) -> anyhow::Result<Vec<EventVie
     let wanted = ListParams::default().fields(&about).limit(500);
     let events = access::list(&api, &wanted, EVENTS_READ_MAX).await?;
     let mut events: Vec<EventView> = events.into_iter().map(EventView::from).collect();
-    events.sort_by_key(|event| std::cmp::Reverse(event.time.as_ref().map(|time| time.0)));
+    events.sort_by_key(|event| Reverse(event.time.as_ref().map(|time| time.0)));
     events.truncate(EVENTS_MAX);
     Ok(events)
 }

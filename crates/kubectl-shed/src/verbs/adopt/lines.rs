@@ -190,24 +190,19 @@ pub fn as_manifest(mut object: Value) -> Value {
     ];
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|name, _| !set.contains(&name.as_str()));
-        if let Some(annotations) = metadata
-            .get_mut("annotations")
-            .and_then(Value::as_object_mut)
-        {
+        let annotations = metadata.get_mut("annotations");
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
             annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
         }
     }
-    if object["kind"] == "Job" {
-        let is_manual = object["spec"]["manualSelector"] == Value::Bool(true);
-        if !is_manual {
-            object["spec"]
-                .as_object_mut()
-                .map(|spec| spec.remove("selector"));
-            for place in ["/metadata/labels", "/spec/template/metadata/labels"] {
-                let labels = object.pointer_mut(place).and_then(Value::as_object_mut);
-                if let Some(labels) = labels {
-                    labels.retain(|name, _| !CONTROLLERS_LABELS.contains(&name.as_str()));
-                }
+    let is_manual = object["spec"]["manualSelector"] == Value::Bool(true);
+    if object["kind"] == "Job" && !is_manual {
+        let spec = object["spec"].as_object_mut();
+        spec.map(|spec| spec.remove("selector"));
+        for place in ["/metadata/labels", "/spec/template/metadata/labels"] {
+            let labels = object.pointer_mut(place).and_then(Value::as_object_mut);
+            if let Some(labels) = labels {
+                labels.retain(|name, _| !CONTROLLERS_LABELS.contains(&name.as_str()));
             }
         }
     }
