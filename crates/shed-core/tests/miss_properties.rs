@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fitted_law_is_a_law(
+    fn a_fitted_distribution_is_a_distribution(
         ended in prop::collection::vec(prop::num::f64::ANY, 0..8),
         ages in prop::collection::vec(prop::num::f64::ANY, 0..8),
         beta in 0.5..5.0,
@@ -98,9 +98,9 @@ proptest! {
             smallest_predicted_total: predicted,
             ..ShapePrior::with_t_min(120.0)
         };
-        let law = fit(&ended, &ages, &prior);
-        prop_assert!(law.t_min > 0.0 && law.t_min.is_finite());
-        prop_assert!(law.beta > 0.0 && law.beta.is_finite(), "{law:?}");
+        let distribution = fit(&ended, &ages, &prior);
+        prop_assert!(distribution.t_min > 0.0 && distribution.t_min.is_finite());
+        prop_assert!(distribution.beta > 0.0 && distribution.beta.is_finite(), "{distribution:?}");
     }
 
     #[test]

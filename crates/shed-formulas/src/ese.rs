@@ -1,7 +1,7 @@
 //! The cost of duplicates, and the round of one slot of ESE (SCA/ESE §V and §VI).
 
 use shed_core::estimate::compare::{is_less, sort_with_ties};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_papers::formulas::copies::fastest_mean;
 use shed_papers::formulas::ese::{best_whole_copies, straggler_factor};
 use shed_papers::formulas::sca::CloneJob;
@@ -27,7 +27,7 @@ pub fn duplication_cost(alpha: f64, sigma: f64) -> Option<f64> {
 /// E\[x\]/t_min.
 fn mean_over_least(alpha: f64) -> f64 {
     fastest_mean(
-        &ParetoLaw {
+        &ParetoDistribution {
             t_min: 1.0,
             beta: alpha,
         },
@@ -130,8 +130,8 @@ pub fn ese_round(jobs: &[SlotJob], machines: u64, ese: &Ese) -> EseRound {
 fn stragglers(jobs: &[SlotJob], sigma: Option<f64>) -> Vec<(u64, u32)> {
     let mut found: Vec<(f64, (u64, u32))> = Vec::new();
     for SlotJob { job, running, .. } in jobs {
-        let mean = fastest_mean(&job.law, 1.0);
-        let Some(factor) = sigma.or_else(|| straggler_factor(job.law.beta)) else {
+        let mean = fastest_mean(&job.distribution, 1.0);
+        let Some(factor) = sigma.or_else(|| straggler_factor(job.distribution.beta)) else {
             continue;
         };
         let late = running
@@ -146,14 +146,15 @@ fn stragglers(jobs: &[SlotJob], sigma: Option<f64>) -> Vec<(u64, u32)> {
 /// (unassigned + running tasks)·E\[x\].
 fn remaining_work(job: &SlotJob) -> f64 {
     let tasks = f64::from(job.unassigned) + job.running.len() as f64;
-    tasks * fastest_mean(&job.job.law, 1.0)
+    tasks * fastest_mean(&job.job.distribution, 1.0)
 }
 
 fn start_new(job: &CloneJob, new_jobs: usize, ese: &Ese, round: &mut EseRound) {
     let free = round.machines_left;
     let tasks = u64::from(job.tasks);
     let share = ese.eta * free as f64 / new_jobs as f64;
-    let is_small = is_less(tasks as f64, share) && is_less(fastest_mean(&job.law, 1.0), ese.xi);
+    let is_small =
+        is_less(tasks as f64, share) && is_less(fastest_mean(&job.distribution, 1.0), ese.xi);
     if !is_small || tasks > free || tasks == 0 {
         round.machines_left = assign_singly(job.id, job.tasks, free, &mut round.assigned);
         return;

@@ -117,7 +117,7 @@ pub fn gradient_projection(jobs: &[CloneJob], p2: &P2, steps: &Steps) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shed_core::estimate::pareto::ParetoLaw;
+    use shed_core::estimate::pareto::ParetoDistribution;
     use shed_papers::formulas::sca::solve_relaxed;
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             .map(|(id, (tasks, t_min))| CloneJob {
                 id,
                 tasks,
-                law: ParetoLaw { t_min, beta: 2.0 },
+                distribution: ParetoDistribution { t_min, beta: 2.0 },
             })
             .collect();
         let p2 = P2 {

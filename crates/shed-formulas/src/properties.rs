@@ -18,7 +18,7 @@ use crate::ordering::{
 use crate::sca::{Assignment, RunningTask, SlotJob, sca_round};
 use crate::speedup::{pareto_from_moments, speedup, speedup_limit};
 use shed_core::estimate::compare::sort_with_ties;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_papers::formulas::ese::straggler_factor;
 use shed_papers::formulas::mantri::pays_blind;
 use shed_papers::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};
@@ -254,7 +254,7 @@ fn any_clone_job() -> impl Strategy<Value = CloneJob> {
     (1u32..15, 0.5..40.0, beta).prop_map(|(tasks, t_min, beta)| CloneJob {
         id: 0,
         tasks,
-        law: ParetoLaw { t_min, beta },
+        distribution: ParetoDistribution { t_min, beta },
     })
 }
 
@@ -343,24 +343,24 @@ proptest! {
     }
 
     #[test]
-    fn formulas_of_the_pareto_law_keep_within_their_bounds(
+    fn formulas_of_the_pareto_distribution_keep_within_their_bounds(
         mean in 1e-3..1e6,
         spread in 0.0..1e3,
         alpha in 1.001..1e3,
         age in 0.0..1e4,
     ) {
-        let law = pareto_from_moments(mean, spread * mean);
-        prop_assert!(law.beta > 2.0 && law.t_min > 0.0 && law.t_min <= mean);
+        let distribution = pareto_from_moments(mean, spread * mean);
+        prop_assert!(distribution.beta > 2.0 && distribution.t_min > 0.0 && distribution.t_min <= mean);
         let gain = speedup(alpha, 3.0).unwrap();
         prop_assert!(gain >= 1.0 && gain <= speedup_limit(alpha).unwrap());
         let factor = straggler_factor(alpha).unwrap();
         prop_assert!(factor > (alpha - 1.0) / alpha && factor <= 2.0 * (1.0 + 1e-12));
         let cost = duplication_cost(alpha, factor).unwrap();
         prop_assert!(cost > 0.0 && cost <= 1.0 + 1e-12);
-        let law = ParetoLaw { t_min: 10.0, beta: alpha };
-        let pays = pays_blind(&law, age, 1);
+        let distribution = ParetoDistribution { t_min: 10.0, beta: alpha };
+        let pays = pays_blind(&distribution, age, 1);
         prop_assert!((0.0..=1.0).contains(&pays));
-        prop_assert!(pays_blind(&law, age * 1.5 + 10.0, 1) >= pays - 1e-12);
+        prop_assert!(pays_blind(&distribution, age * 1.5 + 10.0, 1) >= pays - 1e-12);
     }
 }
 

@@ -5,7 +5,7 @@
 //! launch together, on equal machines, with independent times. A shape of ∞ denotes times that do not vary.
 
 use shed_core::estimate::compare::at_most;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 
 /// The Pareto distribution with this mean and standard deviation, in the unit of both (DollyMP §5, which only states
 /// that a Pareto distribution is fitted).
@@ -13,15 +13,15 @@ use shed_core::estimate::pareto::ParetoLaw;
 /// `σ/θ = 1/√(α(α−2))` gives `α = 1 + √(1 + (θ/σ)²)` and `t_min = θ(α−1)/α`. The shape is above 2 for any data,
 /// because the distribution has a standard deviation only there. With this fit two copies gain less than a factor
 /// 1.5; heavier tails need a fit by likelihood. A standard deviation of 0 gives times that do not vary.
-pub fn pareto_from_moments(mean: f64, std: f64) -> ParetoLaw {
+pub fn pareto_from_moments(mean: f64, std: f64) -> ParetoDistribution {
     if std <= 0.0 {
-        return ParetoLaw {
+        return ParetoDistribution {
             t_min: mean,
             beta: f64::INFINITY,
         };
     }
     let beta = 1.0 + libm::hypot(1.0, mean / std);
-    ParetoLaw {
+    ParetoDistribution {
         t_min: mean * (1.0 - 1.0 / beta),
         beta,
     }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_fit_has_the_mean_and_the_spread_that_were_given() {
         for (mean, std) in [(10.0, 5.0), (1.0, 1.0), (3.0, 6.0), (40.0, 0.001)] {
-            let ParetoLaw { t_min, beta } = pareto_from_moments(mean, std);
+            let ParetoDistribution { t_min, beta } = pareto_from_moments(mean, std);
             let fitted_mean = t_min * beta / (beta - 1.0);
             // beta − 2 keeps few digits where the spread is small.
             let fitted_std = fitted_mean / (beta * (beta - 2.0)).sqrt();
@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn times_that_do_not_vary_gain_nothing_from_copies() {
-        let law = pareto_from_moments(10.0, 0.0);
-        assert_eq!(law.t_min, 10.0);
-        assert_eq!(speedup(law.beta, 7.0), Some(1.0));
+        let distribution = pareto_from_moments(10.0, 0.0);
+        assert_eq!(distribution.t_min, 10.0);
+        assert_eq!(speedup(distribution.beta, 7.0), Some(1.0));
     }
 
     #[test]

@@ -65,8 +65,8 @@ impl PolicyRule for ChronosClone {
 impl ChronosClone {
     /// None while the job's distribution is unknown.
     fn copies(&self, state: &JobView<'_>) -> Option<u32> {
-        let law = self.terms.law.of(state)?;
-        let job = self.instants.job(state, law, 0.0)?;
+        let distribution = self.terms.distribution.of(state)?;
+        let job = self.instants.job(state, distribution, 0.0)?;
         let price = self.terms.price();
         let utility = |extra| {
             let machine_time = clone_machine_time(&job, extra);

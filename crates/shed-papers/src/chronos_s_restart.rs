@@ -8,7 +8,7 @@ use crate::formulas::srquant::SrQuantJob;
 use crate::judgement::stragglers;
 use crate::judgement::{Instants, Terms, best_extra, judge, settings};
 use crate::state::Decided;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::JobView;
 use shed_core::round::clones::{Ask, Begins};
@@ -61,8 +61,8 @@ impl PolicyRule for ChronosSRestart {
 
 impl ChronosSRestart {
     fn extra(&self, state: &JobView<'_>, phi: f64) -> Option<u32> {
-        let law = self.terms.law.of(state)?;
-        let job = self.instants.job(state, law, phi)?;
+        let distribution = self.terms.distribution.of(state)?;
+        let job = self.instants.job(state, distribution, phi)?;
         let price = self.terms.price();
         let utility =
             |extra| price.utility(restart_ln_pocd(&job, extra), machine_time(&job, extra));
@@ -77,12 +77,12 @@ fn machine_time(job: &SrQuantJob, extra: u32) -> f64 {
     let late = job.p_late();
     let slow = if extra > 0 {
         let extra = f64::from(extra);
-        job.tau_est + extra * (job.tau_kill - job.tau_est) + fastest_mean(&job.law, extra)
+        job.tau_est + extra * (job.tau_kill - job.tau_est) + fastest_mean(&job.distribution, extra)
     } else {
         // The distribution beyond D is Pareto(D, β).
-        let beyond = ParetoLaw {
-            t_min: job.deadline.max(job.law.t_min),
-            ..job.law
+        let beyond = ParetoDistribution {
+            t_min: job.deadline.max(job.distribution.t_min),
+            ..job.distribution
         };
         fastest_mean(&beyond, 1.0)
     };

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use shed_core::estimate::law::AttemptLaw;
+use shed_core::estimate::distribution::AttemptDistribution;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::policy::{
     Arranged, Comparison, Desk, Judgement, PolicyRule, PolicyState, Recall, Remembered, Summary,
@@ -101,8 +101,8 @@ impl Demand {
 fn duration(job: &JobView<'_>) -> Option<f64> {
     let expected = job.job.expected_duration.map(|it| it.p50().seconds());
     let seen = || {
-        let law = job.estimate.own_law()?;
-        Some(law.quantile(-std::f64::consts::LN_2))
+        let distribution = job.estimate.own_distribution()?;
+        Some(distribution.quantile(-std::f64::consts::LN_2))
     };
     expected.or_else(seen).filter(|seconds| seconds.is_finite())
 }

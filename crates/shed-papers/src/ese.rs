@@ -8,7 +8,7 @@
 use crate::formulas::copies::fastest_mean;
 use crate::formulas::ese::{best_whole_copies, straggler_factor};
 use crate::formulas::sca::CloneJob;
-use crate::given_law::GivenLaw;
+use crate::given_distribution::GivenDistribution;
 use crate::redundancy::launch_copies;
 use crate::sca::{new_jobs, slots_for};
 use crate::state::Decided;
@@ -37,7 +37,7 @@ pub struct Ese {
     /// From look to look.
     pub interval: Span,
     /// The distribution, if it is given.
-    pub law: GivenLaw,
+    pub distribution: GivenDistribution,
 }
 
 impl Default for Ese {
@@ -49,7 +49,7 @@ impl Default for Ese {
             xi: Span::from_seconds(300),
             max_clones: 7,
             interval: Span::from_seconds(3),
-            law: GivenLaw::default(),
+            distribution: GivenDistribution::default(),
         }
     }
 }
@@ -72,7 +72,7 @@ impl PolicyRule for Ese {
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
         ];
-        settings.extend(self.law.settings());
+        settings.extend(self.distribution.settings());
         settings
     }
 
@@ -103,13 +103,13 @@ fn is_overdue(task: &TaskEstimate, limits: Option<(f64, f64)>) -> bool {
 impl Ese {
     /// The job's mean time in seconds and its σ.
     fn limits(&self, state: &JobView<'_>) -> Option<(f64, f64)> {
-        let law = self.law.of(state)?;
+        let distribution = self.distribution.of(state)?;
         let sigma = if self.sigma > 0.0 {
             self.sigma
         } else {
-            straggler_factor(law.beta)?
+            straggler_factor(distribution.beta)?
         };
-        Some((fastest_mean(&law, 1.0), sigma))
+        Some((fastest_mean(&distribution, 1.0), sigma))
     }
 
     fn duplicate(&self, desk: &mut Desk<'_, '_, Self>, mode: SpeculationMode) {
@@ -141,24 +141,32 @@ impl Ese {
     }
 
     fn decide_for_new_jobs(&self, desk: &mut Desk<'_, '_, Self>) {
-        let new = new_jobs(desk, &self.law);
+        let new = new_jobs(desk, &self.distribution);
         let slots = slots_for(desk, new.iter().map(|(at, _)| *at));
         let share = slots as f64 / new.len().max(1) as f64;
-        for (at, law) in new {
+        for (at, distribution) in new {
             let Some(state) = desk.jobs().get(at) else {
                 continue;
             };
             let tasks = state.unfinished();
             let fits = u32::try_from(slots / u64::from(tasks.max(1))).unwrap_or(u32::MAX);
-            let is_small =
-                f64::from(tasks) < self.eta * share && fastest_mean(&law, 1.0) < self.xi.seconds();
+            let is_small = f64::from(tasks) < self.eta * share
+                && fastest_mean(&distribution, 1.0) < self.xi.seconds();
             let most = self.max_clones.saturating_add(1).min(fits);
             let searches = is_small && most > 1;
             if searches && !desk.afford(&[at], u64::from(tasks) * u64::from(most)) {
                 continue;
             }
             let copies = if searches {
-                best_whole_copies(&CloneJob { id: 0, tasks, law }, self.gamma, most)
+                best_whole_copies(
+                    &CloneJob {
+                        id: 0,
+                        tasks,
+                        distribution,
+                    },
+                    self.gamma,
+                    most,
+                )
             } else {
                 1
             };

@@ -3,7 +3,7 @@
 //! in ascending virtual size. Within its share a job clones the tasks that would end later than a
 //! new attempt, the latest first. It ignores deadlines, and its clones start from zero.
 
-use crate::given_law::GivenLaw;
+use crate::given_distribution::GivenDistribution;
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::{Arranged, Comparison, Desk, Judgement, PolicyRule, Recall, Summary};
 use shed_core::round::clones::{Ask, CloneJob, MODES};
@@ -56,11 +56,11 @@ impl PolicyRule for Hopper {
     }
 
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, ()>) -> Judgement<Option<f64>> {
-        let given = GivenLaw {
+        let given = GivenDistribution {
             t_min: 1.0,
             beta: self.beta,
         };
-        let beta = || given.of(job).map_or(1.0, |law| law.beta);
+        let beta = || given.of(job).map_or(1.0, |distribution| distribution.beta);
         Judgement {
             belief: job.may_speculate().then(|| (2.0 / beta()).max(1.0)),
             ..Judgement::every(self.interval, job, recall)

@@ -3,12 +3,12 @@
 //! stopped.
 
 use crate::formulas::srquant::{Price, SrQuantJob};
-use crate::given_law::GivenLaw;
+use crate::given_distribution::GivenDistribution;
 use crate::prune_due::{prune_due, prune_for_clones};
 use crate::redundancy::is_decided;
 use crate::redundancy::level_up;
 use crate::state::Decided;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::ids::TaskIndex;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, MODES};
@@ -89,12 +89,12 @@ impl Instants {
     pub(crate) fn job(
         &self,
         state: &JobView<'_>,
-        law: ParetoLaw,
+        distribution: ParetoDistribution,
         phi_est: f64,
     ) -> Option<SrQuantJob> {
         let [est, kill] = self.of(state.job)?;
         Some(SrQuantJob {
-            law,
+            distribution,
             deadline: state.job.time_given()?.seconds(),
             tau_est: est.seconds(),
             tau_kill: kill.seconds(),
@@ -115,8 +115,8 @@ impl Instants {
             return Judgement::none();
         };
         let (now, state) = (recall.now, recall.state);
-        let awaits_law = est <= now && state.copies.is_none();
-        let busy = awaits_law || !state.judged.is_empty() && now < kill;
+        let awaits_distribution = est <= now && state.copies.is_none();
+        let busy = awaits_distribution || !state.judged.is_empty() && now < kill;
         let look = busy.then(|| now.plus(LOOK));
         let wakes = [Some(est), Some(kill), look].into_iter().flatten();
         Judgement {
@@ -249,7 +249,7 @@ pub(crate) fn best_extra(extra_max: u32, utility: impl Fn(u32) -> f64) -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// The distribution, if it is given.
-    pub law: GivenLaw,
+    pub distribution: GivenDistribution,
     /// θ·C: the price of a machine second.
     pub theta_c: f64,
     /// R_min: the PoCD below which the job is worth nothing.
@@ -262,7 +262,7 @@ impl Default for Terms {
     fn default() -> Self {
         let price = Price::default();
         Self {
-            law: GivenLaw::default(),
+            distribution: GivenDistribution::default(),
             theta_c: price.theta_c,
             r_min: price.r_min,
             max_clones: 5,
@@ -277,7 +277,7 @@ impl Terms {
             Setting::number("r_min", &mut self.r_min, 0.0, 1.0),
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
         ];
-        settings.extend(self.law.settings());
+        settings.extend(self.distribution.settings());
         settings
     }
 

@@ -1,6 +1,6 @@
 //! LASER (\[L\] Algorithm 2): as SRQuant, but predictions of the job's time and of its machine time
 //! for each r choose r. The rule takes any [`Predictor`]: trained [`Networks`], as in \[L\], or
-//! without them a [`LawPredictor`], which predicts from the job's distribution.
+//! without them a [`DistributionPredictor`], which predicts from the job's distribution.
 
 use crate::state::Decided;
 use shed_core::ids::TaskIndex;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::formulas::copies::fastest_mean;
 use crate::formulas::srquant::{Prediction, laser_best_extra};
 use crate::judgement::{Instants, Terms, judge, settings, stop_originals};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::Ask;
 use shed_core::round::{JobView, TaskEstimate};
@@ -59,17 +59,17 @@ pub fn extra_attempts(
 /// expected time. The job's time is the largest of the tasks' means, which is below the mean of
 /// their largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LawPredictor {
+pub struct DistributionPredictor {
     /// The distribution of an attempt's time.
-    pub law: ParetoLaw,
+    pub distribution: ParetoDistribution,
     /// t_avg, from a launch to the first report, in seconds.
     pub launch_overhead: f64,
 }
 
-impl Predictor for LawPredictor {
+impl Predictor for DistributionPredictor {
     fn predict(&self, job: &LaserJob, extra: u32) -> Prediction {
         let attempts = f64::from(extra) + 1.0;
-        let fastest = fastest_mean(&self.law, attempts);
+        let fastest = fastest_mean(&self.distribution, attempts);
         let until_kill = (job.tau_kill - job.now).max(0.0);
         let (mut job_time, mut machine_time) = (job.now, 0.0);
         for task in &job.tasks {
@@ -98,7 +98,7 @@ impl Predictor for LawPredictor {
 pub enum Source {
     /// Expected values under the job's distribution.
     #[default]
-    Law,
+    Distribution,
     /// Trained networks, which also predict the stragglers.
     Networks(Arc<Networks>),
     /// A random number from 0 to the maximum for each job, with this seed: training data for networks.
@@ -134,7 +134,7 @@ impl Laser {
     /// r for a job. None while it is unknown: networks have no input while all tasks of the job
     /// wait for capacity.
     fn extra(&self, pass_overhead: f64, state: &JobView<'_>, job: &LaserJob) -> Option<u32> {
-        if self.source != Source::Law && job.tasks.is_empty() {
+        if self.source != Source::Distribution && job.tasks.is_empty() {
             return None;
         }
         let by = |predictor: &dyn Predictor| {
@@ -142,8 +142,8 @@ impl Laser {
             extra_attempts(job, predictor, self.terms.theta_c, most)
         };
         Some(match &self.source {
-            Source::Law => by(&LawPredictor {
-                law: self.terms.law.of(state)?,
+            Source::Distribution => by(&DistributionPredictor {
+                distribution: self.terms.distribution.of(state)?,
                 launch_overhead: pass_overhead,
             }),
             Source::Networks(networks) => by(&**networks),
@@ -209,7 +209,7 @@ impl PolicyRule for Laser {
     fn files(&self) -> BTreeMap<String, String> {
         let text = match &self.source {
             Source::Networks(networks) => file::networks_to_text(networks).ok(),
-            Source::Law | Source::Drawn(_) => None,
+            Source::Distribution | Source::Drawn(_) => None,
         };
         let file = text.map(|text| (file::NAME.to_owned(), text));
         file.into_iter().collect()

@@ -11,10 +11,10 @@
 //! those at hand; the rule is that of the specification, which gives no γ.
 
 use crate::formulas::mantri::{self, pays_blind, pays_blind_at_most, pays_known};
-use crate::given_law::GivenLaw;
+use crate::given_distribution::GivenDistribution;
 use crate::prune_due::prune_due;
 use crate::state::Looked;
-use shed_core::estimate::law::AttemptLaw;
+use shed_core::estimate::distribution::AttemptDistribution;
 use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
@@ -43,7 +43,7 @@ pub struct Mantri {
     /// Δ: by how much longer than a new attempt the given-up one must still need.
     pub restart_gain: Span,
     /// The distribution, if it is given.
-    pub law: GivenLaw,
+    pub distribution: GivenDistribution,
 }
 
 impl Default for Mantri {
@@ -56,7 +56,7 @@ impl Default for Mantri {
             keep_interval: Span::from_seconds(180),
             restarts: 0,
             restart_gain: Span::from_seconds(30),
-            law: GivenLaw::default(),
+            distribution: GivenDistribution::default(),
         }
     }
 }
@@ -80,7 +80,7 @@ impl PolicyRule for Mantri {
             Setting::whole("restarts", &mut self.restarts, 0, 20),
             Setting::seconds("restart_gain", &mut self.restart_gain, 0.0, 86400.0),
         ];
-        settings.extend(self.law.settings());
+        settings.extend(self.distribution.settings());
         settings
     }
 
@@ -164,7 +164,7 @@ impl Mantri {
             return None;
         }
         let begin = task.begin();
-        let fresh = (1.0 - begin) * self.law.of(state)?.mean();
+        let fresh = (1.0 - begin) * self.distribution.of(state)?.mean();
         let is_worse = attempt.remaining? > fresh + self.restart_gain.seconds();
         is_worse.then_some((index, attempt.number))
     }
@@ -203,7 +203,7 @@ impl Mantri {
     /// That one more attempt pays, if that is above δ. While a clone of the task is silent its
     /// outcome is not known, and no other is launched.
     fn probability(&self, state: &JobView<'_>, task: &TaskEstimate) -> Option<f64> {
-        let law = self.law.of(state)?;
+        let distribution = self.distribution.of(state)?;
         let copies = task.attempts.len() as u32;
         let goes = |a: &AttemptEstimate| state.is_stopped((task.index, a.number));
         if task.attempts.iter().all(goes) {
@@ -215,14 +215,14 @@ impl Mantri {
         };
         let probability = match task.kept() {
             Some(kept) if task.attempts.iter().all(|a| a.reports()) => {
-                pays_known(&law, kept.remaining?, copies)
+                pays_known(&distribution, kept.remaining?, copies)
             }
             None if self.silent && copies == 1 => {
                 let age = task.attempts.first()?.age.max(0.0);
-                if !rule.duplicates(pays_blind_at_most(&law, age, copies), copies) {
+                if !rule.duplicates(pays_blind_at_most(&distribution, age, copies), copies) {
                     return None;
                 }
-                pays_blind(&law, age, copies)
+                pays_blind(&distribution, age, copies)
             }
             _ => return None,
         };

@@ -7,11 +7,11 @@
 //! is given. If it becomes known while the job's attempts start up, SCA decides about the job then.
 
 use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
-use crate::given_law::GivenLaw;
+use crate::given_distribution::GivenDistribution;
 use crate::redundancy::is_decided;
 use crate::redundancy::launch_copies;
 use crate::state::Decided;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::policy::prune::{GRACE_MIN, is_young, start_up};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::JobView;
@@ -27,7 +27,7 @@ pub struct Sca {
     /// r − 1: the most clones of a task.
     pub max_clones: u32,
     /// The distribution, if it is given.
-    pub law: GivenLaw,
+    pub distribution: GivenDistribution,
 }
 
 impl Default for Sca {
@@ -35,7 +35,7 @@ impl Default for Sca {
         Self {
             gamma: 0.05,
             max_clones: 7,
-            law: GivenLaw::default(),
+            distribution: GivenDistribution::default(),
         }
     }
 }
@@ -61,7 +61,7 @@ impl PolicyRule for Sca {
             Setting::number("gamma", &mut self.gamma, 0.0, 1000.0),
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
         ];
-        settings.extend(self.law.settings());
+        settings.extend(self.distribution.settings());
         settings
     }
 
@@ -84,8 +84,8 @@ impl PolicyRule for Sca {
 /// position and distribution.
 pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
     desk: &Desk<'_, '_, R>,
-    law: &GivenLaw,
-) -> Vec<(usize, ParetoLaw)> {
+    distribution: &GivenDistribution,
+) -> Vec<(usize, ParetoDistribution)> {
     let is_new = |position: usize, state: &JobView<'_>| {
         let grace = start_up(state, GRACE_MIN);
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
@@ -97,7 +97,7 @@ pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
     let states = positions.filter_map(|at| Some((at, desk.jobs().get(at)?)));
     states
         .filter(|(at, state)| state.draft.optimized && is_new(*at, state))
-        .filter_map(|(at, state)| Some((at, law.of(state)?)))
+        .filter_map(|(at, state)| Some((at, distribution.of(state)?)))
         .collect()
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn slots_for<R: PolicyRule>(
 
 impl Sca {
     fn decide_for_new_jobs(&self, desk: &mut Desk<'_, '_, Self>) {
-        let new = new_jobs(desk, &self.law);
+        let new = new_jobs(desk, &self.distribution);
         if new.is_empty() {
             return;
         }
@@ -130,9 +130,13 @@ impl Sca {
         let jobs: Vec<CloneJob> = new
             .iter()
             .zip(0..)
-            .filter_map(|(&(at, law), id)| {
+            .filter_map(|(&(at, distribution), id)| {
                 let tasks = desk.jobs().get(at)?.unfinished();
-                Some(CloneJob { id, tasks, law })
+                Some(CloneJob {
+                    id,
+                    tasks,
+                    distribution,
+                })
             })
             .collect();
         let tasks: u64 = jobs.iter().map(|job| u64::from(job.tasks)).sum();

@@ -7,10 +7,10 @@
 //! follow when slots become free.
 
 use crate::formulas::job_level::{JobLevelInput, JobLevelJob, JobLevelMode, alloc_job};
-use crate::given_law::GivenLaw;
+use crate::given_distribution::GivenDistribution;
 use crate::redundancy::launch_copies_anytime;
 use crate::state::Decided;
-use shed_core::estimate::law::{AttemptLaw, Evidence};
+use shed_core::estimate::distribution::{AttemptDistribution, Evidence};
 use shed_core::policy::prune;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, Heeds, MODES};
@@ -35,7 +35,7 @@ pub struct Shed {
     /// Whether a departure also starts a run (A8: only the text has this, not the pseudo-code).
     pub departures: bool,
     /// The distribution, if it is given.
-    pub law: GivenLaw,
+    pub distribution: GivenDistribution,
 }
 
 impl Default for Shed {
@@ -45,7 +45,7 @@ impl Default for Shed {
             mode: JobLevelMode::Paper,
             keep: false,
             departures: false,
-            law: GivenLaw::default(),
+            distribution: GivenDistribution::default(),
         }
     }
 }
@@ -66,7 +66,7 @@ impl PolicyRule for Shed {
             Setting::switch("keep", &mut self.keep),
             Setting::switch("departures", &mut self.departures),
         ];
-        settings.extend(self.law.settings());
+        settings.extend(self.distribution.settings());
         settings
     }
 
@@ -118,7 +118,7 @@ impl Shed {
     /// kills jobs past their deadline; here the job's user decides that.)
     fn takes_part(&self, state: &JobView<'_>) -> bool {
         let in_time = state.estimate.slack.is_some_and(|slack| slack > 0.0);
-        state.may_speculate() && in_time && self.law.of(state).is_some()
+        state.may_speculate() && in_time && self.distribution.of(state).is_some()
     }
 
     /// Computes r for each job of that mode. κ: the free slots and those of live clones, which
@@ -163,8 +163,9 @@ impl Shed {
             running.fold(1.0, f64::min)
         };
         let slack = state.estimate.slack.unwrap_or(0.0);
-        let law = self.law.of(state);
-        let ln_miss = law.map(|law| law.ln_miss(Evidence::Progress { phi: slowest }, slack));
+        let distribution = self.distribution.of(state);
+        let ln_miss = distribution
+            .map(|distribution| distribution.ln_miss(Evidence::Progress { phi: slowest }, slack));
         JobLevelJob {
             tasks,
             ln_miss_attempt: ln_miss.unwrap_or(0.0),

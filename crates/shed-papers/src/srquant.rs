@@ -72,8 +72,8 @@ impl SrQuant {
 
     /// r + 1: the resumed attempts of a straggler.
     fn clones(&self, state: &JobView<'_>, phi: f64) -> Option<u32> {
-        let law = self.terms.law.of(state)?;
-        let job = self.instants.job(state, law, phi)?;
+        let distribution = self.terms.distribution.of(state)?;
+        let job = self.instants.job(state, distribution, phi)?;
         let price = self.terms.price();
         let utility = |extra| {
             let machine_time = job.machine_time(extra, self.mean);

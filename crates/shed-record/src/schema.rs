@@ -70,7 +70,7 @@ impl PolicyText {
         let Policy {
             order: _,
             speculation: _,
-            law: _,
+            distribution: _,
             capacity_share,
             surge_max,
             work_max,

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use shed_core::decide::decide;
-use shed_core::estimate::fit::LawChoice;
+use shed_core::estimate::fit::DistributionChoice;
 use shed_core::fixtures::{at, attempt, job, world};
 use shed_core::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use shed_core::memory::{JobMemory, Memory, NodeSlowness};
@@ -162,13 +162,13 @@ fn refused(path: &Path, line: Option<u64>, field: Option<&str>, words: &str) {
 fn every_policy_is_read_back_from_its_text() {
     let known = shed_papers::registry();
     for speculation in known.all() {
-        for (order, law) in [
-            (Order::default(), LawChoice::default()),
-            (Order::Fifo, LawChoice::ALL[1]),
+        for (order, distribution) in [
+            (Order::default(), DistributionChoice::default()),
+            (Order::Fifo, DistributionChoice::ALL[1]),
         ] {
             let policy = Policy {
                 order,
-                law,
+                distribution,
                 speculation: speculation.clone(),
                 capacity_share: 0.7,
                 surge_max: 3,

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_count_from_the_law_where_it_is_known() {
+    fn deadlines_count_from_the_distribution_where_it_is_known() {
         let trace = "A".parse::<Setup>().map(|setup| setup.trace(1));
         let shaping = Shaping {
             deadline_factor: Some(1.5),

@@ -113,7 +113,7 @@ fn a_recorded_run_is_the_run_and_others_on_nodes_replay_too() {
     )
     .unwrap();
     let nodes = ["--nodes", file.to_str().unwrap(), "--resume", "offset"];
-    let recorded = record(&folder, "shed-plus{law=best,order=drf}", &nodes);
+    let recorded = record(&folder, "shed-plus{distribution=best,order=drf}", &nodes);
     assert!(recorded["clones"].as_u64() > Some(0), "{recorded}");
     let verdict = json(&["replay", folder.path()]).remove(0);
     assert_eq!(verdict["equal"], verdict["passes"], "{verdict}");
@@ -123,7 +123,7 @@ fn a_recorded_run_is_the_run_and_others_on_nodes_replay_too() {
         "--trace",
         trace,
         "--policy",
-        "shed-plus{law=best,order=drf}",
+        "shed-plus{distribution=best,order=drf}",
     ];
     let usual = [
         "--deadline-factor",

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_drawn_from_the_law() {
+    fn durations_are_drawn_from_the_distribution() {
         let all: Vec<_> = (0..1000).map(|task| draw(task, 0)).collect();
         assert!(all.iter().all(|&ms| (6000..=60_000).contains(&ms)));
         // The median of that distribution is 6 s x 2^(1/1.2) = 10.7 s.

@@ -23,7 +23,7 @@ Every flag of `shed-sim run` takes a list with commas, and --seed ranges such as
 their seed alone are one sample. Jobs of several stages are left out.
 
 Example:
-    shed-lab calibrate --preset pareto --seed 0..8 --policy shed-plus{law=best},shed-prime
+    shed-lab calibrate --preset pareto --seed 0..8 --policy shed-plus{distribution=best},shed-prime
     shed-lab calibrate --forecast --preset pareto --seed 0..8 --policy shed-prime
     shed-lab calibrate --formulas --preset pareto --policy chronos-s-resume{theta_c=0,r_min=0,max_clones=1}";
 

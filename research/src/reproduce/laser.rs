@@ -1,6 +1,6 @@
 //! LASER and SRQuant (ICCCN 2017): closed forms, and experiments L-1 and L-2.
 
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::estimate::pocd::probability;
 use shed_papers::formulas::srquant::{Price, SlowMean, SrQuantJob};
 
@@ -35,7 +35,7 @@ pub(super) const PAPER: Paper = Paper {
             title: "Figure 6, τ_est 120 s, τ_kill 200 s",
             about: "100 jobs of 10 tasks on 640 slots, load 0.1, Pareto(40 s, 1.7), launch 3 s (t_min and launch are not given); D 220, 250 and 300 s, and of \
                 these the largest gain, as the paper says \"up to\". Cost is machine time, utility equation (9). LASER \
-                decides here with expected times of the distribution (`LawPredictor`); with trained networks: laser.md.",
+                decides here with expected times of the distribution (`DistributionPredictor`); with trained networks: laser.md.",
             make: l_1,
         },
         Figure {
@@ -65,7 +65,7 @@ fn model(_: &mut Lab) -> Result<Findings, LabError> {
     ] {
         let [deadline, tau_est, tau_kill] = times;
         let job = SrQuantJob {
-            law: ParetoLaw { t_min: 60.0, beta },
+            distribution: ParetoDistribution { t_min: 60.0, beta },
             deadline,
             tau_est,
             tau_kill,

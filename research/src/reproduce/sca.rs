@@ -96,14 +96,14 @@ fn run_with(
     flags: &str,
 ) -> Result<Runs, LabError> {
     let t_min = 1179.7 * (alpha - 1.0) / alpha;
-    let law = format!("t_min={t_min:.2},beta={alpha}");
+    let distribution = format!("t_min={t_min:.2},beta={alpha}");
     let inner = match (policy, parameters) {
         ("hadoop-ns", _) => String::new(),
-        (_, "") => format!("{law},"),
-        (_, more) => format!("{law},{more},"),
+        (_, "") => format!("{distribution},"),
+        (_, more) => format!("{distribution},{more},"),
     };
     lab.run(&format!(
-        "--trace setup:SCA{{jobs={},load={load},{law}}} --slots 240 --report-every 30 {flags} \
+        "--trace setup:SCA{{jobs={},load={load},{distribution}}} --slots 240 --report-every 30 {flags} \
          --policy {policy}{{{inner}order=srpt}}",
         lab.jobs(60)
     ))

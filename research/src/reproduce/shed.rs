@@ -113,7 +113,7 @@ fn model(_: &mut Lab) -> Result<Findings, LabError> {
 }
 
 /// How long attempts and launches take.
-struct Law {
+struct Distribution {
     t_min: f64,
     beta: f64,
     /// Longest time of an attempt in seconds.
@@ -121,7 +121,7 @@ struct Law {
     launch: &'static str,
 }
 
-impl Law {
+impl Distribution {
     /// On the 120 slots of the paper.
     fn testbed(&self, lab: &Lab, jobs: u32, tasks: u32) -> Testbed {
         let (jobs, Self { t_min, beta, .. }) = (lab.jobs(jobs), self);
@@ -144,10 +144,15 @@ impl Law {
 }
 
 /// As in the specification.
-const PAPER_LAW: Law = law(120.0, 1.5, Some(1000), "60");
+const PAPER_DISTRIBUTION: Distribution = distribution(120.0, 1.5, Some(1000), "60");
 
-const fn law(t_min: f64, beta: f64, max: Option<u32>, launch: &'static str) -> Law {
-    Law {
+const fn distribution(
+    t_min: f64,
+    beta: f64,
+    max: Option<u32>,
+    launch: &'static str,
+) -> Distribution {
+    Distribution {
         t_min,
         beta,
         max,
@@ -156,14 +161,14 @@ const fn law(t_min: f64, beta: f64, max: Option<u32>, launch: &'static str) -> L
 }
 
 /// Others.
-const TRIED: [Law; 7] = [
-    PAPER_LAW,
-    law(120.0, 2.0, Some(1000), "60"),
-    law(120.0, 1.5, None, "60"),
-    law(120.0, 1.5, Some(1000), "20"),
-    law(240.0, 3.0, Some(1000), "60"),
-    law(300.0, 4.0, Some(1000), "60"),
-    law(300.0, 3.0, Some(1000), "60"),
+const TRIED: [Distribution; 7] = [
+    PAPER_DISTRIBUTION,
+    distribution(120.0, 2.0, Some(1000), "60"),
+    distribution(120.0, 1.5, None, "60"),
+    distribution(120.0, 1.5, Some(1000), "20"),
+    distribution(240.0, 3.0, Some(1000), "60"),
+    distribution(300.0, 4.0, Some(1000), "60"),
+    distribution(300.0, 3.0, Some(1000), "60"),
 ];
 
 /// Shed, Dolly, Hadoop-S.
@@ -181,7 +186,7 @@ fn s_1(lab: &mut Lab) -> Result<Findings, LabError> {
     let mut findings = Findings::default();
     let mut all: [Vec<Sample>; 3] = Default::default();
     for tasks in [5, 10, 20] {
-        let testbed = PAPER_LAW.testbed(lab, 100, tasks);
+        let testbed = PAPER_DISTRIBUTION.testbed(lab, 100, tasks);
         for deadline in [460, 500, 560, 620] {
             let runs = three(lab, &testbed, deadline)?;
             let [shed, dolly, hadoop] = runs.map(|runs| within(&runs, deadline));
@@ -201,10 +206,10 @@ fn s_1(lab: &mut Lab) -> Result<Findings, LabError> {
         findings.compare(what, published, mean, check);
     }
     let mut rows = Vec::new();
-    for law in &TRIED {
-        let testbed = law.testbed(lab, 100, 10);
+    for distribution in &TRIED {
+        let testbed = distribution.testbed(lab, 100, 10);
         let met = three(lab, &testbed, 500)?.map(|runs| within(&runs, 500));
-        rows.push((law.name(), met.into()));
+        rows.push((distribution.name(), met.into()));
     }
     let columns = THREE.map(|(name, published)| (format!("{name}, %"), Some(published)));
     findings.trials.push(Trials::new(
@@ -218,7 +223,7 @@ fn s_1(lab: &mut Lab) -> Result<Findings, LabError> {
 fn s_2(lab: &mut Lab) -> Result<Findings, LabError> {
     let mut findings = Findings::default();
     for (tasks, jobs, deadline) in [(5, 50, 460), (10, 30, 500), (20, 20, 560)] {
-        let testbed = PAPER_LAW.testbed(lab, jobs, tasks);
+        let testbed = PAPER_DISTRIBUTION.testbed(lab, jobs, tasks);
         let shed = testbed.shed(lab, deadline)?.met();
         let hadoop = within(&testbed.hadoop_s(lab)?, deadline);
         let of = format!("{tasks} tasks, D {deadline} s");
@@ -237,7 +242,7 @@ const S_3: [(&str, f64, f64); 3] = [
 ];
 
 fn s_3(lab: &mut Lab) -> Result<Findings, LabError> {
-    let testbed = PAPER_LAW.testbed(lab, 100, 10).on_after_deadline();
+    let testbed = PAPER_DISTRIBUTION.testbed(lab, 100, 10).on_after_deadline();
     let runs = three(lab, &testbed, 500)?;
     let mut findings = Findings::default();
     for ((name, within, mean), runs) in S_3.into_iter().zip(&runs) {
@@ -270,9 +275,9 @@ fn s_3(lab: &mut Lab) -> Result<Findings, LabError> {
 
 fn s_3_tried(lab: &mut Lab) -> Result<Trials, LabError> {
     let mut tried = Vec::new();
-    for law in &TRIED {
-        let testbed = law.testbed(lab, 100, 10).on_after_deadline();
-        tried.push((law.name(), three(lab, &testbed, 500)?.into()));
+    for distribution in &TRIED {
+        let testbed = distribution.testbed(lab, 100, 10).on_after_deadline();
+        tried.push((distribution.name(), three(lab, &testbed, 500)?.into()));
     }
     Ok(times_tried(500, &S_3, tried))
 }

@@ -3,24 +3,24 @@
 use crate::common::{Folder, TINY, path, run_fails, succeeds};
 
 #[test]
-fn a_law_is_found_and_said_in_every_format() {
+fn a_distribution_is_found_and_said_in_every_format() {
     let args = ["fit", "--trace", "setup:P-4{beta=1.6}", "--seed", "3"];
     let with = |format: &str| succeeds(&[&args[..], &["--format", format]].concat());
     let json: serde_json::Value = serde_json::from_str(&with("json")).unwrap();
     assert_eq!(json["tasks"], 1000);
     assert_eq!(json["all"]["best"], "pareto");
-    let beta = json["all"]["laws"]["pareto"]["parameters"]["beta"]
+    let beta = json["all"]["distributions"]["pareto"]["parameters"]["beta"]
         .as_f64()
         .unwrap();
     // Four standard errors of a shape from 1000 times.
     assert!((beta / 1.6 - 1.0).abs() < 4.0 / 1000.0_f64.sqrt(), "{beta}");
-    let aic = |law: &str| json["all"]["laws"][law]["aic"].as_f64();
+    let aic = |distribution: &str| json["all"]["distributions"][distribution]["aic"].as_f64();
     assert!(aic("pareto") < aic("log-normal") && aic("pareto") < aic("weibull"));
     assert_eq!(aic("empirical"), None);
 
     let csv = with("csv");
     assert!(csv.starts_with("field,value\n"), "{csv}");
-    let line = format!("all.laws.pareto.parameters.beta,{beta}");
+    let line = format!("all.distributions.pareto.parameters.beta,{beta}");
     assert!(csv.lines().any(|other| other == line), "{csv}");
     let table = with("table");
     let starred = table

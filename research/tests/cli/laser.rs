@@ -60,11 +60,11 @@ fn what_was_trained_decides_the_same_in_full_passes_and_again_from_a_recording()
         ];
         succeeds(&[&run, &SETUP[..], more].concat())
     };
-    let by_law = digest(&run(&[]));
-    assert_eq!(digest(&run(&["--policy-file", "none"])), by_law);
+    let by_distribution = digest(&run(&[]));
+    assert_eq!(digest(&run(&["--policy-file", "none"])), by_distribution);
     let by_model = run(&["--policy-file", path(&model)]);
     assert!(by_model.contains("a.json"), "{by_model}");
-    assert_ne!(digest(&by_model), by_law);
+    assert_ne!(digest(&by_model), by_distribution);
     let recording = folder.0.join("recording");
     // A run that is recorded looks at every job in each pass.
     let by_file = ["--policy-file", path(&model)];

@@ -1,8 +1,8 @@
 //! The deadline that a job could keep with the present capacity, for the jobs of the snapshot that request it. Clones
 //! are not included, because they are a remedy for a bad estimate and not a basis for planning.
 
+use crate::estimate::distribution::{AttemptDistribution, Distribution};
 use crate::estimate::feasibility::{EVALUATIONS_MAX, earliest_slack};
-use crate::estimate::law::{AttemptLaw, Law};
 use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
 use crate::plan::Feasibility;
 use crate::round::{AttemptEstimate, JobView, Round};
@@ -80,7 +80,12 @@ impl JobView<'_> {
     }
 
     fn mean_run(&self) -> f64 {
-        let least = || self.estimate.law.as_ref().map_or(0.0, AttemptLaw::minimum);
+        let least = || {
+            self.estimate
+                .distribution
+                .as_ref()
+                .map_or(0.0, AttemptDistribution::minimum)
+        };
         self.estimate.mean_run.unwrap_or_else(least)
     }
 
@@ -94,22 +99,22 @@ impl JobView<'_> {
 
     fn feasibility(&self, pass: &Round<'_>, waves: Waves) -> Feasibility {
         let target = self.job.rules.target_pocd.unwrap_or(TARGET_DEFAULT);
-        let law = self.estimate.own_law();
+        let distribution = self.estimate.own_distribution();
         let unknown = Feasibility {
             pocd: None,
             target,
             earliest: None,
-            is_known: law.is_some(),
+            is_known: distribution.is_some(),
             width: waves.width,
         };
-        let Some(law) = law else {
+        let Some(distribution) = distribution else {
             return unknown;
         };
         let ln_pocd = |slack| {
-            let given = |given: Option<&Law>| {
+            let given = |given: Option<&Distribution>| {
                 let period = self.estimate.mean_run_given(given).unwrap_or(waves.period);
                 let waves = Waves { period, ..waves };
-                self.ln_pocd_within((law, given), waves, self.t_avg, slack)
+                self.ln_pocd_within((distribution, given), waves, self.t_avg, slack)
             };
             self.estimate.ln_mean(given)
         };
@@ -126,7 +131,7 @@ impl JobView<'_> {
     /// its tasks have in common. It never falls as `slack` grows.
     fn ln_pocd_within(
         &self,
-        (law, given): (&Law, Option<&Law>),
+        (distribution, given): (&Distribution, Option<&Distribution>),
         waves: Waves,
         overhead: f64,
         slack: f64,
@@ -140,16 +145,18 @@ impl JobView<'_> {
             let index = task.index;
             let stay = task.attempts.iter();
             let stay = stay.filter(|a| !self.draft.doomed.contains(&(index, a.number)));
-            let law_of = |attempt: &AttemptEstimate| match given {
+            let distribution_of = |attempt: &AttemptEstimate| match given {
                 Some(given) if !attempt.reports() => given,
-                _ => law,
+                _ => distribution,
             };
-            let ln_miss: f64 = stay.map(|a| a.ln_miss_within(law_of(a), slack)).sum();
+            let ln_miss: f64 = stay
+                .map(|a| a.ln_miss_within(distribution_of(a), slack))
+                .sum();
             running += ln_task_pocd(ln_miss);
         }
         if !waits {
             return running;
         }
-        running + self.ln_pocd_of_waiting(waves, slack - overhead, given.unwrap_or(law))
+        running + self.ln_pocd_of_waiting(waves, slack - overhead, given.unwrap_or(distribution))
     }
 }

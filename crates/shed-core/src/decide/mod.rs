@@ -128,7 +128,7 @@ fn opened<'a>(
         rate_prior: rule.rate_prior(),
         looks_at_all: rule.looks_at_all(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
-        law: policy.law,
+        distribution: policy.distribution,
         capacity_share: policy.capacity_share,
         work_max: policy.work_max,
     };

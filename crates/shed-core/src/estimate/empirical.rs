@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::estimate::law::{AttemptLaw, ln_share};
+use crate::estimate::distribution::{AttemptDistribution, ln_share};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::sample::Sample;
 
@@ -23,7 +23,7 @@ const LN_FACTOR_MAX: f64 = 700.0;
 /// ln P(T > t) is a chain of straight lines over ln t: a Pareto distribution from each knot to the next, and one
 /// without end after the last.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EmpiricalLaw {
+pub struct EmpiricalDistribution {
     knots: Arc<[Knot]>,
     /// ln of the factor on all times.
     ln_factor: f64,
@@ -40,7 +40,7 @@ struct Knot {
     mean_residual: f64,
 }
 
-impl EmpiricalLaw {
+impl EmpiricalDistribution {
     /// Kaplan–Meier: each ended attempt takes its share of the probability of the attempts that had not ended or been
     /// censored before it. `None` if no attempt has ended.
     ///
@@ -163,7 +163,7 @@ impl Knot {
     }
 }
 
-impl AttemptLaw for EmpiricalLaw {
+impl AttemptDistribution for EmpiricalDistribution {
     fn ln_survival(&self, t: f64) -> f64 {
         if t <= 0.0 {
             return LN_CERTAIN;
@@ -263,19 +263,19 @@ impl AttemptLaw for EmpiricalLaw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::pareto::ParetoLaw;
+    use crate::estimate::pareto::ParetoDistribution;
 
-    fn fit(ended: &[f64], running: &[f64]) -> EmpiricalLaw {
-        EmpiricalLaw::fit(&Sample::new(ended, running)).unwrap()
+    fn fit(ended: &[f64], running: &[f64]) -> EmpiricalDistribution {
+        EmpiricalDistribution::fit(&Sample::new(ended, running)).unwrap()
     }
 
-    fn survival(law: &EmpiricalLaw, t: f64) -> f64 {
-        libm::exp(law.ln_survival(t))
+    fn survival(distribution: &EmpiricalDistribution, t: f64) -> f64 {
+        libm::exp(distribution.ln_survival(t))
     }
 
     #[test]
     fn without_censoring_it_passes_through_the_middles_of_the_steps() {
-        let law = fit(&[4.0, 1.0, 2.0, 3.0], &[]);
+        let distribution = fit(&[4.0, 1.0, 2.0, 3.0], &[]);
         let points = [
             (0.999, 1.0),
             (1.0, 0.875),
@@ -284,28 +284,28 @@ mod tests {
             (4.0, 0.125),
         ];
         for (t, wanted) in points {
-            assert!((survival(&law, t) - wanted).abs() < 1e-14, "{t}");
+            assert!((survival(&distribution, t) - wanted).abs() < 1e-14, "{t}");
         }
-        assert!(survival(&law, 2.5) < 0.625 && survival(&law, 2.5) > 0.375);
-        assert!((law.minimum() - 1.0).abs() < 1e-15);
+        assert!(survival(&distribution, 2.5) < 0.625 && survival(&distribution, 2.5) > 0.375);
+        assert!((distribution.minimum() - 1.0).abs() < 1e-15);
     }
 
     #[test]
     fn what_is_lost_from_sight_shares_its_probability_with_those_behind_it() {
         // Kaplan–Meier by hand: 1, 3/4, 1/2, and 0 after 4, which takes the share of two.
-        let law = fit(&[1.0, 2.0, 4.0], &[2.5]);
-        assert!((survival(&law, 2.0) - 0.625).abs() < 1e-14);
-        assert!((survival(&law, 4.0) - 0.25).abs() < 1e-14);
+        let distribution = fit(&[1.0, 2.0, 4.0], &[2.5]);
+        assert!((survival(&distribution, 2.0) - 0.625).abs() < 1e-14);
+        assert!((survival(&distribution, 4.0) - 0.25).abs() < 1e-14);
     }
 
     #[test]
     fn equal_times_fall_at_once() {
-        let law = fit(&[10.0, 10.0, 10.0, 10.0, 20.0], &[]);
-        assert!((survival(&law, 10.0) - 0.3).abs() < 1e-14);
-        assert!((survival(&law, 20.0) - 0.1).abs() < 1e-14);
-        assert_eq!(law.ln_survival(9.999), LN_CERTAIN);
-        assert!((law.quantile(libm::log(0.7)) - 10.0).abs() < 1e-12);
-        assert!(law.mean() > 10.0 && law.mean() < 30.0);
+        let distribution = fit(&[10.0, 10.0, 10.0, 10.0, 20.0], &[]);
+        assert!((survival(&distribution, 10.0) - 0.3).abs() < 1e-14);
+        assert!((survival(&distribution, 20.0) - 0.1).abs() < 1e-14);
+        assert_eq!(distribution.ln_survival(9.999), LN_CERTAIN);
+        assert!((distribution.quantile(libm::log(0.7)) - 10.0).abs() < 1e-12);
+        assert!(distribution.mean() > 10.0 && distribution.mean() < 30.0);
     }
 
     #[test]
@@ -317,20 +317,20 @@ mod tests {
     }
 
     #[test]
-    fn its_mean_is_that_of_the_law_that_it_was_drawn_from() {
-        let pareto = ParetoLaw {
+    fn its_mean_is_that_of_the_distribution_that_it_was_drawn_from() {
+        let pareto = ParetoDistribution {
             t_min: 10.0,
             beta: 3.0,
         };
         let sample = Sample::default().with_pseudo_attempts(&pareto, 4000);
-        let law = EmpiricalLaw::fit(&sample).unwrap();
+        let distribution = EmpiricalDistribution::fit(&sample).unwrap();
         assert!(
-            (law.mean() / pareto.mean() - 1.0).abs() < 0.01,
+            (distribution.mean() / pareto.mean() - 1.0).abs() < 0.01,
             "{}",
-            law.mean()
+            distribution.mean()
         );
         for age in [5.0, 12.0, 40.0, 1e4] {
-            let (got, wanted) = (law.mean_residual(age), pareto.mean_residual(age));
+            let (got, wanted) = (distribution.mean_residual(age), pareto.mean_residual(age));
             assert!(
                 (got / wanted - 1.0).abs() < 0.05,
                 "{age}: {got}, not {wanted}"
@@ -340,17 +340,18 @@ mod tests {
 
     #[test]
     fn the_mean_residual_is_the_integral_of_the_residual_survival() {
-        let law = fit(&[3.0, 5.0, 5.0, 5.5, 6.0, 9.0], &[4.0, 9.5]).scaled(2.0);
+        let distribution = fit(&[3.0, 5.0, 5.0, 5.5, 6.0, 9.0], &[4.0, 9.5]).scaled(2.0);
         for age in [0.0, 7.0, 10.0, 17.0, 30.0] {
             let (steps, end) = (400_000, 60_000.0);
             let width = end / f64::from(steps);
             let inside: f64 = (0..steps)
                 .map(|i| (f64::from(i) + 0.5) * width)
-                .map(|wait| width * libm::exp(law.ln_residual_survival(age, wait)))
+                .map(|wait| width * libm::exp(distribution.ln_residual_survival(age, wait)))
                 .sum();
-            let tail = law.mean_residual(age + end) * libm::exp(law.ln_residual_survival(age, end));
+            let tail = distribution.mean_residual(age + end)
+                * libm::exp(distribution.ln_residual_survival(age, end));
             let wanted = inside + tail;
-            let got = law.mean_residual(age);
+            let got = distribution.mean_residual(age);
             assert!(
                 (got / wanted - 1.0).abs() < 1e-3,
                 "{age}: {got}, not {wanted}"
@@ -360,40 +361,41 @@ mod tests {
 
     #[test]
     fn the_density_is_the_slope_of_the_survival() {
-        let law = fit(&[1.0, 2.0, 3.0, 4.0], &[]).scaled(2.0);
+        let distribution = fit(&[1.0, 2.0, 3.0, 4.0], &[]).scaled(2.0);
         for t in [2.5, 5.0, 7.0, 30.0] {
             let step = 1e-6 * t;
-            let slope = (survival(&law, t - step) - survival(&law, t + step)) / (2.0 * step);
-            let got = libm::exp(law.ln_density(t));
+            let slope = (survival(&distribution, t - step) - survival(&distribution, t + step))
+                / (2.0 * step);
+            let got = libm::exp(distribution.ln_density(t));
             assert!((got / slope - 1.0).abs() < 1e-6, "{t}: {got}, not {slope}");
         }
         for t in [-1.0, 0.0, 1.9] {
-            assert_eq!(law.ln_density(t), f64::NEG_INFINITY);
+            assert_eq!(distribution.ln_density(t), f64::NEG_INFINITY);
         }
     }
 
     #[test]
     fn residual_survival_is_the_quotient_of_survivals_across_knots_and_within() {
-        let law = fit(&[1.0, 2.0, 3.0, 4.0], &[]);
+        let distribution = fit(&[1.0, 2.0, 3.0, 4.0], &[]);
         for (age, wait) in [(2.6, 0.5), (2.6, 1.1), (1.2, 0.1), (1.5, 1.0), (5.0, 9.0)] {
-            let wanted = survival(&law, age + wait) / survival(&law, age);
-            let got = libm::exp(law.ln_residual_survival(age, wait));
+            let wanted = survival(&distribution, age + wait) / survival(&distribution, age);
+            let got = libm::exp(distribution.ln_residual_survival(age, wait));
             assert!((got - wanted).abs() < 1e-12, "{age} {wait}: {got}");
         }
         // Within a line a short wait keeps its precision.
-        let hazard = libm::exp(law.ln_density(2.5) - law.ln_survival(2.5));
-        let got = law.ln_residual_survival(2.5, 1e-12);
+        let hazard = libm::exp(distribution.ln_density(2.5) - distribution.ln_survival(2.5));
+        let got = distribution.ln_residual_survival(2.5, 1e-12);
         assert!((got / (-1e-12 * hazard) - 1.0).abs() < 1e-9, "{got}");
     }
 
     #[test]
     fn quantiles_are_the_times_of_their_survivals() {
-        let law = fit(&[1.0, 2.0, 3.0, 4.0], &[]).scaled(3.0);
+        let distribution = fit(&[1.0, 2.0, 3.0, 4.0], &[]).scaled(3.0);
         for t in [3.0, 4.0, 6.0, 8.0, 11.0, 12.0, 50.0] {
-            let got = law.quantile(law.ln_survival(t));
+            let got = distribution.quantile(distribution.ln_survival(t));
             assert!((got / t - 1.0).abs() < 1e-12, "{t}: {got}");
         }
-        assert!((law.quantile(libm::log(0.9)) / 3.0 - 1.0).abs() < 1e-12);
+        assert!((distribution.quantile(libm::log(0.9)) / 3.0 - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -403,16 +405,16 @@ mod tests {
         let beyond = [&lengths[180..], &[50_000.0]].concat();
         let excess: f64 = beyond.iter().map(|t| libm::log(t / lengths[179])).sum();
         let wanted = (20.0 + 2.0) / (excess + 2.0 / 2.0);
-        let got = EmpiricalLaw::fit(&sample).unwrap().tail_exponent();
+        let got = EmpiricalDistribution::fit(&sample).unwrap().tail_exponent();
         assert!((got / wanted - 1.0).abs() < 1e-12, "{got}, not {wanted}");
     }
 
     #[test]
     fn a_tail_too_heavy_for_a_mean_has_none() {
-        let law = fit(&[1.0, 2.0], &[1e6; 5]);
-        assert!(law.tail_exponent() < 1.0);
+        let distribution = fit(&[1.0, 2.0], &[1e6; 5]);
+        assert!(distribution.tail_exponent() < 1.0);
         for age in [0.0, 1.5, 5.0] {
-            assert_eq!(law.mean_residual(age), f64::INFINITY);
+            assert_eq!(distribution.mean_residual(age), f64::INFINITY);
         }
     }
 
@@ -423,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_end_there_is_no_law() {
-        assert_eq!(EmpiricalLaw::fit(&Sample::new(&[], &[5.0])), None);
+    fn without_an_end_there_is_no_distribution() {
+        assert_eq!(EmpiricalDistribution::fit(&Sample::new(&[], &[5.0])), None);
     }
 }

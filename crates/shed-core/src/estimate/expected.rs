@@ -1,8 +1,8 @@
 //! The distribution of attempt durations that a user expects, and what a job's own attempts make of it.
 
+use crate::estimate::distribution::{AttemptDistribution, Distribution, DistributionKind};
 use crate::estimate::fit::max_likelihood;
-use crate::estimate::law::{AttemptLaw, Law, LawKind};
-use crate::estimate::log_normal::LogNormalLaw;
+use crate::estimate::log_normal::LogNormalDistribution;
 use crate::estimate::sample::{Observation, Sample};
 use crate::snapshot::ExpectedDuration;
 
@@ -24,28 +24,28 @@ const OWN_SHARE: f64 = 1.0 / 3.0;
 const LN_EARLY: f64 = -0.001_000_500_333_583_533_5;
 
 /// The log-normal distribution with the quantiles that the user expects; `None` if they are no positive numbers.
-pub fn law(expected: &ExpectedDuration) -> Option<LogNormalLaw> {
+pub fn distribution(expected: &ExpectedDuration) -> Option<LogNormalDistribution> {
     let mu = libm::log(expected.p50().seconds());
     let sigma = match expected.p90() {
         Some(p90) => (libm::log(p90.seconds()) - mu) / Z90,
         None => SPREAD,
     };
-    LogNormalLaw::new(mu, sigma.max(SPREAD_MIN))
+    LogNormalDistribution::new(mu, sigma.max(SPREAD_MIN))
 }
 
 /// The standard deviation of ln of the factor that all tasks of a job with this expected distribution have in common.
-pub fn common(law: &Law) -> f64 {
-    let Law::LogNormal(law) = law else {
+pub fn common(distribution: &Distribution) -> f64 {
+    let Distribution::LogNormal(distribution) = distribution else {
         return 0.0;
     };
-    let own = (OWN_SHARE * law.sigma()).max(SPREAD_MIN);
-    libm::sqrt((law.sigma() * law.sigma() - own * own).max(0.0))
+    let own = (OWN_SHARE * distribution.sigma()).max(SPREAD_MIN);
+    libm::sqrt((distribution.sigma() * distribution.sigma() - own * own).max(0.0))
 }
 
 /// The same after the job's own attempts: `times` that ended or predict their end, and the `ages` of silent ones. The
 /// expectation counts as two attempts, so three reports outweigh it. Without any of them it is unchanged.
-pub fn updated(expected: &ExpectedDuration, times: &[f64], ages: &[f64]) -> Option<Law> {
-    let prior = law(expected)?;
+pub fn updated(expected: &ExpectedDuration, times: &[f64], ages: &[f64]) -> Option<Distribution> {
+    let prior = distribution(expected)?;
     let own = Sample::new(times, ages);
     // An attempt that is younger than any duration of the distribution is no evidence, and most attempts are.
     let soonest = prior.quantile(LN_EARLY);
@@ -60,7 +60,7 @@ pub fn updated(expected: &ExpectedDuration, times: &[f64], ages: &[f64]) -> Opti
         ended: true,
     });
     let sample = Sample::from_observations(own.into_iter().chain(pseudo));
-    let fitted = max_likelihood(LawKind::LogNormal, &sample);
+    let fitted = max_likelihood(DistributionKind::LogNormal, &sample);
     Some(fitted.unwrap_or_else(|| prior.into()))
 }
 
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
     use crate::time::Span;
 
-    fn median(law: &Law) -> f64 {
-        law.quantile(-LN_2)
+    fn median(distribution: &Distribution) -> f64 {
+        distribution.quantile(-LN_2)
     }
 
     fn expected(p50: i64, p90: Option<i64>) -> ExpectedDuration {
@@ -86,15 +86,15 @@ mod tests {
 
     #[test]
     fn the_quantiles_are_those_of_the_user() {
-        let law = law(&expected(100, Some(150))).unwrap();
-        let high = law.quantile(libm::log(0.1));
+        let distribution = distribution(&expected(100, Some(150))).unwrap();
+        let high = distribution.quantile(libm::log(0.1));
         assert!((high - 150.0).abs() < 1e-6, "{high}");
-        assert!((median(&law.into()) - 100.0).abs() < 1e-6);
+        assert!((median(&distribution.into()) - 100.0).abs() < 1e-6);
     }
 
     #[test]
     fn no_statement_is_more_certain_than_a_report() {
-        let sigma = |p90| law(&expected(100, p90)).unwrap().sigma();
+        let sigma = |p90| distribution(&expected(100, p90)).unwrap().sigma();
         assert_eq!(sigma(Some(100)), SPREAD_MIN);
         assert_eq!(sigma(None), SPREAD);
     }

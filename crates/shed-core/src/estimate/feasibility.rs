@@ -64,12 +64,12 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::estimate::pareto::ParetoLaw;
+    use crate::estimate::pareto::ParetoDistribution;
     use crate::estimate::pocd::Waves;
     use proptest::prelude::*;
 
-    fn law() -> ParetoLaw {
-        ParetoLaw {
+    fn distribution() -> ParetoDistribution {
+        ParetoDistribution {
             t_min: 100.0,
             beta: 2.0,
         }
@@ -82,12 +82,12 @@ mod tests {
             period: 200.0,
         };
         earliest_slack(libm::log(target), 200.0, |slack| {
-            waves.ln_pocd(&law(), [], tasks, slack)
+            waves.ln_pocd(&distribution(), [], tasks, slack)
         })
     }
 
     #[test]
-    fn one_task_needs_the_quantile_of_its_law() {
+    fn one_task_needs_the_quantile_of_its_distribution() {
         // P(T > t) = (100 / t)², so that 0.99 takes 1000 s.
         let slack = earliest(0.99, 1, 1).unwrap();
         assert!((1000.0..=1004.0).contains(&slack), "{slack}");

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::distribution::{Distribution, DistributionKind};
 use crate::estimate::fit::{fit, max_likelihood};
-use crate::estimate::law::{Law, LawKind};
-use crate::estimate::pareto::ParetoLaw;
+use crate::estimate::pareto::ParetoDistribution;
 use crate::estimate::sample::{Observation, Sample};
 use crate::estimate::shape::ShapePrior;
 use crate::fair::{keep_fair, keep_newest};
@@ -151,19 +151,23 @@ impl ClassHistory {
     }
 
     /// The distribution of the class's ratios, shrunk toward the given one.
-    fn ratio_law(&self, law: &Law) -> Law {
+    fn ratio_distribution(&self, distribution: &Distribution) -> Distribution {
         let sample = self.ratios();
         let best = fit(&sample).best;
-        let kind = best.map_or_else(|| law.kind(), |best| best.kind());
-        shrunk(kind, &sample, law)
+        let kind = best.map_or_else(|| distribution.kind(), |best| best.kind());
+        shrunk(kind, &sample, distribution)
     }
 }
 
 /// Fits a distribution of that kind to a sample with [`PSEUDO_ATTEMPTS`] quantiles of the prior added. If the sample
 /// has no distribution of the kind, the prior itself is returned.
-pub fn shrunk(kind: LawKind, sample: &Sample, law: &Law) -> Law {
-    let sample = sample.with_pseudo_attempts(law, PSEUDO_ATTEMPTS);
-    max_likelihood(kind, &sample).unwrap_or_else(|| law.clone())
+pub fn shrunk(
+    kind: DistributionKind,
+    sample: &Sample,
+    distribution: &Distribution,
+) -> Distribution {
+    let sample = sample.with_pseudo_attempts(distribution, PSEUDO_ATTEMPTS);
+    max_likelihood(kind, &sample).unwrap_or_else(|| distribution.clone())
 }
 
 /// The lesson of a job once it is gone.
@@ -363,23 +367,23 @@ impl History {
     }
 
     /// The prior of a job's times over its least time before any observation.
-    pub fn ratio_law(&self, tenant: &Tenant, class: Option<&JobClass>) -> Law {
-        let pareto = |beta| ParetoLaw { t_min: 1.0, beta }.into();
+    pub fn ratio_distribution(&self, tenant: &Tenant, class: Option<&JobClass>) -> Distribution {
+        let pareto = |beta| ParetoDistribution { t_min: 1.0, beta }.into();
         let Some(class) = class else {
             return pareto(model_shape());
         };
         let foreign = pareto(self.foreign_shape(tenant));
-        let own = self.jobs_of(tenant).ratio_law(&foreign);
+        let own = self.jobs_of(tenant).ratio_distribution(&foreign);
         let class = self.class(class);
-        class.map_or_else(|| own.clone(), |class| class.ratio_law(&own))
+        class.map_or_else(|| own.clone(), |class| class.ratio_distribution(&own))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::law::AttemptLaw;
-    use crate::estimate::log_normal::LogNormalLaw;
+    use crate::estimate::distribution::AttemptDistribution;
+    use crate::estimate::log_normal::LogNormalDistribution;
 
     fn now(seconds: f64) -> Instant {
         Instant::default().plus(Span::from_seconds_f64(seconds))
@@ -400,7 +404,7 @@ mod tests {
 
     /// The quantiles of a Pareto distribution: a job without chance.
     fn job(t_min: f64, beta: f64, tasks: u32) -> Sample {
-        Sample::default().with_pseudo_attempts(&ParetoLaw { t_min, beta }, tasks)
+        Sample::default().with_pseudo_attempts(&ParetoDistribution { t_min, beta }, tasks)
     }
 
     /// A history of one class whose jobs came and went one after another.
@@ -414,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_class_the_models_law_is_believed() {
+    fn without_a_class_the_models_distribution_is_believed() {
         let taught = history("etl", &[job(10.0, 1.2, 64)]);
         assert_eq!(
             taught.shape_prior(&ours(), None),
@@ -422,11 +426,11 @@ mod tests {
         );
         let unknown = JobClass::from("other");
         assert_eq!(taught.least(Some(&unknown)), None);
-        let model = ParetoLaw {
+        let model = ParetoDistribution {
             t_min: 1.0,
             beta: 2.0,
         };
-        assert_eq!(taught.ratio_law(&ours(), None), model.into());
+        assert_eq!(taught.ratio_distribution(&ours(), None), model.into());
     }
 
     #[test]
@@ -467,14 +471,17 @@ mod tests {
     }
 
     #[test]
-    fn the_law_of_a_class_is_that_of_its_jobs_whatever_their_sizes() {
-        let law: Law = LogNormalLaw::new(0.0, 0.4).unwrap().into();
-        let job = |scale: f64| Sample::default().with_pseudo_attempts(&law.scaled(scale), 60);
+    fn the_distribution_of_a_class_is_that_of_its_jobs_whatever_their_sizes() {
+        let distribution: Distribution = LogNormalDistribution::new(0.0, 0.4).unwrap().into();
+        let job =
+            |scale: f64| Sample::default().with_pseudo_attempts(&distribution.scaled(scale), 60);
         let taught = history("etl", &[job(10.0), job(100.0), job(1000.0)]);
-        let got = taught.ratio_law(&ours(), Some(&JobClass::from("etl")));
-        let spread = |law: &Law| law.quantile(libm::log(0.1)) / law.quantile(libm::log(0.5));
+        let got = taught.ratio_distribution(&ours(), Some(&JobClass::from("etl")));
+        let spread = |distribution: &Distribution| {
+            distribution.quantile(libm::log(0.1)) / distribution.quantile(libm::log(0.5))
+        };
         assert!(
-            (spread(&got) / spread(&law) - 1.0).abs() < 0.05,
+            (spread(&got) / spread(&distribution) - 1.0).abs() < 0.05,
             "{}",
             spread(&got)
         );
@@ -536,13 +543,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shrunk_law_lies_between_what_was_seen_and_what_was_believed() {
-        let believed: Law = LogNormalLaw::new(0.0, 1.0).unwrap().into();
-        let seen: Law = LogNormalLaw::new(0.0, 0.1).unwrap().into();
+    fn a_shrunk_distribution_lies_between_what_was_seen_and_what_was_believed() {
+        let believed: Distribution = LogNormalDistribution::new(0.0, 1.0).unwrap().into();
+        let seen: Distribution = LogNormalDistribution::new(0.0, 0.1).unwrap().into();
         let spread = |count| {
             let sample = Sample::default().with_pseudo_attempts(&seen, count);
-            match shrunk(LawKind::LogNormal, &sample, &believed) {
-                Law::LogNormal(law) => law.sigma(),
+            match shrunk(DistributionKind::LogNormal, &sample, &believed) {
+                Distribution::LogNormal(distribution) => distribution.sigma(),
                 other => panic!("{other:?}"),
             }
         };

@@ -1,6 +1,6 @@
 //! The log-normal distribution: ln T is normal.
 
-use crate::estimate::law::{AttemptLaw, ln_share};
+use crate::estimate::distribution::{AttemptDistribution, ln_share};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::special::{
     ln_normal_tail, ln_normal_tail_ratio, mills_ratio_quotient, normal_tail_quantile,
@@ -23,12 +23,12 @@ const COMMON: [f64; 5] = [
 
 /// P(T > t) = P(Z > (ln t − μ)/σ), Z standard normal.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LogNormalLaw {
+pub struct LogNormalDistribution {
     mu: f64,
     sigma: f64,
 }
 
-impl LogNormalLaw {
+impl LogNormalDistribution {
     /// The spreads of ln T that a distribution may have: from times that agree to a per mille to times that differ by
     /// more than floats can.
     pub const SIGMA_MIN: f64 = 1e-3;
@@ -69,7 +69,7 @@ impl LogNormalLaw {
     }
 }
 
-impl AttemptLaw for LogNormalLaw {
+impl AttemptDistribution for LogNormalDistribution {
     fn ln_survival(&self, t: f64) -> f64 {
         if t > 0.0 {
             ln_normal_tail(self.z(t))
@@ -138,37 +138,40 @@ mod tests {
     use super::*;
     use std::f64::consts::LN_2;
 
-    fn law() -> LogNormalLaw {
-        LogNormalLaw::new(libm::log(100.0), 0.8).unwrap()
+    fn distribution() -> LogNormalDistribution {
+        LogNormalDistribution::new(libm::log(100.0), 0.8).unwrap()
     }
 
     #[test]
     fn its_moments_are_those_of_the_formulas() {
-        let law = law();
-        assert!((law.quantile(-LN_2) / 100.0 - 1.0).abs() < 1e-14);
-        assert!((law.mean() / (100.0 * libm::exp(0.32)) - 1.0).abs() < 1e-14);
+        let distribution = distribution();
+        assert!((distribution.quantile(-LN_2) / 100.0 - 1.0).abs() < 1e-14);
+        assert!((distribution.mean() / (100.0 * libm::exp(0.32)) - 1.0).abs() < 1e-14);
     }
 
     #[test]
     fn both_forms_of_the_mean_residual_meet() {
-        let law = law();
+        let distribution = distribution();
         let border = 100.0 * libm::exp(0.64);
         let (before, after) = (border * (1.0 - 1e-9), border * (1.0 + 1e-9));
-        let (left, right) = (law.mean_residual(before), law.mean_residual(after));
+        let (left, right) = (
+            distribution.mean_residual(before),
+            distribution.mean_residual(after),
+        );
         assert!((left / right - 1.0).abs() < 1e-8, "{left} {right}");
     }
 
     #[test]
-    fn an_old_attempt_of_a_log_normal_law_needs_ever_longer() {
-        let law = law();
-        assert!(law.mean_residual(1e4) > law.mean_residual(1e3));
-        assert!(law.mean_residual(1e3) > law.mean_residual(300.0));
+    fn an_old_attempt_of_a_log_normal_distribution_needs_ever_longer() {
+        let distribution = distribution();
+        assert!(distribution.mean_residual(1e4) > distribution.mean_residual(1e3));
+        assert!(distribution.mean_residual(1e3) > distribution.mean_residual(300.0));
     }
 
     #[test]
     fn spreads_are_brought_into_their_range_and_nonsense_is_refused() {
-        assert_eq!(LogNormalLaw::new(0.0, 0.0).unwrap().sigma(), 1e-3);
-        assert_eq!(LogNormalLaw::new(f64::NAN, 1.0), None);
-        assert_eq!(LogNormalLaw::new(0.0, f64::INFINITY), None);
+        assert_eq!(LogNormalDistribution::new(0.0, 0.0).unwrap().sigma(), 1e-3);
+        assert_eq!(LogNormalDistribution::new(f64::NAN, 1.0), None);
+        assert_eq!(LogNormalDistribution::new(0.0, f64::INFINITY), None);
     }
 }

@@ -11,13 +11,13 @@
 //! and *SCA/ESE* (Infocom 2015).
 
 pub mod compare;
+pub mod distribution;
 pub mod empirical;
 pub mod expected;
 pub mod feasibility;
 pub mod fit;
 pub mod forecast;
 pub mod history;
-pub mod law;
 pub mod log_normal;
 pub mod pareto;
 pub mod pocd;

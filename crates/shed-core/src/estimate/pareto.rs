@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::law::AttemptLaw;
+use crate::estimate::distribution::AttemptDistribution;
 use crate::estimate::progress::{BETA_MAX, beta_from_remaining};
 
 /// ln of a probability of 1: the attempt surely misses.
@@ -12,14 +12,14 @@ pub const LN_IMPOSSIBLE: f64 = f64::NEG_INFINITY;
 
 /// P(T > t) = (t_min / t)^β for t ≥ t_min, and 1 below: the distribution of an attempt's execution time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ParetoLaw {
+pub struct ParetoDistribution {
     /// The least time an attempt takes, in the caller's unit of time.
     pub t_min: f64,
     /// The shape β: small for a heavy tail. The mean is finite only above 1.
     pub beta: f64,
 }
 
-impl AttemptLaw for ParetoLaw {
+impl AttemptDistribution for ParetoDistribution {
     fn ln_survival(&self, t: f64) -> f64 {
         ln_miss(0.0, self.t_min, t, self.beta)
     }
@@ -133,7 +133,7 @@ fn ln_power(base: f64, beta: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::law::Evidence;
+    use crate::estimate::distribution::Evidence;
 
     fn miss(phi: f64, t_min: f64, slack: f64, beta: f64) -> f64 {
         libm::exp(ln_miss(phi, t_min, slack, beta))
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_attempt_misses_with_the_tail_of_the_law() {
+    fn a_new_attempt_misses_with_the_tail_of_the_distribution() {
         assert!((miss(0.0, 120.0, 500.0, 2.0) - 0.0576).abs() < 1e-15);
     }
 
@@ -179,13 +179,13 @@ mod tests {
 
     #[test]
     fn a_silent_attempt_that_has_just_started_misses_like_a_new_one() {
-        let law = ParetoLaw {
+        let distribution = ParetoDistribution {
             t_min: 120.0,
             beta: 1.7,
         };
         assert_eq!(
-            law.ln_miss(Evidence::Silent { age: 0.0 }, 500.0),
-            law.ln_miss(Evidence::Progress { phi: 0.0 }, 500.0)
+            distribution.ln_miss(Evidence::Silent { age: 0.0 }, 500.0),
+            distribution.ln_miss(Evidence::Progress { phi: 0.0 }, 500.0)
         );
     }
 
@@ -200,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn the_density_is_that_of_the_law_and_none_where_it_has_none() {
-        let of = |t_min, beta, t| ParetoLaw { t_min, beta }.ln_density(t);
+    fn the_density_is_that_of_the_distribution_and_none_where_it_has_none() {
+        let of = |t_min, beta, t| ParetoDistribution { t_min, beta }.ln_density(t);
         let wanted = libm::log(1.7 / 200.0) + 1.7 * libm::log(120.0 / 200.0);
         assert!((of(120.0, 1.7, 200.0) - wanted).abs() < 1e-14);
         for (t_min, beta, t) in [
@@ -216,13 +216,13 @@ mod tests {
 
     #[test]
     fn times_that_do_not_vary_end_at_the_least_time() {
-        let law = ParetoLaw {
+        let distribution = ParetoDistribution {
             t_min: 10.0,
             beta: f64::INFINITY,
         };
-        assert_eq!(law.mean_residual(3.0), 7.0);
-        assert_eq!(law.mean_residual(30.0), 0.0);
-        assert_eq!(law.minimum(), 10.0);
-        assert_eq!(law.scaled(-0.5).minimum(), 0.0);
+        assert_eq!(distribution.mean_residual(3.0), 7.0);
+        assert_eq!(distribution.mean_residual(30.0), 0.0);
+        assert_eq!(distribution.minimum(), 10.0);
+        assert_eq!(distribution.scaled(-0.5).minimum(), 0.0);
     }
 }

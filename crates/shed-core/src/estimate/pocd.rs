@@ -3,7 +3,7 @@
 //! A task is in time unless all its attempts miss, a job is in time when all its tasks are;
 //! attempts are taken as independent (Shed (1), (2)).
 
-use crate::estimate::law::{AttemptLaw, Evidence};
+use crate::estimate::distribution::{AttemptDistribution, Evidence};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::special::ln_one_minus_exp;
 
@@ -115,33 +115,38 @@ pub struct LiveAttempt {
 
 impl LiveAttempt {
     /// ln P(the attempt does not end within `slack`).
-    pub fn ln_miss(&self, law: &impl AttemptLaw, slack: f64) -> f64 {
+    pub fn ln_miss(&self, distribution: &impl AttemptDistribution, slack: f64) -> f64 {
         match self.evidence {
             // The attempt's age covers only a share of the task.
-            Evidence::Silent { .. } => self.part(law).ln_miss(self.evidence, slack),
-            _ => law.ln_miss(self.evidence, slack),
+            Evidence::Silent { .. } => self.part(distribution).ln_miss(self.evidence, slack),
+            _ => distribution.ln_miss(self.evidence, slack),
         }
     }
 
     /// Expected time to the attempt's end: by its rate, or by its age.
-    pub fn remaining(&self, law: &impl AttemptLaw) -> f64 {
+    pub fn remaining(&self, distribution: &impl AttemptDistribution) -> f64 {
         match self.evidence {
-            Evidence::Progress { phi } => law.scaled(1.0 - phi).mean(),
+            Evidence::Progress { phi } => distribution.scaled(1.0 - phi).mean(),
             Evidence::Predicted { t_rem, .. } => t_rem,
-            Evidence::Silent { age } => self.part(law).mean_residual(age),
+            Evidence::Silent { age } => self.part(distribution).mean_residual(age),
         }
     }
 
-    fn part<L: AttemptLaw>(&self, law: &L) -> L {
-        law.scaled(1.0 - self.begin)
+    fn part<L: AttemptDistribution>(&self, distribution: &L) -> L {
+        distribution.scaled(1.0 - self.begin)
     }
 }
 
 /// ln P(an attempt that is launched now and begins at `begin` does not end within `slack`). Its launch takes
 /// `overhead` (δ) of the slack. `begin` is 0 for a restart, larger for a resumed attempt. Its time is a sample of the
 /// distribution. The papers' case is `overhead` 0.
-pub fn ln_miss_of_launch(law: &impl AttemptLaw, begin: f64, slack: f64, overhead: f64) -> f64 {
-    law.ln_miss(Evidence::Progress { phi: begin }, slack - overhead)
+pub fn ln_miss_of_launch(
+    distribution: &impl AttemptDistribution,
+    begin: f64,
+    slack: f64,
+    overhead: f64,
+) -> f64 {
+    distribution.ln_miss(Evidence::Progress { phi: begin }, slack - overhead)
 }
 
 /// How tasks without an attempt will start: some at once, and the others in waves, one period after another. A wave
@@ -179,14 +184,14 @@ impl Waves {
     /// less slack by its waiting time.
     pub fn ln_pocd(
         &self,
-        law: &impl AttemptLaw,
+        distribution: &impl AttemptDistribution,
         begins: impl IntoIterator<Item = f64>,
         fresh: u32,
         slack: f64,
     ) -> f64 {
         let ln_miss = |begin, wave| {
             let slack = slack - f64::from(wave) * self.period;
-            law.ln_miss(Evidence::Progress { phi: begin }, slack)
+            distribution.ln_miss(Evidence::Progress { phi: begin }, slack)
         };
         let mut sum = 0.0;
         let mut position = 0u32;
@@ -212,7 +217,7 @@ impl Waves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::pareto::{LN_IMPOSSIBLE, ParetoLaw, ln_miss, ln_miss_silent};
+    use crate::estimate::pareto::{LN_IMPOSSIBLE, ParetoDistribution, ln_miss, ln_miss_silent};
     use crate::estimate::progress::{BETA_MAX, beta_from_remaining};
 
     #[test]
@@ -313,51 +318,51 @@ mod tests {
     }
 
     #[test]
-    fn under_a_pareto_law_attempts_have_the_papers_numbers_to_the_bit() {
+    fn under_a_pareto_distribution_attempts_have_the_papers_numbers_to_the_bit() {
         let (t_min, beta, slack) = (120.0, 1.7, 333.0);
-        let law = ParetoLaw { t_min, beta };
+        let distribution = ParetoDistribution { t_min, beta };
         let of = |begin, evidence| LiveAttempt { begin, evidence };
         let (phi, t_rem, age) = (0.37, 210.0, 171.0);
         let reporting = of(0.0, Evidence::Predicted { phi, t_rem });
         let fitted = beta_from_remaining(Some(t_rem), phi, t_min, BETA_MAX).unwrap();
         assert_eq!(
-            reporting.ln_miss(&law, slack),
+            reporting.ln_miss(&distribution, slack),
             ln_miss(phi, t_min, slack, fitted)
         );
         let silent = of(0.3, Evidence::Silent { age });
         let part = (1.0 - 0.3) * t_min;
         assert_eq!(
-            silent.ln_miss(&law, slack),
+            silent.ln_miss(&distribution, slack),
             ln_miss_silent(age, part, slack, beta)
         );
-        assert_eq!(silent.remaining(&law), age / (beta - 1.0));
-        let launched = ln_miss_of_launch(&law, phi, slack, 9.0);
+        assert_eq!(silent.remaining(&distribution), age / (beta - 1.0));
+        let launched = ln_miss_of_launch(&distribution, phi, slack, 9.0);
         assert_eq!(launched, ln_miss(phi, t_min, slack - 9.0, beta));
     }
 
     #[test]
     fn an_attempt_that_resumed_is_judged_by_the_part_that_it_does() {
         let (t_min, beta) = (100.0, 2.0);
-        let law = ParetoLaw { t_min, beta };
+        let distribution = ParetoDistribution { t_min, beta };
         let young = LiveAttempt {
             begin: 0.5,
             evidence: Evidence::Silent { age: 20.0 },
         };
         // At least 50 s, with a mean of 100 s.
         let wanted = 2.0 * libm::log(50.0 / 70.0);
-        assert!((young.ln_miss(&law, 50.0) - wanted).abs() < 1e-14);
-        assert_eq!(young.remaining(&law), 80.0);
+        assert!((young.ln_miss(&distribution, 50.0) - wanted).abs() < 1e-14);
+        assert_eq!(young.remaining(&distribution), 80.0);
         let reporting = LiveAttempt {
             evidence: Evidence::Progress { phi: 0.75 },
             ..young
         };
-        assert_eq!(reporting.remaining(&law), 50.0);
+        assert_eq!(reporting.remaining(&distribution), 50.0);
     }
 
     #[test]
     fn each_wave_has_a_period_less() {
         let (t_min, beta) = (10.0, 2.0);
-        let law = ParetoLaw { t_min, beta };
+        let distribution = ParetoDistribution { t_min, beta };
         let waves = Waves {
             at_once: 2,
             width: 2,
@@ -371,10 +376,13 @@ mod tests {
         // One resumes at once; of five others one starts at once, and two in each later wave.
         let wanted =
             pocd(5.0, 100.0) + pocd(10.0, 100.0) + 2.0 * pocd(10.0, 90.0) + 2.0 * pocd(10.0, 80.0);
-        let got = waves.ln_pocd(&law, [0.5], 5, 100.0);
+        let got = waves.ln_pocd(&distribution, [0.5], 5, 100.0);
         assert!((got - wanted).abs() < 1e-14, "{got}, not {wanted}");
         // The tenth wave has no time left.
-        assert_eq!(waves.ln_pocd(&law, [], 22, 100.0), f64::NEG_INFINITY);
+        assert_eq!(
+            waves.ln_pocd(&distribution, [], 22, 100.0),
+            f64::NEG_INFINITY
+        );
     }
 
     #[test]

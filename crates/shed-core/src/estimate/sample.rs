@@ -1,7 +1,7 @@
 //! Observed attempt durations: those of ended attempts, and lower bounds for attempts that still run, which take
 //! longer than their age.
 
-use crate::estimate::law::AttemptLaw;
+use crate::estimate::distribution::AttemptDistribution;
 
 /// One attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,10 +39,14 @@ impl Sample {
 
     /// The same with `count` further ended attempts: the quantiles of the prior at (i − ½)/count. They pull a fit
     /// towards the prior as much as `count` observed attempts would, in any family.
-    pub fn with_pseudo_attempts(&self, law: &impl AttemptLaw, count: u32) -> Self {
+    pub fn with_pseudo_attempts(
+        &self,
+        distribution: &impl AttemptDistribution,
+        count: u32,
+    ) -> Self {
         let tail = |i: u32| (f64::from(i) + 0.5) / f64::from(count);
         let pseudo = (0..count).map(|i| Observation {
-            time: law.quantile(libm::log(tail(i))),
+            time: distribution.quantile(libm::log(tail(i))),
             ended: true,
         });
         Self::from_observations(self.observations.iter().copied().chain(pseudo))
@@ -82,12 +86,12 @@ impl Sample {
 
     /// ln of the likelihood of a distribution: densities of the ended attempts, survivals of the running ones. −∞ if
     /// an observation is impossible under the distribution.
-    pub fn ln_likelihood(&self, law: &impl AttemptLaw) -> f64 {
+    pub fn ln_likelihood(&self, distribution: &impl AttemptDistribution) -> f64 {
         let terms = self.observations.iter().map(|seen| {
             if seen.ended {
-                law.ln_density(seen.time)
+                distribution.ln_density(seen.time)
             } else {
-                law.ln_survival(seen.time)
+                distribution.ln_survival(seen.time)
             }
         });
         terms.sum()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::pareto::ParetoLaw;
+use crate::estimate::pareto::ParetoDistribution;
 
 /// The prior before any observation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl ShapePrior {
 /// Shrinkage is the mean of the posterior under a Gamma prior of mean `prior.beta` that weighs `pseudo_count`
 /// observations: `(d + c)/(S + c/β₀)`. When t_min is itself the smallest ended time, that attempt is no evidence for
 /// the shape, so d counts only the others (the unbiased form).
-pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoLaw {
+pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoDistribution {
     let usable = |time: &f64| time.is_finite() && *time > 0.0;
     let smallest_ended = ended
         .iter()
@@ -79,7 +79,7 @@ pub fn fit(ended: &[f64], running_ages: &[f64], prior: &ShapePrior) -> ParetoLaw
     } else {
         prior.beta
     };
-    ParetoLaw { t_min, beta }
+    ParetoDistribution { t_min, beta }
 }
 
 #[cfg(test)]
@@ -103,16 +103,19 @@ mod tests {
 
     #[test]
     fn without_observations_the_prior_is_returned() {
-        let law = fit(&[], &[], &PRIOR);
-        assert_eq!((law.t_min, law.beta), (120.0, 2.0));
+        let distribution = fit(&[], &[], &PRIOR);
+        assert_eq!((distribution.t_min, distribution.beta), (120.0, 2.0));
     }
 
     #[test]
-    fn many_ended_attempts_give_their_own_law() {
+    fn many_ended_attempts_give_their_own_distribution() {
         for beta in [1.2, 1.5, 3.0] {
-            let law = fit(&quantiles(beta, 5000), &[], &PRIOR);
-            assert!((law.beta / beta - 1.0).abs() < 0.02, "{beta}: {law:?}");
-            assert!((law.t_min / 120.0 - 1.0).abs() < 0.001);
+            let distribution = fit(&quantiles(beta, 5000), &[], &PRIOR);
+            assert!(
+                (distribution.beta / beta - 1.0).abs() < 0.02,
+                "{beta}: {distribution:?}"
+            );
+            assert!((distribution.t_min / 120.0 - 1.0).abs() < 0.001);
         }
     }
 
@@ -129,9 +132,12 @@ mod tests {
 
     #[test]
     fn few_observations_stay_near_the_prior() {
-        let law = fit(&[100.0, 1000.0], &[], &PRIOR);
-        assert_eq!(law.t_min, 100.0);
-        assert!(law.beta > 1.3 && law.beta < 2.0, "{law:?}");
+        let distribution = fit(&[100.0, 1000.0], &[], &PRIOR);
+        assert_eq!(distribution.t_min, 100.0);
+        assert!(
+            distribution.beta > 1.3 && distribution.beta < 2.0,
+            "{distribution:?}"
+        );
     }
 
     #[test]
@@ -154,8 +160,8 @@ mod tests {
 
     #[test]
     fn useless_numbers_are_left_out() {
-        let law = fit(&[f64::NAN, -3.0, 0.0, f64::INFINITY], &[f64::NAN], &PRIOR);
-        assert_eq!((law.t_min, law.beta), (120.0, 2.0));
+        let distribution = fit(&[f64::NAN, -3.0, 0.0, f64::INFINITY], &[f64::NAN], &PRIOR);
+        assert_eq!((distribution.t_min, distribution.beta), (120.0, 2.0));
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! The Weibull distribution: exponential with shape 1, lighter-tailed above, heavier-tailed below.
 
-use crate::estimate::law::{AttemptLaw, ln_share};
+use crate::estimate::distribution::{AttemptDistribution, ln_share};
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::special::{lower_gamma_scaled, upper_gamma_scaled};
 
 /// P(T > t) = exp(−(t/λ)^k).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WeibullLaw {
+pub struct WeibullDistribution {
     ln_scale: f64,
     shape: f64,
 }
 
-impl WeibullLaw {
+impl WeibullDistribution {
     /// The shapes that a distribution may have; the largest is that of times which agree to about 1 %.
     pub const SHAPE_MIN: f64 = 0.01;
     /// See [`Self::SHAPE_MIN`].
@@ -41,7 +41,7 @@ impl WeibullLaw {
     }
 }
 
-impl AttemptLaw for WeibullLaw {
+impl AttemptDistribution for WeibullDistribution {
     fn ln_survival(&self, t: f64) -> f64 {
         if t > 0.0 {
             -libm::exp(self.ln_hazard_sum(t))
@@ -126,49 +126,55 @@ impl AttemptLaw for WeibullLaw {
 mod tests {
     use super::*;
 
-    fn law(shape: f64) -> WeibullLaw {
-        WeibullLaw::new(libm::log(100.0), shape).unwrap()
+    fn distribution(shape: f64) -> WeibullDistribution {
+        WeibullDistribution::new(libm::log(100.0), shape).unwrap()
     }
 
     #[test]
     fn with_shape_one_it_is_exponential_and_has_no_memory() {
-        let law = law(1.0);
-        assert!((law.mean() / 100.0 - 1.0).abs() < 1e-14);
+        let distribution = distribution(1.0);
+        assert!((distribution.mean() / 100.0 - 1.0).abs() < 1e-14);
         for age in [1e-6, 1.0, 99.0, 200.0, 201.0, 5000.0] {
             assert!(
-                (law.mean_residual(age) / 100.0 - 1.0).abs() < 1e-10,
+                (distribution.mean_residual(age) / 100.0 - 1.0).abs() < 1e-10,
                 "{age}"
             );
-            assert!((law.ln_residual_survival(age, 50.0) + 0.5).abs() < 1e-11);
+            assert!((distribution.ln_residual_survival(age, 50.0) + 0.5).abs() < 1e-11);
         }
     }
 
     #[test]
     fn with_shape_two_its_mean_is_that_of_rayleigh() {
         let mean = 50.0 * std::f64::consts::PI.sqrt();
-        assert!((law(2.0).mean() / mean - 1.0).abs() < 1e-14);
+        assert!((distribution(2.0).mean() / mean - 1.0).abs() < 1e-14);
     }
 
     #[test]
     fn both_halves_of_the_mean_residual_meet() {
         for shape in [0.05, 0.3, 0.7, 1.5, 4.0, 80.0] {
-            let law = law(shape);
+            let distribution = distribution(shape);
             let border = 100.0 * libm::pow(1.0 + 1.0 / shape, 1.0 / shape);
             let (before, after) = (border * (1.0 - 1e-9), border * (1.0 + 1e-9));
-            let (left, right) = (law.mean_residual(before), law.mean_residual(after));
+            let (left, right) = (
+                distribution.mean_residual(before),
+                distribution.mean_residual(after),
+            );
             assert!((left / right - 1.0).abs() < 1e-6, "{shape}: {left} {right}");
         }
     }
 
     #[test]
-    fn an_age_that_the_law_holds_for_impossible_refutes_it() {
-        assert_eq!(law(100.0).ln_residual_survival(1e9, 1.0), LN_CERTAIN);
+    fn an_age_that_the_distribution_holds_for_impossible_refutes_it() {
+        assert_eq!(
+            distribution(100.0).ln_residual_survival(1e9, 1.0),
+            LN_CERTAIN
+        );
     }
 
     #[test]
     fn nonsense_is_refused() {
-        assert_eq!(WeibullLaw::new(f64::INFINITY, 1.0), None);
-        assert_eq!(WeibullLaw::new(0.0, f64::NAN), None);
-        assert_eq!(WeibullLaw::new(0.0, 0.0).unwrap().shape(), 0.01);
+        assert_eq!(WeibullDistribution::new(f64::INFINITY, 1.0), None);
+        assert_eq!(WeibullDistribution::new(0.0, f64::NAN), None);
+        assert_eq!(WeibullDistribution::new(0.0, 0.0).unwrap().shape(), 0.01);
     }
 }

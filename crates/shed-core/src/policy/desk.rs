@@ -1,7 +1,7 @@
 //! The view of a pass through which a policy reads the jobs and requests stops and clones.
 
 use crate::capacity::Capacity;
-use crate::estimate::law::Law;
+use crate::estimate::distribution::Distribution;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
 use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
@@ -238,9 +238,9 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
 
     /// Gives the job, which has shown no times, the distribution of times that other jobs suggest. It decides, and
     /// is not reported.
-    pub fn assume(&mut self, position: usize, law: Law, common: f64) {
+    pub fn assume(&mut self, position: usize, distribution: Distribution, common: f64) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.assume(law, common);
+            job.assume(distribution, common);
         }
     }
 

@@ -6,7 +6,7 @@
 //! shed-prime{max_clones=3,order=edf}
 //! ```
 //!
-//! The order and the distribution of attempt durations ([`LawChoice`]) combine with every policy about clones.
+//! The order and the distribution of attempt durations ([`DistributionChoice`]) combine with every policy about clones.
 //! [`PolicyRule`] is the contract of such a policy. [`ShedPrime`] and [`HadoopNs`] are here, and a [`Registry`] takes
 //! more. The policies share two modules: [`prune`] stops superfluous attempts,
 //! [`round::clones`](crate::round::clones) weighs and grants clones by the rules of the job's user.
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::estimate::fit::LawChoice;
+use crate::estimate::fit::DistributionChoice;
 use crate::settings;
 
 mod contract;
@@ -57,7 +57,7 @@ pub struct Policy {
     /// The policy about clones.
     pub speculation: Speculation,
     /// The distribution of attempt durations that every policy reads.
-    pub law: LawChoice,
+    pub distribution: DistributionChoice,
     /// λ: the share of the cluster that attempts may use, above 0 and at most 1.
     pub capacity_share: f64,
     /// First attempts of each tenant that may wait as pods beyond capacity, so that autoscalers see demand.
@@ -72,7 +72,7 @@ impl Default for Policy {
         Self {
             order: Order::default(),
             speculation: Speculation::default(),
-            law: LawChoice::default(),
+            distribution: DistributionChoice::default(),
             capacity_share: 1.0,
             surge_max: 1,
             work_max: WORK_MAX,
@@ -116,8 +116,8 @@ impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.speculation.rule().parts();
         parts.push(format!("order={}", self.order));
-        if self.law != LawChoice::default() {
-            parts.push(format!("law={}", self.law.label()));
+        if self.distribution != DistributionChoice::default() {
+            parts.push(format!("distribution={}", self.distribution.label()));
         }
         settings::write(f, self.speculation.name(), parts)
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::estimate::fit::LawChoice;
+use crate::estimate::fit::DistributionChoice;
 use crate::policy::contract::{AnyRule, PolicyRule};
 use crate::policy::{HadoopNs, Order, ParsePolicyError, Policy, ShedPrime};
 use crate::settings::{self, Parsed};
@@ -139,13 +139,13 @@ impl Registry {
             Some(text) => text.parse()?,
             None => order,
         };
-        let law = match parsed.take("law") {
-            Some(text) => read_law(text)?,
-            None => LawChoice::default(),
+        let distribution = match parsed.take("distribution") {
+            Some(text) => read_distribution(text)?,
+            None => DistributionChoice::default(),
         };
         Ok(Policy {
             order,
-            law,
+            distribution,
             speculation: self.named(&parsed)?,
             ..Policy::default()
         })
@@ -166,10 +166,12 @@ impl Registry {
         let found = found.ok_or_else(fault)?;
         found.0.with(parsed).map(Speculation).map_err(|fault| {
             let help = found.0.help();
-            let laws = LawChoice::ALL.map(LawChoice::label).join(", ");
+            let distributions = DistributionChoice::ALL
+                .map(DistributionChoice::label)
+                .join(", ");
             let order = Order::HELP;
             ParsePolicyError::new(format!(
-                "{fault}; {help}; each takes order={order}, and law={laws}"
+                "{fault}; {help}; each takes order={order}, and distribution={distributions}"
             ))
         })
     }
@@ -183,13 +185,16 @@ impl Registry {
     }
 }
 
-fn read_law(text: &str) -> Result<LawChoice, ParsePolicyError> {
-    let mut all = LawChoice::ALL.into_iter();
+fn read_distribution(text: &str) -> Result<DistributionChoice, ParsePolicyError> {
+    let mut all = DistributionChoice::ALL.into_iter();
     let fault = || {
-        let labels = LawChoice::ALL.map(LawChoice::label).join(", ");
+        let labels = DistributionChoice::ALL
+            .map(DistributionChoice::label)
+            .join(", ");
         ParsePolicyError::new(format!(
             "unknown distribution `{text}`: use one of {labels}"
         ))
     };
-    all.find(|law| law.label() == text).ok_or_else(fault)
+    all.find(|distribution| distribution.label() == text)
+        .ok_or_else(fault)
 }

@@ -38,18 +38,27 @@ fn every_policy_is_read_back_by_its_name_and_with_each_order() {
 }
 
 #[test]
-fn a_law_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
-    let law = |text: &str| Policy::parse(text, Order::default()).map(|policy| policy.law);
-    assert_eq!(law("hadoop-ns{law=best}"), Ok(LawChoice::Best));
-    assert_eq!(law("shed-prime{spread=0.2}"), Ok(LawChoice::default()));
-    for choice in LawChoice::ALL {
+fn a_distribution_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
+    let distribution =
+        |text: &str| Policy::parse(text, Order::default()).map(|policy| policy.distribution);
+    assert_eq!(
+        distribution("hadoop-ns{distribution=best}"),
+        Ok(DistributionChoice::Best)
+    );
+    assert_eq!(
+        distribution("shed-prime{spread=0.2}"),
+        Ok(DistributionChoice::default())
+    );
+    for choice in DistributionChoice::ALL {
         let policy = Policy {
-            law: choice,
+            distribution: choice,
             ..Policy::default()
         };
         assert_eq!(policy.to_string().parse(), Ok(policy));
     }
-    let message = law("shed-prime{law=gauss}").unwrap_err().to_string();
+    let message = distribution("shed-prime{distribution=gauss}")
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         message,
         "unknown distribution `gauss`: use one of pareto, log-normal, weibull, empirical, best"

@@ -3,7 +3,7 @@
 //! `speculation`, `idempotency`, the bound per task, failed clones, real capacity, and the capacity that waiting
 //! first attempts count on.
 
-use crate::estimate::law::AttemptLaw;
+use crate::estimate::distribution::AttemptDistribution;
 use crate::estimate::pareto::LN_CERTAIN;
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::ids::TaskIndex;
@@ -312,13 +312,17 @@ struct Prospect {
 /// Spec 7.2: the remaining time of a new attempt follows the job's distribution, and the launch overhead δ reduces
 /// its slack. Without a distribution or deadline it counts as a miss. `None` if the policy needs both.
 fn prospect(state: &JobView<'_>, begin: f64, ask: Ask) -> Option<Prospect> {
-    let known = state.estimate.law.as_ref().zip(state.estimate.slack);
+    let known = state
+        .estimate
+        .distribution
+        .as_ref()
+        .zip(state.estimate.slack);
     let mean = state.estimate.mean_run;
     let overhead = state.launch_time();
     match known {
-        Some((law, slack)) => Some(Prospect {
-            ln_miss: ln_miss_of_launch(law, begin, slack, overhead),
-            cost: (1.0 - begin) * mean.unwrap_or(law.minimum()),
+        Some((distribution, slack)) => Some(Prospect {
+            ln_miss: ln_miss_of_launch(distribution, begin, slack, overhead),
+            cost: (1.0 - begin) * mean.unwrap_or(distribution.minimum()),
         }),
         None if ask.heeds == Heeds::Nothing => Some(Prospect {
             ln_miss: LN_CERTAIN,

@@ -11,7 +11,7 @@ use crate::round::learn::Learner;
 use crate::round::slow::LnRatios;
 use smallvec::{SmallVec, smallvec};
 
-use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::distribution::{AttemptDistribution, Distribution};
 use crate::estimate::log_normal::COMMON_CASES;
 use crate::estimate::pocd::ln_mean;
 use crate::ids::TaskIndex;
@@ -110,7 +110,7 @@ impl TaskEstimate {
     /// The same with `slack` seconds left, given a value of what the job's tasks have in common.
     pub(crate) fn ln_miss_given(
         &self,
-        given: Option<&Law>,
+        given: Option<&Distribution>,
         slack: f64,
         counts: impl Fn(&AttemptEstimate) -> bool,
     ) -> f64 {
@@ -131,7 +131,7 @@ pub struct JobEstimate {
     pub slack: Option<f64>,
     /// The distribution of the job's attempt durations; absent until a time was observed or predicted, unless the
     /// job's user expects one.
-    pub law: Option<Law>,
+    pub distribution: Option<Distribution>,
     /// The standard deviation of ln of the factor that the job's tasks have in common, by an expected or an assumed
     /// distribution. Given that factor they are independent.
     common: f64,
@@ -256,13 +256,16 @@ impl JobEstimate {
             known => known,
         };
         self.note_running(now, overhead, job, task);
-        let (law, slack) = (self.law.as_ref(), self.slack);
+        let (distribution, slack) = (self.distribution.as_ref(), self.slack);
         let attempts = self.tasks.last_mut().into_iter();
         for attempt in attempts.flat_map(|task| &mut task.attempts) {
             let mut past = known.iter().flat_map(|task| &task.attempts);
-            match (past.find(|past| past.number == attempt.number), law) {
+            match (
+                past.find(|past| past.number == attempt.number),
+                distribution,
+            ) {
                 (Some(past), _) => attempt.clone_from(past),
-                (None, Some(law)) => attempt.judge(law, slack),
+                (None, Some(distribution)) => attempt.judge(distribution, slack),
                 (None, None) => attempt.remaining = None,
             }
         }
@@ -290,14 +293,15 @@ impl JobEstimate {
     ) {
         self.weigh(nodes, rate_prior);
         if let Some(learned) = learner.learn(job, self) {
-            (self.law, self.mean_run) = (Some(learned.law), Some(learned.mean_run));
+            (self.distribution, self.mean_run) =
+                (Some(learned.distribution), Some(learned.mean_run));
             self.has_in_common(job, learned.common);
             self.median = OnceCell::new();
         }
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
-            match &self.law {
-                Some(law) => attempt.predict(law),
+            match &self.distribution {
+                Some(distribution) => attempt.predict(distribution),
                 None => attempt.remaining = None,
             }
         }
@@ -307,15 +311,15 @@ impl JobEstimate {
     /// time, if there is one. One that has not started is expected to start after the same time as an attempt that is
     /// launched now: else a clone would seem to be later than expected as soon as it was launched.
     pub(crate) fn assess(&mut self, assessment: Assessment) {
-        let (Some(law), Some(slack)) = (&self.law, self.slack) else {
+        let (Some(distribution), Some(slack)) = (&self.distribution, self.slack) else {
             return;
         };
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
             if let Some(launch_time) = assessment.launch_time {
-                attempt.expect_start(launch_time, law);
+                attempt.expect_start(launch_time, distribution);
             }
-            attempt.assess(law, slack, assessment.spread);
+            attempt.assess(distribution, slack, assessment.spread);
         }
     }
 
@@ -326,25 +330,27 @@ impl JobEstimate {
     }
 
     /// The distribution from the job's own times or its user's expectation.
-    pub fn own_law(&self) -> Option<&Law> {
-        self.law.as_ref().filter(|_| !self.is_assumed)
+    pub fn own_distribution(&self) -> Option<&Distribution> {
+        self.distribution.as_ref().filter(|_| !self.is_assumed)
     }
 
     /// The median time of a task by that distribution, if it is finite and above 0.
     pub(crate) fn own_median(&self) -> Option<f64> {
         *self.median.get_or_init(|| {
-            let median = self.own_law().map(|law| law.quantile(-LN_2));
+            let median = self
+                .own_distribution()
+                .map(|distribution| distribution.quantile(-LN_2));
             median.filter(|median| median.is_finite() && *median > 0.0)
         })
     }
 
     /// ln of the probability that is `ln_of` the job's distribution: the mean over what its tasks have in common, given
     /// the distribution in each case. `None` if they have nothing in common.
-    pub(crate) fn ln_mean(&self, ln_of: impl Fn(Option<&Law>) -> f64) -> f64 {
-        match &self.law {
-            Some(Law::LogNormal(law)) if self.common > 0.0 => {
-                let laws = law.given_common(self.common);
-                ln_mean(laws.map(|law| ln_of(Some(&law.into()))))
+    pub(crate) fn ln_mean(&self, ln_of: impl Fn(Option<&Distribution>) -> f64) -> f64 {
+        match &self.distribution {
+            Some(Distribution::LogNormal(distribution)) if self.common > 0.0 => {
+                let distributions = distribution.given_common(self.common);
+                ln_mean(distributions.map(|distribution| ln_of(Some(&distribution.into()))))
             }
             _ => ln_of(None),
         }
@@ -352,8 +358,10 @@ impl JobEstimate {
 
     /// The share of the variance of ln T that differs from task to task. A clone changes nothing about the rest.
     pub(crate) fn own_share(&self) -> f64 {
-        match &self.law {
-            Some(Law::LogNormal(law)) => 1.0 - (self.common / law.sigma()).powi(2),
+        match &self.distribution {
+            Some(Distribution::LogNormal(distribution)) => {
+                1.0 - (self.common / distribution.sigma()).powi(2)
+            }
             _ => 1.0,
         }
     }
@@ -364,8 +372,8 @@ impl JobEstimate {
     }
 
     /// Mean duration of an attempt from zero, in that case.
-    pub(crate) fn mean_run_given(&self, given: Option<&Law>) -> Option<f64> {
-        let both = given.zip(self.law.as_ref());
+    pub(crate) fn mean_run_given(&self, given: Option<&Distribution>) -> Option<f64> {
+        let both = given.zip(self.distribution.as_ref());
         let ratio = both.map_or(1.0, |(given, whole)| given.mean() / whole.mean());
         self.mean_run.map(|mean| mean * ratio)
     }
@@ -379,13 +387,13 @@ impl JobEstimate {
     }
 
     /// Assumes this distribution for a job without times of its own.
-    pub(crate) fn assume(&mut self, job: &JobSnapshot, law: Law, common: f64) {
+    pub(crate) fn assume(&mut self, job: &JobSnapshot, distribution: Distribution, common: f64) {
         self.has_in_common(job, common);
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
-            attempt.judge(&law, self.slack);
+            attempt.judge(&distribution, self.slack);
         }
-        (self.law, self.is_assumed) = (Some(law), true);
+        (self.distribution, self.is_assumed) = (Some(distribution), true);
         self.median = OnceCell::new();
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::estimate::law::Law;
+use crate::estimate::distribution::Distribution;
 use crate::estimate::pocd::probability;
 use crate::estimate::progress::is_straggler;
 use crate::ids::{AttemptNumber, TaskIndex};
@@ -69,8 +69,8 @@ impl<'a> JobView<'a> {
     }
 
     /// See [`Desk::assume`](crate::policy::Desk::assume).
-    pub(crate) fn assume(&mut self, law: Law, common: f64) {
-        self.found.estimate.assume(self.job, law, common);
+    pub(crate) fn assume(&mut self, distribution: Distribution, common: f64) {
+        self.found.estimate.assume(self.job, distribution, common);
     }
 
     /// Notes whether the policy acts on the job for the first time.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::estimate::distribution::{AttemptDistribution, Distribution, DistributionKind};
 use crate::estimate::expected;
-use crate::estimate::fit::{LawChoice, fit};
+use crate::estimate::fit::{DistributionChoice, fit};
 use crate::estimate::history::{History, JobTimes, Lesson, shrunk};
-use crate::estimate::law::{AttemptLaw, Law, LawKind};
-use crate::estimate::pareto::ParetoLaw;
+use crate::estimate::pareto::ParetoDistribution;
 use crate::estimate::sample::Sample;
 use crate::estimate::shape::{self, ShapePrior};
 use crate::ids::{JobClass, Tenant};
@@ -20,16 +20,16 @@ const ENDED_TO_CHOOSE: usize = 10;
 
 /// How distributions are learned in one run of `decide`.
 pub(crate) struct Learner<'a> {
-    choice: LawChoice,
+    choice: DistributionChoice,
     history: &'a History,
     /// The distribution of times over their job's least time, for the classes of the snapshot. Empty if only Pareto
     /// shapes are used.
-    ratio_laws: BTreeMap<(&'a Tenant, Option<&'a JobClass>), Law>,
+    ratio_distributions: BTreeMap<(&'a Tenant, Option<&'a JobClass>), Distribution>,
 }
 
 /// The distribution and the mean learned for one job.
 pub(super) struct Learned {
-    pub(super) law: Law,
+    pub(super) distribution: Distribution,
     /// See [`JobEstimate::common`].
     pub(super) common: f64,
     /// Mean duration of an attempt from zero.
@@ -38,21 +38,25 @@ pub(super) struct Learned {
 
 impl<'a> Learner<'a> {
     /// For the jobs that the pass looks at.
-    pub(super) fn new(jobs: &[JobView<'a>], history: &'a History, choice: LawChoice) -> Self {
-        let mut ratio_laws = BTreeMap::new();
-        if choice != LawChoice::Always(LawKind::Pareto) {
+    pub(super) fn new(
+        jobs: &[JobView<'a>],
+        history: &'a History,
+        choice: DistributionChoice,
+    ) -> Self {
+        let mut ratio_distributions = BTreeMap::new();
+        if choice != DistributionChoice::Always(DistributionKind::Pareto) {
             for job in jobs.iter().filter(|view| view.is_looked_at()) {
                 let job = job.job;
                 let (tenant, class) = (&job.tenant, job.class.as_ref());
-                ratio_laws
+                ratio_distributions
                     .entry((tenant, class))
-                    .or_insert_with(|| history.ratio_law(tenant, class));
+                    .or_insert_with(|| history.ratio_distribution(tenant, class));
             }
         }
         Self {
             choice,
             history,
-            ratio_laws,
+            ratio_distributions,
         }
     }
 
@@ -62,18 +66,22 @@ impl<'a> Learner<'a> {
     /// its own attempts suffice. `None` until the job, its user or its class has a time.
     pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate) -> Option<Learned> {
         let seen = Seen::new(estimate);
-        let (law, common) = match expected_law(job, estimate) {
-            Some(law) => (law.clone(), expected::common(&law)),
-            None => (self.law_without_expectation(job, &seen)?, 0.0),
+        let (distribution, common) = match expected_distribution(job, estimate) {
+            Some(distribution) => (distribution.clone(), expected::common(&distribution)),
+            None => (self.distribution_without_expectation(job, &seen)?, 0.0),
         };
         Some(Learned {
             common,
-            mean_run: seen.mean().unwrap_or_else(|| usual_time(&law)),
-            law,
+            mean_run: seen.mean().unwrap_or_else(|| usual_time(&distribution)),
+            distribution,
         })
     }
 
-    fn law_without_expectation(&self, job: &JobSnapshot, seen: &Seen<'_>) -> Option<Law> {
+    fn distribution_without_expectation(
+        &self,
+        job: &JobSnapshot,
+        seen: &Seen<'_>,
+    ) -> Option<Distribution> {
         let class = job.class.as_ref();
         let known = seen.knows_least() || self.history.least(class).is_some();
         if !known {
@@ -84,34 +92,39 @@ impl<'a> Learner<'a> {
             ..self.history.shape_prior(&job.tenant, class)
         };
         let pareto = shape::fit(seen.ended, &seen.ages, &prior);
-        Some(match self.ratio_laws.get(&(&job.tenant, class)) {
-            Some(ratio_law) => self.of_any_kind(seen, ratio_law, pareto),
+        Some(match self.ratio_distributions.get(&(&job.tenant, class)) {
+            Some(ratio_distribution) => self.of_any_kind(seen, ratio_distribution, pareto),
             None => pareto.into(),
         })
     }
 
     /// The distribution of the selected kind, shrunk toward the prior for its ratios to the least time of `pareto`.
     /// Pareto has its own, conjugate shrinkage.
-    fn of_any_kind(&self, seen: &Seen<'_>, ratio_law: &Law, pareto: ParetoLaw) -> Law {
+    fn of_any_kind(
+        &self,
+        seen: &Seen<'_>,
+        ratio_distribution: &Distribution,
+        pareto: ParetoDistribution,
+    ) -> Distribution {
         let sample = Sample::new(seen.ended, &seen.ages);
         let kind = match self.choice {
-            LawChoice::Always(kind) => kind,
-            LawChoice::Best if sample.ended_count() >= ENDED_TO_CHOOSE => {
+            DistributionChoice::Always(kind) => kind,
+            DistributionChoice::Best if sample.ended_count() >= ENDED_TO_CHOOSE => {
                 let best = fit(&sample).best;
-                best.map_or_else(|| ratio_law.kind(), |best| best.kind())
+                best.map_or_else(|| ratio_distribution.kind(), |best| best.kind())
             }
-            LawChoice::Best => ratio_law.kind(),
+            DistributionChoice::Best => ratio_distribution.kind(),
         };
-        if kind == LawKind::Pareto {
+        if kind == DistributionKind::Pareto {
             return pareto.into();
         }
-        shrunk(kind, &sample, &ratio_law.scaled(pareto.t_min))
+        shrunk(kind, &sample, &ratio_distribution.scaled(pareto.t_min))
     }
 }
 
 /// The distribution that the job's user expects, updated by the job's attempts. `None` without an expectation, and
 /// once the job's own times suffice for its usual time.
-fn expected_law(job: &JobSnapshot, estimate: &JobEstimate) -> Option<Law> {
+fn expected_distribution(job: &JobSnapshot, estimate: &JobEstimate) -> Option<Distribution> {
     let expectation = job.expected_duration.as_ref()?;
     let (mut times, mut ages) = (estimate.ended.clone(), Vec::new());
     for attempt in estimate.tasks.iter().flat_map(|task| &task.attempts) {
@@ -127,12 +140,12 @@ fn expected_law(job: &JobSnapshot, estimate: &JobEstimate) -> Option<Law> {
 }
 
 /// The mean, or the median of a distribution without one.
-fn usual_time(law: &Law) -> f64 {
-    let mean = law.mean();
+fn usual_time(distribution: &Distribution) -> f64 {
+    let mean = distribution.mean();
     if mean.is_finite() {
         mean
     } else {
-        law.quantile(-std::f64::consts::LN_2)
+        distribution.quantile(-std::f64::consts::LN_2)
     }
 }
 

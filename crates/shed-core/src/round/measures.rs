@@ -1,6 +1,6 @@
 //! The size of a job as DollyMP, SRPT, SVF and Tetris define it. Jobs here have one phase.
 
-use crate::estimate::law::AttemptLaw;
+use crate::estimate::distribution::AttemptDistribution;
 use crate::round::Round;
 use crate::round::levels::{LevelItem, Levels, levels};
 
@@ -28,7 +28,13 @@ impl Round<'_> {
         let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
         let times: Vec<f64> = known.chain(attempts.filter_map(|a| a.total)).collect();
         let mean = state.estimate.mean_run;
-        let mean = mean.or_else(|| state.estimate.law.as_ref().map(AttemptLaw::mean));
+        let mean = mean.or_else(|| {
+            state
+                .estimate
+                .distribution
+                .as_ref()
+                .map(AttemptDistribution::mean)
+        });
         let mean = mean.filter(|mean| mean.is_finite()).unwrap_or(0.0);
         let squares: f64 = times.iter().map(|time| (time - mean) * (time - mean)).sum();
         let deviation = (squares / times.len().max(1) as f64).sqrt();

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
-use crate::estimate::fit::LawChoice;
+use crate::estimate::fit::DistributionChoice;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::memory::{Arrivals, CloneGains, Memory, Redraws, ShownTimes};
 use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
@@ -58,7 +58,7 @@ pub(crate) struct Terms<'p> {
     /// How long a task gets no clone after one of its clones was disrupted, given the time of its job and t_avg.
     pub(crate) clone_rest: &'p dyn Fn(Option<Span>, f64) -> Span,
     /// The distribution of attempt durations.
-    pub(crate) law: LawChoice,
+    pub(crate) distribution: DistributionChoice,
     /// λ, the share of the cluster that attempts may use.
     pub(crate) capacity_share: f64,
     /// The work budget.
@@ -123,7 +123,7 @@ impl<'a> Round<'a> {
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
         let beliefs = slow::beliefs(snapshot, &jobs, memory, terms.slow_half_life);
-        let learner = Learner::new(&jobs, memory.history(), terms.law);
+        let learner = Learner::new(&jobs, memory.history(), terms.distribution);
         for state in &mut jobs {
             state.judge(&learner, &beliefs, terms);
         }

@@ -1,6 +1,6 @@
 //! A job's PoCD and expected completion, including waiting tasks.
 
-use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::distribution::{AttemptDistribution, Distribution};
 use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
@@ -24,7 +24,7 @@ impl JobView<'_> {
     ) -> KillReport {
         let task = self.estimate.running(index);
         let stays = |a: &AttemptEstimate| !self.draft.doomed.contains(&(index, a.number));
-        let known = self.estimate.law.is_some() && self.estimate.slack.is_some();
+        let known = self.estimate.distribution.is_some() && self.estimate.slack.is_some();
         let miss_added = task.filter(|_| known).map(|task| {
             let before = task.ln_miss(stays);
             let after = task.ln_miss(|a| a.number != number && stays(a));
@@ -62,7 +62,7 @@ impl JobView<'_> {
             return Some(certain);
         }
         let estimate = &self.estimate;
-        let (slack, law) = (estimate.slack?, estimate.law.as_ref()?);
+        let (slack, distribution) = (estimate.slack?, estimate.distribution.as_ref()?);
         Some(estimate.ln_mean(|given| {
             let running = estimate.tasks.iter().filter(|task| !is_out(task.index));
             let running = running.map(|task| {
@@ -70,17 +70,22 @@ impl JobView<'_> {
                 ln_task_pocd(ln_miss)
             });
             let mean_run = estimate.mean_run_given(given);
-            let law = given.unwrap_or(law);
-            let waves = self.waves(mean_run.unwrap_or(law.minimum()));
-            let waiting = self.ln_pocd_of_waiting(waves, slack - self.launch_time(), law);
+            let distribution = given.unwrap_or(distribution);
+            let waves = self.waves(mean_run.unwrap_or(distribution.minimum()));
+            let waiting = self.ln_pocd_of_waiting(waves, slack - self.launch_time(), distribution);
             running.sum::<f64>() + waiting
         }))
     }
 
     /// ln P(the tasks without an attempt are all in time).
-    pub(crate) fn ln_pocd_without_attempts(&self, overhead: f64, slack: f64, law: &Law) -> f64 {
-        let mean_run = self.estimate.mean_run.unwrap_or(law.minimum());
-        self.ln_pocd_of_waiting(self.waves(mean_run), slack - overhead, law)
+    pub(crate) fn ln_pocd_without_attempts(
+        &self,
+        overhead: f64,
+        slack: f64,
+        distribution: &Distribution,
+    ) -> f64 {
+        let mean_run = self.estimate.mean_run.unwrap_or(distribution.minimum());
+        self.ln_pocd_of_waiting(self.waves(mean_run), slack - overhead, distribution)
     }
 
     pub(super) fn certain_ln_pocd(&self) -> Option<f64> {
@@ -107,10 +112,15 @@ impl JobView<'_> {
     }
 
     /// `slack` is the slack of the first wave, without its launch overhead.
-    pub(crate) fn ln_pocd_of_waiting(&self, waves: Waves, slack: f64, law: &Law) -> f64 {
+    pub(crate) fn ln_pocd_of_waiting(
+        &self,
+        waves: Waves,
+        slack: f64,
+        distribution: &Distribution,
+    ) -> f64 {
         let touched = self.ready.iter().chain(&self.held_back);
         let begins = touched.map(|&index| self.resumed_at(index));
-        waves.ln_pocd(law, begins, self.untouched, slack)
+        waves.ln_pocd(distribution, begins, self.untouched, slack)
     }
 
     fn resumed_at(&self, index: TaskIndex) -> f64 {

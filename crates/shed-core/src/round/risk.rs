@@ -98,11 +98,11 @@ impl JobView<'_> {
     }
 
     fn cost_without_attempts(&self, slack: f64) -> Option<f64> {
-        let law = self.estimate.law.as_ref()?;
+        let distribution = self.estimate.distribution.as_ref()?;
         let touched = self.ready.len().saturating_add(self.held_back.len());
         let tasks = u32::try_from(touched).unwrap_or(u32::MAX);
         let tasks = tasks.saturating_add(self.untouched);
-        let ln_pocd = self.ln_pocd_without_attempts(self.launch_time(), slack, law);
+        let ln_pocd = self.ln_pocd_without_attempts(self.launch_time(), slack, distribution);
         Some(cost(ln_pocd, COST_MAX * f64::from(tasks)))
     }
 

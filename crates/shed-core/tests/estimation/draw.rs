@@ -1,6 +1,6 @@
 //! Random times with a fixed seed.
 
-use shed_core::estimate::law::{AttemptLaw, Law};
+use shed_core::estimate::distribution::{AttemptDistribution, Distribution};
 
 /// SplitMix64.
 pub struct Draw(u64);
@@ -24,7 +24,7 @@ impl Draw {
     }
 
     /// A sample of the distribution.
-    pub fn time(&mut self, law: &Law) -> f64 {
-        law.quantile(libm::log(self.uniform()))
+    pub fn time(&mut self, distribution: &Distribution) -> f64 {
+        distribution.quantile(libm::log(self.uniform()))
     }
 }

@@ -47,7 +47,7 @@ fn job(id: u64, tasks: u32, t_min: f64) -> CloneJob {
     CloneJob {
         id,
         tasks,
-        law: ParetoLaw { t_min, beta: 2.0 },
+        distribution: ParetoDistribution { t_min, beta: 2.0 },
     }
 }
 
@@ -80,7 +80,7 @@ fn only_single_copies_with_more_left_than_the_factor_are_duplicated() {
 #[test]
 fn a_job_with_infinite_mean_is_never_duplicated_without_a_given_factor() {
     let mut endless = running(1, &[(1, 1e9)]);
-    endless.job.law.beta = 1.0;
+    endless.job.distribution.beta = 1.0;
     assert_eq!(ese_round(&[endless], 5, &Ese::default()).backups, []);
 }
 

@@ -5,20 +5,25 @@
 //! [`Price::utility`](crate::formulas::srquant::Price::utility).
 
 use crate::formulas::srquant::SrQuantJob;
-use shed_core::estimate::pareto::{ParetoLaw, ln_miss};
+use shed_core::estimate::pareto::{ParetoDistribution, ln_miss};
 use shed_core::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd};
 
 /// Clone: r extra attempts from zero at submission. ln of the PoCD,
 /// `N·ln(1 − (t_min/D)^(β(r+1)))`: Shed Theorem 1.
 pub fn clone_ln_pocd(job: &SrQuantJob, extra: u32) -> f64 {
-    let attempt = ln_miss(0.0, job.law.t_min, job.deadline, job.law.beta);
+    let attempt = ln_miss(
+        0.0,
+        job.distribution.t_min,
+        job.deadline,
+        job.distribution.beta,
+    );
     ln_job_pocd_uniform(attempt, extra.saturating_add(1), job.tasks)
 }
 
 /// Clone: E(T) = N·(r·τ_kill + t_min + t_min/(β(r+1) − 1)), the clones being killed at
 /// `tau_kill`. ∞ when β(r+1) ≤ 1.
 pub fn clone_machine_time(job: &SrQuantJob, extra: u32) -> f64 {
-    let ParetoLaw { t_min, beta } = job.law;
+    let ParetoDistribution { t_min, beta } = job.distribution;
     let extra = f64::from(extra);
     let shape = beta * (extra + 1.0);
     if shape <= 1.0 {
@@ -33,7 +38,7 @@ pub fn restart_ln_pocd(job: &SrQuantJob, extra: u32) -> f64 {
     if job.tasks == 0 {
         return 0.0;
     }
-    let ParetoLaw { t_min, beta } = job.law;
+    let ParetoDistribution { t_min, beta } = job.distribution;
     let original = ln_miss(0.0, t_min, job.deadline, beta);
     let restarted = if extra == 0 {
         0.0
@@ -49,7 +54,7 @@ mod tests {
 
     fn job() -> SrQuantJob {
         SrQuantJob {
-            law: ParetoLaw {
+            distribution: ParetoDistribution {
                 t_min: 60.0,
                 beta: 1.7,
             },
@@ -79,7 +84,7 @@ mod tests {
     #[test]
     fn the_machine_time_of_clones_is_infinite_where_their_mean_is() {
         let mut heavy = job();
-        heavy.law.beta = 0.5;
+        heavy.distribution.beta = 0.5;
         assert!(clone_machine_time(&heavy, 1).is_infinite());
         assert!(clone_machine_time(&heavy, 2).is_finite());
     }

@@ -32,18 +32,18 @@ pub fn best_whole_copies(job: &CloneJob, gamma: f64, copies_max: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use crate::formulas::copies::fastest_mean;
-    use shed_core::estimate::pareto::ParetoLaw;
+    use shed_core::estimate::pareto::ParetoDistribution;
 
     use super::*;
 
     #[test]
     fn the_factor_balances_a_remaining_time_with_two_copies_that_end_together() {
         for alpha in [1.05, 1.5, 2.0, 3.0, 10.0] {
-            let law = ParetoLaw {
+            let distribution = ParetoDistribution {
                 t_min: 1.0,
                 beta: alpha,
             };
-            let a = straggler_factor(alpha).unwrap() * fastest_mean(&law, 1.0);
+            let a = straggler_factor(alpha).unwrap() * fastest_mean(&distribution, 1.0);
             let both = 1.0 + (1.0 - libm::pow(a, 1.0 - alpha)) / (alpha - 1.0);
             assert!((a / (2.0 * both) - 1.0).abs() < 1e-12);
         }

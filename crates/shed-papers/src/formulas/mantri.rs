@@ -6,7 +6,7 @@
 
 use crate::formulas::quadrature::integrate_unit;
 use shed_core::estimate::compare::is_less;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 
 /// When Mantri duplicates.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,8 +35,8 @@ impl Mantri {
 
     /// The remaining time above which a task with `copies` running copies is duplicated:
     /// `(c+1)/c·t_min·(1−δ)^(−1/α)`, for a remaining time that is known.
-    pub fn threshold(&self, law: &ParetoLaw, copies: u32) -> f64 {
-        burden(copies) * law.t_min * libm::pow(1.0 - self.delta, -1.0 / law.beta)
+    pub fn threshold(&self, distribution: &ParetoDistribution, copies: u32) -> f64 {
+        burden(copies) * distribution.t_min * libm::pow(1.0 - self.delta, -1.0 / distribution.beta)
     }
 }
 
@@ -48,10 +48,10 @@ fn burden(copies: u32) -> f64 {
 
 /// P(t_rem > (c+1)/c·t_new) for a known remaining time: `1 − (t_min/y)^α` with
 /// `y = t_rem·c/(c+1)`, 0 when y ≤ t_min.
-pub fn pays_known(law: &ParetoLaw, t_rem: f64, copies: u32) -> f64 {
+pub fn pays_known(distribution: &ParetoDistribution, t_rem: f64, copies: u32) -> f64 {
     let y = t_rem / burden(copies);
-    if y > law.t_min {
-        1.0 - libm::pow(law.t_min / y, law.beta)
+    if y > distribution.t_min {
+        1.0 - libm::pow(distribution.t_min / y, distribution.beta)
     } else {
         0.0
     }
@@ -61,30 +61,30 @@ pub fn pays_known(law: &ParetoLaw, t_rem: f64, copies: u32) -> f64 {
 /// time w of `(max(t_min, age)/(age + (c+1)·w/c))^α`. 0 for times that do not vary.
 ///
 /// With w = t_min·u^(−1/α) it is an integral over u in (0, 1).
-pub fn pays_blind(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
-    if law.beta.is_infinite() {
+pub fn pays_blind(distribution: &ParetoDistribution, age: f64, copies: u32) -> f64 {
+    if distribution.beta.is_infinite() {
         return 0.0;
     }
-    integrate_unit(|u| pays_blind_at(law, age, copies, u))
+    integrate_unit(|u| pays_blind_at(distribution, age, copies, u))
 }
 
 /// No less than [`pays_blind`], for a tiny part of its work: it settles most cases.
-pub fn pays_blind_at_most(law: &ParetoLaw, age: f64, copies: u32) -> f64 {
-    if law.beta.is_infinite() {
+pub fn pays_blind_at_most(distribution: &ParetoDistribution, age: f64, copies: u32) -> f64 {
+    if distribution.beta.is_infinite() {
         return 0.0;
     }
     // The integrand rises with u: an upper sum.
     let parts = [0.25, 0.5, 0.75, 1.0];
     let sum: f64 = parts
-        .map(|u| pays_blind_at(law, age, copies, u))
+        .map(|u| pays_blind_at(distribution, age, copies, u))
         .iter()
         .sum();
     sum / 4.0
 }
 
 /// The integrand of [`pays_blind`].
-fn pays_blind_at(law: &ParetoLaw, age: f64, copies: u32, u: f64) -> f64 {
-    let ParetoLaw { t_min, beta } = *law;
+fn pays_blind_at(distribution: &ParetoDistribution, age: f64, copies: u32, u: f64) -> f64 {
+    let ParetoDistribution { t_min, beta } = *distribution;
     let fresh = t_min * libm::pow(u, -1.0 / beta);
     libm::pow(age.max(t_min) / (age + burden(copies) * fresh), beta)
 }
@@ -93,15 +93,15 @@ fn pays_blind_at(law: &ParetoLaw, age: f64, copies: u32, u: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn law(beta: f64) -> ParetoLaw {
-        ParetoLaw { t_min: 7.0, beta }
+    fn distribution(beta: f64) -> ParetoDistribution {
+        ParetoDistribution { t_min: 7.0, beta }
     }
 
     #[test]
     fn of_a_task_that_has_just_started_a_duplicate_pays_with_a_known_probability() {
         for beta in [1.1, 2.0, 3.5] {
             let expected = libm::pow(2.0, -beta) / 2.0;
-            assert!((pays_blind(&law(beta), 0.0, 1) - expected).abs() < 1e-13);
+            assert!((pays_blind(&distribution(beta), 0.0, 1) - expected).abs() < 1e-13);
         }
     }
 
@@ -110,8 +110,8 @@ mod tests {
         for beta in [1.1, 1.6, 2.0, 3.5] {
             for age in [0.0, 3.0, 7.0, 20.0, 300.0] {
                 let (exact, most) = (
-                    pays_blind(&law(beta), age, 1),
-                    pays_blind_at_most(&law(beta), age, 1),
+                    pays_blind(&distribution(beta), age, 1),
+                    pays_blind_at_most(&distribution(beta), age, 1),
                 );
                 assert!(
                     exact <= most && most < exact + 0.2,
@@ -125,8 +125,8 @@ mod tests {
     fn beyond_the_threshold_and_only_there_a_known_rest_is_duplicated() {
         let mantri = Mantri::default();
         for copies in 1..3 {
-            let threshold = mantri.threshold(&law(2.0), copies);
-            let pays = |t_rem: f64| pays_known(&law(2.0), t_rem, copies);
+            let threshold = mantri.threshold(&distribution(2.0), copies);
+            let pays = |t_rem: f64| pays_known(&distribution(2.0), t_rem, copies);
             assert!(mantri.duplicates(pays(threshold * 1.001), copies));
             assert!(!mantri.duplicates(pays(threshold * 0.999), copies));
         }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn times_that_do_not_vary_are_duplicated_when_a_new_copy_surely_pays() {
-        let fixed = law(f64::INFINITY);
+        let fixed = distribution(f64::INFINITY);
         assert_eq!(pays_known(&fixed, 14.1, 1), 1.0);
         assert_eq!(pays_known(&fixed, 14.0, 1), 0.0);
         assert_eq!(pays_blind(&fixed, 100.0, 1), 0.0);

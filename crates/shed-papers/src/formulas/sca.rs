@@ -9,7 +9,7 @@ use crate::formulas::copies::{
     fastest_mean, slowest_mean, slowest_mean_slope, task_machine_time, task_machine_time_slope,
 };
 use crate::formulas::first_largest;
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 
 /// A job of one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,27 +19,27 @@ pub struct CloneJob {
     /// m, its tasks.
     pub tasks: u32,
     /// The distribution of a copy's time: t_min is the paper's μ, the shape its α.
-    pub law: ParetoLaw,
+    pub distribution: ParetoDistribution,
 }
 
 impl CloneJob {
     /// U(c) = −E\[d(c)\] − γ·m·c·E\[min(c)\]: minus the job's mean time and the price of its machine
     /// time, with `copies` copies of each task. −∞ where the mean is infinite.
     pub fn utility(&self, copies: f64, gamma: f64) -> f64 {
-        let time = slowest_mean(&self.law, self.tasks, copies);
+        let time = slowest_mean(&self.distribution, self.tasks, copies);
         if time.is_infinite() {
             return f64::NEG_INFINITY;
         }
-        -time - gamma * f64::from(self.tasks) * task_machine_time(&self.law, copies)
+        -time - gamma * f64::from(self.tasks) * task_machine_time(&self.distribution, copies)
     }
 
     /// The derivative of −U(c) + `price`·c, which rises with `copies`.
     fn cost_slope(&self, copies: f64, gamma: f64, price: f64) -> f64 {
-        let time = slowest_mean_slope(&self.law, self.tasks, copies);
+        let time = slowest_mean_slope(&self.distribution, self.tasks, copies);
         if time.is_infinite() {
             return f64::NEG_INFINITY;
         }
-        let machine_time = task_machine_time_slope(&self.law, copies);
+        let machine_time = task_machine_time_slope(&self.distribution, copies);
         time + gamma * f64::from(self.tasks) * machine_time + price
     }
 
@@ -57,7 +57,7 @@ impl CloneJob {
 
     /// m·E\[x\], the mean machine time of one copy of each task.
     pub fn work(&self) -> f64 {
-        f64::from(self.tasks) * fastest_mean(&self.law, 1.0)
+        f64::from(self.tasks) * fastest_mean(&self.distribution, 1.0)
     }
 }
 

@@ -5,14 +5,14 @@
 //! 1 attempts that resume from its progress. At `tau_kill` the one with the most progress is kept.
 
 use crate::formulas::copies::fastest_mean;
-use shed_core::estimate::pareto::{ParetoLaw, ln_miss};
+use shed_core::estimate::pareto::{ParetoDistribution, ln_miss};
 use shed_core::estimate::pocd::{ln_task_pocd, probability};
 
 /// A job as SRQuant sees it at `tau_est`. Times in seconds from the job's submission.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SrQuantJob {
     /// The distribution of an attempt's time.
-    pub law: ParetoLaw,
+    pub distribution: ParetoDistribution,
     /// D, the deadline.
     pub deadline: f64,
     /// When stragglers are judged and resumed.
@@ -106,7 +106,7 @@ impl SrQuantJob {
         if self.tasks == 0 {
             return 0.0;
         }
-        let ParetoLaw { t_min, beta } = self.law;
+        let ParetoDistribution { t_min, beta } = self.distribution;
         let resumed = ln_miss(self.phi_est, t_min, self.deadline - self.tau_est, beta);
         let ln_task_miss = self.ln_late() + (f64::from(extra) + 1.0) * resumed;
         f64::from(self.tasks) * ln_task_pocd(ln_task_miss)
@@ -118,12 +118,17 @@ impl SrQuantJob {
     }
 
     fn ln_late(&self) -> f64 {
-        ln_miss(0.0, self.law.t_min, self.deadline, self.law.beta)
+        ln_miss(
+            0.0,
+            self.distribution.t_min,
+            self.deadline,
+            self.distribution.beta,
+        )
     }
 
     /// E\[T | T ≤ D\], equation (6) in a form that stands β near 1; 0 when no task is in time.
     pub fn fast_mean(&self) -> f64 {
-        let ParetoLaw { t_min, beta } = self.law;
+        let ParetoDistribution { t_min, beta } = self.distribution;
         if self.p_late() >= 1.0 {
             return 0.0;
         }
@@ -144,7 +149,7 @@ impl SrQuantJob {
     /// The machine time of a replaced task, equation (8): up to `tau_est` the original, then
     /// `extra` attempts until `tau_kill`, and the attempt that is kept. ∞ when its mean is.
     pub fn slow_mean(&self, extra: u32, reading: SlowMean) -> f64 {
-        let ParetoLaw { t_min, beta } = self.law;
+        let ParetoDistribution { t_min, beta } = self.distribution;
         let extra = f64::from(extra);
         let shape = beta * (extra + 1.0);
         let spent = self.tau_est + extra * (self.tau_kill - self.tau_est);
@@ -155,7 +160,7 @@ impl SrQuantJob {
         spent
             + match reading {
                 SlowMean::Printed => t_min * libm::pow(rest, shape) / (shape - 1.0) + t_min,
-                SlowMean::Exact => rest * fastest_mean(&self.law, extra + 1.0),
+                SlowMean::Exact => rest * fastest_mean(&self.distribution, extra + 1.0),
             }
     }
 
@@ -228,7 +233,7 @@ mod tests {
 
     fn job(tau_est: f64) -> SrQuantJob {
         SrQuantJob {
-            law: ParetoLaw {
+            distribution: ParetoDistribution {
                 t_min: 60.0,
                 beta: 1.7,
             },
@@ -241,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_mean_is_that_of_the_truncated_law() {
+    fn the_fast_mean_is_that_of_the_truncated_distribution() {
         // Midpoint rule over the density on [t_min, D].
-        let ParetoLaw { t_min, beta } = job(120.0).law;
+        let ParetoDistribution { t_min, beta } = job(120.0).distribution;
         let steps = 200_000;
         let width = (250.0 - t_min) / f64::from(steps);
         let (mut mass, mut moment) = (0.0, 0.0);
@@ -259,7 +264,7 @@ mod tests {
     #[test]
     fn without_a_price_an_infinite_machine_time_does_not_matter() {
         let mut heavy = job(120.0);
-        heavy.law.beta = 0.9;
+        heavy.distribution.beta = 0.9;
         let free = Price {
             theta_c: 0.0,
             ..Price::default()
@@ -271,7 +276,7 @@ mod tests {
     #[test]
     fn a_job_that_cannot_be_in_time_gets_no_extra_attempts() {
         let mut late = job(120.0);
-        late.law.t_min = 300.0;
+        late.distribution.t_min = 300.0;
         assert_eq!(late.best_extra(&Price::default(), 5), 0);
         assert_eq!(late.fast_mean(), 0.0);
     }
@@ -279,7 +284,7 @@ mod tests {
     #[test]
     fn times_that_do_not_vary_are_their_own_mean() {
         let mut fixed = job(120.0);
-        fixed.law.beta = f64::INFINITY;
+        fixed.distribution.beta = f64::INFINITY;
         assert_eq!(fixed.fast_mean(), 60.0);
         assert_eq!(fixed.ln_pocd(0), 0.0);
         assert_eq!(fixed.machine_time(0, SlowMean::Exact), 600.0);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bolero::check;
 use proptest::prelude::*;
 use shed_core::decide::{Changed, News, Planner, decide};
-use shed_core::estimate::fit::LawChoice;
+use shed_core::estimate::fit::DistributionChoice;
 use shed_core::fixtures::{
     AttemptBuilder, JobBuilder, at, attempt, brief, job, resume_point, world,
 };
@@ -222,7 +222,7 @@ impl Bytes<'_> {
         }
         Policy {
             order: Order::ALL[usize::from(self.below(10))],
-            law: LawChoice::ALL[usize::from(self.below(5))],
+            distribution: DistributionChoice::ALL[usize::from(self.below(5))],
             speculation,
             capacity_share: self.share().max(1e-3),
             surge_max: u32::from(self.below(3)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use shed_core::decide::decide;
-use shed_core::estimate::fit::LawChoice;
+use shed_core::estimate::fit::DistributionChoice;
 use shed_core::fixtures::{AttemptBuilder, JobBuilder, at, attempt, job, resume_point, world};
 use shed_core::ids::{AttemptNumber, JobKey};
 use shed_core::memory::{JobMemory, Memory};
@@ -203,17 +203,19 @@ fn any_shed_prime() -> impl Strategy<Value = Speculation> {
 
 pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
     let order = proptest::sample::select(Order::ALL.to_vec());
-    let law = proptest::sample::select(LawChoice::ALL.to_vec());
+    let distribution = proptest::sample::select(DistributionChoice::ALL.to_vec());
     let numbers = (1..11u32, 0..3u32);
-    let all = (any_speculation(), order, law, numbers);
-    all.prop_map(|(speculation, order, law, (share, surge_max))| Policy {
-        order,
-        speculation,
-        law,
-        capacity_share: f64::from(share) / 10.0,
-        surge_max,
-        ..Policy::default()
-    })
+    let all = (any_speculation(), order, distribution, numbers);
+    all.prop_map(
+        |(speculation, order, distribution, (share, surge_max))| Policy {
+            order,
+            speculation,
+            distribution,
+            capacity_share: f64::from(share) / 10.0,
+            surge_max,
+            ..Policy::default()
+        },
+    )
 }
 
 pub(super) fn any_memory() -> impl Strategy<Value = Memory> {

@@ -33,7 +33,7 @@ fn with_rival(clone: AttemptBuilder) -> JobBuilder {
     others.task(7, [slow(), clone.on(3)])
 }
 
-const LAW: &str = "t_min=20,beta=1.5";
+const DISTRIBUTION: &str = "t_min=20,beta=1.5";
 
 #[test]
 fn mantri_duplicates_where_that_saves_machine_time() {
@@ -121,7 +121,7 @@ fn hopper_clones_within_the_share_of_the_job() {
 fn chronos_clones_all_tasks_from_their_start() {
     let new = || job("a").tasks(2).deadline_in(60.0);
     let (plan, memory) = decide_by(
-        &format!("chronos-clone{{{LAW}}}"),
+        &format!("chronos-clone{{{DISTRIBUTION}}}"),
         cluster().job(new()),
         &Memory::default(),
     );
@@ -224,7 +224,7 @@ fn shed_gives_all_tasks_of_a_job_the_same_number_once() {
 #[test]
 fn sca_clones_new_jobs_only_while_there_is_room_for_all() {
     let new = || job("a").tasks(2);
-    let text = format!("sca{{{LAW}}}");
+    let text = format!("sca{{{DISTRIBUTION}}}");
     let (plan, memory) = decide_by(&text, cluster().job(new()), &Memory::default());
     let copies = remembered::<Decided>(&memory, "a").copies.unwrap() as usize;
     assert!(copies > 1);
@@ -251,12 +251,12 @@ fn ese_duplicates_what_needs_long_and_clones_small_new_jobs() {
     );
     let new = || job("a").tasks(2);
     let (plan, _) = decide_by(
-        &format!("ese{{{LAW}}}"),
+        &format!("ese{{{DISTRIBUTION}}}"),
         cluster().job(new()),
         &Memory::default(),
     );
     assert!(clones(&plan, 2)[0] > 0);
-    let long = format!("ese{{xi=1,{LAW}}}");
+    let long = format!("ese{{xi=1,{DISTRIBUTION}}}");
     let (plan, _) = decide_by(&long, cluster().job(new()), &Memory::default());
     assert_eq!(clones(&plan, 2), [0; 2]);
 }

@@ -1,14 +1,14 @@
 //! Formulas of the papers for a job at its submission, for the policies that have one.
 
+use shed_core::estimate::distribution::{Distribution, DistributionKind};
 use shed_core::estimate::fit::max_likelihood;
-use shed_core::estimate::law::{Law, LawKind};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::estimate::sample::Sample;
 use shed_core::policy::Speculation;
 use shed_papers::formulas::chronos::{clone_ln_pocd, restart_ln_pocd};
 use shed_papers::formulas::srquant::SrQuantJob;
 use shed_papers::{
-    ChronosClone, ChronosSRestart, ChronosSResume, GivenLaw, Instants, SrQuant, Terms,
+    ChronosClone, ChronosSRestart, ChronosSResume, GivenDistribution, Instants, SrQuant, Terms,
 };
 
 use shed_sim::trace::Job;
@@ -28,15 +28,15 @@ pub(super) fn pocd(policy: &Speculation, job: &Job) -> Option<f64> {
     };
     let deadline = job.deadline?.seconds();
     let times: Vec<f64> = stage.durations.iter().map(|time| time.seconds()).collect();
-    let law = law(&terms.law, &times)?;
+    let distribution = distribution(&terms.distribution, &times)?;
     let [tau_est, tau_kill] = instants.within(job.deadline?).map(|span| span.seconds());
     let job = SrQuantJob {
-        law,
+        distribution,
         deadline,
         tau_est,
         tau_kill,
         // τ_est·E[1/T | T > D]: how far those are that will be late.
-        phi_est: tau_est.min(deadline) / deadline * law.beta / (law.beta + 1.0),
+        phi_est: tau_est.min(deadline) / deadline * distribution.beta / (distribution.beta + 1.0),
         tasks: times.len() as u32,
     };
     let extra = terms.max_clones;
@@ -76,12 +76,14 @@ fn strategy(policy: &Speculation) -> Option<(Form, Instants, Terms)> {
 }
 
 /// Parameters that are not given are those of the largest likelihood.
-fn law(given: &GivenLaw, times: &[f64]) -> Option<ParetoLaw> {
-    let Law::Pareto(fitted) = max_likelihood(LawKind::Pareto, &Sample::new(times, &[]))? else {
+fn distribution(given: &GivenDistribution, times: &[f64]) -> Option<ParetoDistribution> {
+    let Distribution::Pareto(fitted) =
+        max_likelihood(DistributionKind::Pareto, &Sample::new(times, &[]))?
+    else {
         return None;
     };
     let pick = |given: f64, fitted: f64| if given > 0.0 { given } else { fitted };
-    Some(ParetoLaw {
+    Some(ParetoDistribution {
         t_min: pick(given.t_min, fitted.t_min),
         beta: pick(given.beta, fitted.beta),
     })

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use shed_core::estimate::distribution::{AttemptDistribution, Distribution, DistributionKind};
 use shed_core::estimate::fit::{Candidate, fit};
-use shed_core::estimate::law::{AttemptLaw, Law, LawKind};
 use shed_core::estimate::sample::Sample;
 
 use shed_sim::trace::Trace;
@@ -46,14 +46,14 @@ pub(super) struct SampleFit {
     /// The distribution with the least AIC; absent without a time.
     pub(super) best: Option<&'static str>,
     /// By name.
-    pub(super) laws: BTreeMap<&'static str, LawFit>,
+    pub(super) distributions: BTreeMap<&'static str, DistributionFit>,
     /// How heavy the tail is.
     pub(super) tail: Option<Tail>,
 }
 
 /// One distribution, fitted by maximum likelihood.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct LawFit {
+pub(super) struct DistributionFit {
     /// Its parameters by name.
     pub(super) parameters: BTreeMap<&'static str, f64>,
     /// ln of its likelihood, times in seconds; absent for the empirical distribution.
@@ -88,7 +88,7 @@ pub(super) struct JobsFit {
     /// counted.
     pub(super) jobs_of_equal_times: usize,
     /// By distribution: in how many of the other jobs it is best.
-    pub(super) laws: BTreeMap<&'static str, Share>,
+    pub(super) distributions: BTreeMap<&'static str, Share>,
     /// Longest time over median time, job by job.
     pub(super) max_over_median: Option<Quantiles>,
     /// The share of tasks that take more than 1.5 medians of their job.
@@ -165,10 +165,15 @@ impl SampleFit {
     fn of(sample: &Sample, tail_share: f64) -> Self {
         let candidates = fit(sample).candidates;
         Self {
-            best: best(&candidates).map(LawKind::label),
-            laws: candidates
+            best: best(&candidates).map(DistributionKind::label),
+            distributions: candidates
                 .iter()
-                .map(|candidate| (candidate.law.kind().label(), LawFit::of(candidate, sample)))
+                .map(|candidate| {
+                    (
+                        candidate.distribution.kind().label(),
+                        DistributionFit::of(candidate, sample),
+                    )
+                })
                 .collect(),
             tail: Tail::of(sample, tail_share),
         }
@@ -176,39 +181,45 @@ impl SampleFit {
 }
 
 /// The distribution with the least AIC.
-fn best(candidates: &[Candidate]) -> Option<LawKind> {
+fn best(candidates: &[Candidate]) -> Option<DistributionKind> {
     let rated = candidates
         .iter()
-        .filter_map(|candidate| Some((candidate.aic()?, candidate.law.kind())));
+        .filter_map(|candidate| Some((candidate.aic()?, candidate.distribution.kind())));
     let least = rated.min_by(|a, b| a.0.total_cmp(&b.0));
     least.map(|(_, kind)| kind)
 }
 
-impl LawFit {
+impl DistributionFit {
     fn of(candidate: &Candidate, sample: &Sample) -> Self {
         Self {
-            parameters: parameters(&candidate.law).into_iter().collect(),
+            parameters: parameters(&candidate.distribution).into_iter().collect(),
             ln_likelihood: candidate.ln_likelihood,
             aic: candidate.aic(),
-            distance: distance(&candidate.law, sample),
+            distance: distance(&candidate.distribution, sample),
         }
     }
 }
 
-fn parameters(law: &Law) -> Vec<(&'static str, f64)> {
-    match law {
-        Law::Pareto(law) => vec![("t_min_s", law.t_min), ("beta", law.beta)],
-        Law::LogNormal(law) => vec![("mu", law.mu()), ("sigma", law.sigma())],
-        Law::Weibull(law) => vec![
-            ("scale_s", libm::exp(law.ln_scale())),
-            ("shape", law.shape()),
+fn parameters(distribution: &Distribution) -> Vec<(&'static str, f64)> {
+    match distribution {
+        Distribution::Pareto(distribution) => {
+            vec![("t_min_s", distribution.t_min), ("beta", distribution.beta)]
+        }
+        Distribution::LogNormal(distribution) => {
+            vec![("mu", distribution.mu()), ("sigma", distribution.sigma())]
+        }
+        Distribution::Weibull(distribution) => vec![
+            ("scale_s", libm::exp(distribution.ln_scale())),
+            ("shape", distribution.shape()),
         ],
-        Law::Empirical(law) => vec![("tail_exponent", law.tail_exponent())],
+        Distribution::Empirical(distribution) => {
+            vec![("tail_exponent", distribution.tail_exponent())]
+        }
     }
 }
 
 /// max |F(t) − Fₙ(t)|, on both sides of each step of the sample's Fₙ.
-fn distance(law: &Law, sample: &Sample) -> f64 {
+fn distance(distribution: &Distribution, sample: &Sample) -> f64 {
     let times: Vec<f64> = sample.ended().collect();
     let count = times.len() as f64;
     let (mut passed, mut most) = (0, 0.0_f64);
@@ -216,8 +227,10 @@ fn distance(law: &Law, sample: &Sample) -> f64 {
         let below = passed as f64 / count;
         passed += equal.len();
         let up_to = passed as f64 / count;
-        let of_law = -libm::expm1(law.ln_survival(equal[0]));
-        most = most.max((of_law - below).abs()).max((of_law - up_to).abs());
+        let of_distribution = -libm::expm1(distribution.ln_survival(equal[0]));
+        most = most
+            .max((of_distribution - below).abs())
+            .max((of_distribution - up_to).abs());
     }
     most
 }
@@ -267,7 +280,7 @@ impl JobsFit {
             jobs: times.len(),
             tasks: relative.len(),
             jobs_of_equal_times: times.len() - differing.len(),
-            laws: best_shares(&differing),
+            distributions: best_shares(&differing),
             max_over_median: Quantiles::of(&longest),
             stragglers_share: (!relative.is_empty())
                 .then(|| stragglers.count() as f64 / relative.len() as f64),
@@ -284,9 +297,9 @@ fn over_median(times: &[f64]) -> impl Iterator<Item = f64> + '_ {
 }
 
 fn best_shares(jobs: &[&Sample]) -> BTreeMap<&'static str, Share> {
-    let families = LawKind::ALL
+    let families = DistributionKind::ALL
         .into_iter()
-        .filter(|kind| *kind != LawKind::Empirical);
+        .filter(|kind| *kind != DistributionKind::Empirical);
     let mut counts: BTreeMap<&'static str, usize> =
         families.map(|kind| (kind.label(), 0)).collect();
     for job in jobs {
@@ -300,7 +313,7 @@ fn best_shares(jobs: &[&Sample]) -> BTreeMap<&'static str, Share> {
     };
     counts
         .into_iter()
-        .map(|(law, count)| (law, share(count)))
+        .map(|(distribution, count)| (distribution, share(count)))
         .collect()
 }
 
@@ -329,7 +342,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shed_core::estimate::pareto::ParetoLaw;
+    use shed_core::estimate::pareto::ParetoDistribution;
     use shed_sim::trace::setups::Setup;
 
     fn fit_of(setup: &str, min_tasks: usize) -> Fit {
@@ -345,13 +358,19 @@ mod tests {
             (2000, 20_000, 0)
         );
         assert_eq!(fit.all.best, Some("pareto"));
-        let law = &fit.all.laws["pareto"];
+        let distribution = &fit.all.distributions["pareto"];
         // Standard error of β: 1.7/√20000 = 0.012; times are whole milliseconds.
-        assert!((law.parameters["beta"] - 1.7).abs() < 0.05, "{law:?}");
-        assert!((law.parameters["t_min_s"] - 60.0).abs() < 0.01, "{law:?}");
+        assert!(
+            (distribution.parameters["beta"] - 1.7).abs() < 0.05,
+            "{distribution:?}"
+        );
+        assert!(
+            (distribution.parameters["t_min_s"] - 60.0).abs() < 0.01,
+            "{distribution:?}"
+        );
         // The 1 % point of the Kolmogorov statistic is 1.63/√n = 0.0115.
-        assert!(law.distance < 0.0115, "{law:?}");
-        assert!(fit.all.laws["log-normal"].distance > 0.05);
+        assert!(distribution.distance < 0.0115, "{distribution:?}");
+        assert!(fit.all.distributions["log-normal"].distance > 0.05);
         let tail = fit.all.tail.unwrap();
         assert_eq!(tail.k, 1000);
         assert!(
@@ -360,11 +379,11 @@ mod tests {
         );
         let shapes = fit.per_job.pareto_shape.unwrap();
         assert!((shapes.pooled - 1.7).abs() < 0.05, "{shapes:?}");
-        assert!(fit.per_job.laws["pareto"].best_in_jobs > 0);
+        assert!(fit.per_job.distributions["pareto"].best_in_jobs > 0);
     }
 
     #[test]
-    fn equal_times_make_no_law_better_than_another() {
+    fn equal_times_make_no_distribution_better_than_another() {
         let mut trace = "S-1{jobs=3}".parse::<Setup>().unwrap().trace(1);
         for time in &mut trace.jobs[0].stages[0].durations {
             *time = shed_core::time::Span(5000);
@@ -373,7 +392,12 @@ mod tests {
         let fit = Fit::of("t".into(), &trace, 10, 0.05);
         assert_eq!(fit.tasks_of_no_time, 1);
         assert_eq!((fit.per_job.jobs, fit.per_job.jobs_of_equal_times), (2, 1));
-        let counted: usize = fit.per_job.laws.values().map(|law| law.best_in_jobs).sum();
+        let counted: usize = fit
+            .per_job
+            .distributions
+            .values()
+            .map(|distribution| distribution.best_in_jobs)
+            .sum();
         assert_eq!(counted, 1);
     }
 
@@ -385,23 +409,24 @@ mod tests {
     }
 
     #[test]
-    fn a_law_through_the_middle_of_one_step_is_half_a_step_away() {
+    fn a_distribution_through_the_middle_of_one_step_is_half_a_step_away() {
         let sample = Sample::new(&[2.0, 2.0], &[]);
-        let law = shed_core::estimate::weibull::WeibullLaw::new(libm::log(2.0), 1.0).unwrap();
+        let distribution =
+            shed_core::estimate::weibull::WeibullDistribution::new(libm::log(2.0), 1.0).unwrap();
         // F(2) = 1 − 1/e.
         let expected = 1.0 - (-1.0_f64).exp();
-        assert!((distance(&law.into(), &sample) - expected).abs() < 1e-12);
+        assert!((distance(&distribution.into(), &sample) - expected).abs() < 1e-12);
     }
 
     #[test]
     fn hill_reads_the_exponent_of_a_pareto_tail_with_and_without_censoring() {
-        let law = ParetoLaw {
+        let distribution = ParetoDistribution {
             t_min: 10.0,
             beta: 1.7,
         };
-        let all = Sample::default().with_pseudo_attempts(&law, 20_000);
+        let all = Sample::default().with_pseudo_attempts(&distribution, 20_000);
         assert!((hill(&all, 1000).unwrap() / 1.7 - 1.0).abs() < 0.01);
-        let limit = law.quantile(libm::log(0.01));
+        let limit = distribution.quantile(libm::log(0.01));
         let ended: Vec<f64> = all.ended().filter(|&time| time < limit).collect();
         let running = vec![limit; all.len() - ended.len()];
         let censored = hill(&Sample::new(&ended, &running), 1000).unwrap();

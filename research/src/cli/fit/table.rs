@@ -12,7 +12,7 @@ pub(super) fn render(fit: &Fit) -> String {
         quantiles(fit.duration_s, " s")
     ));
     text.push_str("\nAll tasks\n");
-    text.push_str(&laws(&fit.all));
+    text.push_str(&distributions(&fit.all));
     text.push_str(&format!("  tail  {}\n", tail(fit.all.tail)));
     let jobs = &fit.per_job;
     text.push_str(&format!(
@@ -23,14 +23,14 @@ pub(super) fn render(fit: &Fit) -> String {
     text
 }
 
-fn laws(fit: &SampleFit) -> String {
+fn distributions(fit: &SampleFit) -> String {
     let mut text = format!(
         "    {:<11} {:>16} {:>16} {:>9}  parameters\n",
-        "law", "ln likelihood", "AIC", "distance"
+        "distribution", "ln likelihood", "AIC", "distance"
     );
     let number = |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format!("{v:.1}"));
-    for (name, law) in &fit.laws {
-        let parameters = law.parameters.iter();
+    for (name, distribution) in &fit.distributions {
+        let parameters = distribution.parameters.iter();
         let parameters: Vec<String> = parameters
             .map(|(name, value)| format!("{name} {value:.4}"))
             .collect();
@@ -38,21 +38,21 @@ fn laws(fit: &SampleFit) -> String {
             "  {} {:<11} {:>16} {:>16} {:>9.4}  {}\n",
             if fit.best == Some(name) { "*" } else { " " },
             name,
-            number(law.ln_likelihood),
-            number(law.aic),
-            law.distance,
+            number(distribution.ln_likelihood),
+            number(distribution.aic),
+            distribution.distance,
             parameters.join(", ")
         ));
     }
-    text.push_str("  * least AIC; distance: largest gap between the law's and the sample's distribution functions\n");
+    text.push_str("  * least AIC; distance: largest gap between the distribution's and the sample's distribution functions\n");
     text
 }
 
 fn within(jobs: &JobsFit) -> String {
     let shares: Vec<String> = jobs
-        .laws
+        .distributions
         .iter()
-        .map(|(name, law)| format!("{name} {:.1} %", 100.0 * law.best_share))
+        .map(|(name, distribution)| format!("{name} {:.1} %", 100.0 * distribution.best_share))
         .collect();
     let percent = |share: Option<f64>| match share {
         Some(share) => format!("{:.1} %", 100.0 * share),
@@ -66,7 +66,7 @@ fn within(jobs: &JobsFit) -> String {
         None => ("-".to_owned(), "-".to_owned()),
     };
     format!(
-        "  best law            {} ({} jobs of equal times left out)\n\
+        "  best distribution            {} ({} jobs of equal times left out)\n\
          \x20 longest / median    {}\n\
          \x20 > 1.5 medians       {} of the tasks\n\
          \x20 Pareto shape        pooled {pooled}, median of the jobs {median}\n\

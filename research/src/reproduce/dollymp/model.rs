@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use shed_formulas::speedup::{pareto_from_moments, speedup};
 use shed_formulas::board::Board;
 use shed_formulas::cluster::{CpuMem, Server};
 use shed_formulas::dag::{DagError, Job, Phase, Task};
 use shed_formulas::dollymp::{DollyMp, cached_levels, passes, priorities};
 use shed_formulas::fluid::{FluidJob, simulate};
 use shed_formulas::ordering::{TetrisScore, tetris};
+use shed_formulas::speedup::{pareto_from_moments, speedup};
 
 use super::super::findings::{Check, Findings, Sample};
 use super::super::lab::Lab;

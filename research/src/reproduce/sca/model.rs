@@ -1,6 +1,6 @@
 //! Closed forms: Figure 1, the cutoff of the load, Figure 5.
 
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_formulas::ese::duplication_cost;
 use shed_formulas::gradient::{Steps, gradient_projection};
 use shed_formulas::load::{Service, cutoff};
@@ -70,7 +70,7 @@ pub(super) fn figure_1(_: &mut Lab) -> Result<Findings, LabError> {
     let of = |id, tasks, t_min| CloneJob {
         id,
         tasks,
-        law: ParetoLaw { t_min, beta: 2.0 },
+        distribution: ParetoDistribution { t_min, beta: 2.0 },
     };
     let jobs = [
         of(1, 10, 1.0),

@@ -1,7 +1,7 @@
 //! A job's PoCD, and the gain and cost of stopping an attempt, computed by hand from given probabilities.
 
 use crate::capacity::UnusableNodes;
-use crate::estimate::pareto::ParetoLaw;
+use crate::estimate::pareto::ParetoDistribution;
 use crate::fixtures::{JobBuilder, at, attempt, job, resume_point};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
@@ -27,7 +27,7 @@ fn judged(job: &JobSnapshot) -> JobView<'_> {
 fn findings(job: &JobSnapshot) -> JobFindings {
     let mut found = JobFindings::of_look(at(30.0), 0.0, job, &UnusableNodes::default());
     let (t_min, beta) = (100.0, 2.0);
-    found.estimate.law = Some(ParetoLaw { t_min, beta }.into());
+    found.estimate.distribution = Some(ParetoDistribution { t_min, beta }.into());
     let attempts = found.estimate.tasks.iter_mut();
     let attempts = attempts.flat_map(|task| &mut task.attempts);
     let judgements = [(0.4, 20.0), (0.5, 40.0), (0.2, 30.0), (0.1, 60.0)];
@@ -69,12 +69,12 @@ fn a_kill_is_weighed_with_the_kills_before_it_done() {
 }
 
 #[test]
-fn what_a_kill_costs_is_unknown_without_a_law_or_a_deadline() {
+fn what_a_kill_costs_is_unknown_without_a_distribution_or_a_deadline() {
     let endless = two_tasks().with(|job| job.deadline = None).build();
     assert_eq!(kill(&judged(&endless)).miss_added, None);
     let job = two_tasks().build();
     let mut found = findings(&job);
-    found.estimate.law = None;
+    found.estimate.distribution = None;
     assert_eq!(kill(&JobView::new(&job, found)).miss_added, None);
 }
 

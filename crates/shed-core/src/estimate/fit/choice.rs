@@ -1,7 +1,7 @@
 //! The choice of the distribution that fits best.
 
+use crate::estimate::distribution::{Distribution, DistributionKind};
 use crate::estimate::fit::max_likelihood;
-use crate::estimate::law::{Law, LawKind};
 use crate::estimate::sample::Sample;
 
 /// With this many ended attempts the empirical distribution may be chosen …
@@ -11,27 +11,27 @@ const EMPIRICAL_RUNNING_MAX: f64 = 0.1;
 
 /// The distribution to fit to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LawChoice {
+pub enum DistributionChoice {
     /// The distribution of this kind, however well it fits.
-    Always(LawKind),
+    Always(DistributionKind),
     /// The best-fitting distribution, by [`fit`].
     Best,
 }
 
-impl Default for LawChoice {
+impl Default for DistributionChoice {
     /// The papers' distribution.
     fn default() -> Self {
-        Self::Always(LawKind::Pareto)
+        Self::Always(DistributionKind::Pareto)
     }
 }
 
-impl LawChoice {
+impl DistributionChoice {
     /// All choices.
     pub const ALL: [Self; 5] = [
-        Self::Always(LawKind::Pareto),
-        Self::Always(LawKind::LogNormal),
-        Self::Always(LawKind::Weibull),
-        Self::Always(LawKind::Empirical),
+        Self::Always(DistributionKind::Pareto),
+        Self::Always(DistributionKind::LogNormal),
+        Self::Always(DistributionKind::Weibull),
+        Self::Always(DistributionKind::Empirical),
         Self::Best,
     ];
 
@@ -48,7 +48,7 @@ impl LawChoice {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The distribution of its kind with the largest likelihood.
-    pub law: Law,
+    pub distribution: Distribution,
     /// ln of that likelihood. Absent for the empirical distribution, because a density through the sample's own
     /// points can be arbitrarily large.
     pub ln_likelihood: Option<f64>,
@@ -61,10 +61,10 @@ impl Candidate {
     /// by a χ² with two degrees of freedom, where other parameters have one (`2nβ·ln(least/t_min)` is exponential
     /// with mean 2).
     pub fn aic(&self) -> Option<f64> {
-        let parameters = match self.law.kind() {
-            LawKind::Pareto => 3.0,
-            LawKind::LogNormal | LawKind::Weibull => 2.0,
-            LawKind::Empirical => return None,
+        let parameters = match self.distribution.kind() {
+            DistributionKind::Pareto => 3.0,
+            DistributionKind::LogNormal | DistributionKind::Weibull => 2.0,
+            DistributionKind::Empirical => return None,
         };
         Some(2.0 * (parameters - self.ln_likelihood?))
     }
@@ -73,10 +73,10 @@ impl Candidate {
 /// All distributions, fitted to one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitReport {
-    /// In the order of [`LawKind::ALL`]; empty if no attempt has ended.
+    /// In the order of [`DistributionKind::ALL`]; empty if no attempt has ended.
     pub candidates: Vec<Candidate>,
     /// The distribution to use.
-    pub best: Option<Law>,
+    pub best: Option<Distribution>,
 }
 
 /// Fits every distribution and selects one.
@@ -87,13 +87,14 @@ pub struct FitReport {
 /// Cross-validation is no alternative, because a held-out attempt faster than the rest is impossible under the Pareto
 /// distribution.
 pub fn fit(sample: &Sample) -> FitReport {
-    let laws = LawKind::ALL
+    let distributions = DistributionKind::ALL
         .into_iter()
         .filter_map(|kind| max_likelihood(kind, sample));
-    let candidates: Vec<Candidate> = laws
-        .map(|law| Candidate {
-            ln_likelihood: (law.kind() != LawKind::Empirical).then(|| sample.ln_likelihood(&law)),
-            law,
+    let candidates: Vec<Candidate> = distributions
+        .map(|distribution| Candidate {
+            ln_likelihood: (distribution.kind() != DistributionKind::Empirical)
+                .then(|| sample.ln_likelihood(&distribution)),
+            distribution,
         })
         .collect();
     let ended = sample.ended_count();
@@ -101,12 +102,14 @@ pub fn fit(sample: &Sample) -> FitReport {
     let is_seen_whole =
         ended >= EMPIRICAL_ENDED_MIN && running <= EMPIRICAL_RUNNING_MAX * sample.len() as f64;
     let best = if is_seen_whole {
-        let mut laws = candidates.iter().map(|candidate| &candidate.law);
-        laws.find(|law| law.kind() == LawKind::Empirical)
+        let mut distributions = candidates.iter().map(|candidate| &candidate.distribution);
+        distributions.find(|distribution| distribution.kind() == DistributionKind::Empirical)
     } else {
-        let rated = candidates.iter().filter_map(|c| Some((c.aic()?, &c.law)));
+        let rated = candidates
+            .iter()
+            .filter_map(|c| Some((c.aic()?, &c.distribution)));
         let least = rated.min_by(|a, b| a.0.total_cmp(&b.0));
-        least.map(|(_, law)| law)
+        least.map(|(_, distribution)| distribution)
     };
     FitReport {
         best: best.cloned(),

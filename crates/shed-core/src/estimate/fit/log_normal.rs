@@ -1,6 +1,6 @@
 //! The log-normal distribution of the largest likelihood.
 
-use crate::estimate::log_normal::LogNormalLaw;
+use crate::estimate::log_normal::LogNormalDistribution;
 use crate::estimate::sample::Sample;
 use crate::estimate::special::{ln_normal_tail, normal_hazard};
 
@@ -10,7 +10,7 @@ const STEPS_MAX: u32 = 100;
 /// Let γ = 1/σ, δ = μ/σ and x = ln t. The ln likelihood is Σ (ln γ − ½(γx − δ)²) over ended and Σ ln P(Z > γx − δ)
 /// over running attempts. It is concave (Olsen 1978), so Newton with halved steps finds the one maximum. `None` if no
 /// attempt has ended.
-pub(super) fn fit(sample: &Sample) -> Option<LogNormalLaw> {
+pub(super) fn fit(sample: &Sample) -> Option<LogNormalDistribution> {
     let (centre, spread) = ended_moments(sample)?;
     let scaled = Scaled::new(sample, centre, spread);
     let mut at = Point {
@@ -28,7 +28,7 @@ pub(super) fn fit(sample: &Sample) -> Option<LogNormalLaw> {
         }
     }
     let sigma = spread / at.gamma;
-    LogNormalLaw::new(centre + at.delta * sigma, sigma)
+    LogNormalDistribution::new(centre + at.delta * sigma, sigma)
 }
 
 /// Mean and standard deviation of ln t of the ended attempts; the latter at least the minimum of a distribution.
@@ -40,7 +40,7 @@ fn ended_moments(sample: &Sample) -> Option<(f64, f64)> {
     let mean = sample.ended().map(libm::log).sum::<f64>() / count;
     let square = |x: f64| (x - mean) * (x - mean);
     let variance = sample.ended().map(|t| square(libm::log(t))).sum::<f64>() / count;
-    Some((mean, variance.sqrt().max(LogNormalLaw::SIGMA_MIN)))
+    Some((mean, variance.sqrt().max(LogNormalDistribution::SIGMA_MIN)))
 }
 
 /// γ and δ in the scaled sample's unit.
@@ -63,7 +63,7 @@ impl Scaled {
         Self {
             ended: sample.ended().map(scale).collect(),
             running: sample.running().map(scale).collect(),
-            gamma_max: spread / LogNormalLaw::SIGMA_MIN,
+            gamma_max: spread / LogNormalDistribution::SIGMA_MIN,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The Weibull distribution of the largest likelihood.
 
 use crate::estimate::sample::Sample;
-use crate::estimate::weibull::WeibullLaw;
+use crate::estimate::weibull::WeibullDistribution;
 
 /// A safeguarded Newton needs about ten.
 const STEPS_MAX: u32 = 100;
@@ -10,7 +10,7 @@ const STEPS_MAX: u32 = 100;
 /// `A(k) − 1/k − m = 0`. A is the mean of ln t weighted by t^k over all attempts, and m the mean of ln t over the
 /// ended. Its left side rises with k, so it has at most one root. Without a root in the range, the nearer end is
 /// used. `None` if no attempt has ended.
-pub(super) fn fit(sample: &Sample) -> Option<WeibullLaw> {
+pub(super) fn fit(sample: &Sample) -> Option<WeibullDistribution> {
     let ended = sample.ended_count() as f64;
     let ln_max = libm::log(sample.observations().last()?.time);
     if ended == 0.0 {
@@ -20,7 +20,10 @@ pub(super) fn fit(sample: &Sample) -> Option<WeibullLaw> {
     let logs: Vec<f64> = all.map(|seen| libm::log(seen.time) - ln_max).collect();
     let mean = sample.ended().map(|t| libm::log(t) - ln_max).sum::<f64>() / ended;
 
-    let (mut low, mut high) = (WeibullLaw::SHAPE_MIN, WeibullLaw::SHAPE_MAX);
+    let (mut low, mut high) = (
+        WeibullDistribution::SHAPE_MIN,
+        WeibullDistribution::SHAPE_MAX,
+    );
     let mut shape = 1.0;
     for _ in 0..STEPS_MAX {
         let weighted = Weighted::new(&logs, shape);
@@ -44,7 +47,7 @@ pub(super) fn fit(sample: &Sample) -> Option<WeibullLaw> {
         }
     }
     let ln_scale = ln_max + libm::log(Weighted::new(&logs, shape).sum / ended) / shape;
-    WeibullLaw::new(ln_scale, shape)
+    WeibullDistribution::new(ln_scale, shape)
 }
 
 /// Moments of x weighted by e^(k·x), for x ≤ 0.

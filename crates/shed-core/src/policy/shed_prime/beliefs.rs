@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use crate::estimate::law::{AttemptLaw, Law};
+use crate::estimate::distribution::{AttemptDistribution, Distribution};
 use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::PrimeDesk;
@@ -29,7 +29,7 @@ pub(super) struct Fresh<'p, 'a> {
     /// See [`usual_share`].
     usual_share: f64,
     /// The job's distribution given a value of what its tasks have in common.
-    given: Option<&'p Law>,
+    given: Option<&'p Distribution>,
     /// Seconds from a launch to the start of its work.
     overhead: f64,
     /// The progress at which the last attempt asked for begins, and its [`Fresh::ln_lost`]. Most begin at zero.
@@ -92,16 +92,18 @@ impl<'p, 'a> Fresh<'p, 'a> {
 
     /// ln P(a new attempt that is launched after `wait` seconds misses).
     pub(super) fn ln_miss_after(&self, wait: f64) -> f64 {
-        let (Some(law), Some(slack)) = (&self.state.estimate.law, self.state.estimate.slack) else {
+        let (Some(distribution), Some(slack)) =
+            (&self.state.estimate.distribution, self.state.estimate.slack)
+        else {
             return 0.0;
         };
-        ln_miss_of_launch(law, 0.0, slack - wait, self.overhead)
+        ln_miss_of_launch(distribution, 0.0, slack - wait, self.overhead)
     }
 
     /// Seconds from a launch until that share of new attempts has ended; none without a distribution.
     pub(super) fn ended_by(&self, share: f64) -> Option<f64> {
-        let law = self.state.estimate.law.as_ref()?;
-        let end = self.overhead + law.quantile(libm::log1p(-share));
+        let distribution = self.state.estimate.distribution.as_ref()?;
+        let end = self.overhead + distribution.quantile(libm::log1p(-share));
         end.is_finite().then_some(end)
     }
 
@@ -118,10 +120,18 @@ impl<'p, 'a> Fresh<'p, 'a> {
     /// The same probability if attempts take `slowness` times as long as usual.
     pub(super) fn chance_where(&self, begin: f64, slowness: f64) -> f64 {
         let estimate = &self.state.estimate;
-        match (self.given.or(estimate.law.as_ref()), estimate.slack) {
-            (Some(law), Some(slack)) => {
-                let law = law.scaled(slowness);
-                -libm::expm1(ln_miss_of_launch(&law, begin, slack, self.overhead))
+        match (
+            self.given.or(estimate.distribution.as_ref()),
+            estimate.slack,
+        ) {
+            (Some(distribution), Some(slack)) => {
+                let distribution = distribution.scaled(slowness);
+                -libm::expm1(ln_miss_of_launch(
+                    &distribution,
+                    begin,
+                    slack,
+                    self.overhead,
+                ))
             }
             (_, Some(slack)) if slack <= 0.0 => 0.0,
             _ => 1.0,

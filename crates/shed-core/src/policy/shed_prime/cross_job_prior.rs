@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::estimate::law::{AttemptLaw, Law};
-use crate::estimate::log_normal::LogNormalLaw;
+use crate::estimate::distribution::{AttemptDistribution, Distribution};
+use crate::estimate::log_normal::LogNormalDistribution;
 use crate::ids::Tenant;
 use crate::memory::{MissCheck, ShownSums, ShownTime, ShownTimes};
 use crate::policy::contract::Summary;
@@ -68,14 +68,14 @@ pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
 /// A summary of the job's times, if it has shown any.
 fn shown_time(state: &JobView<'_>) -> Option<ShownTime> {
     let limit = state.limit()?;
-    let law = state.estimate.own_law()?;
+    let distribution = state.estimate.own_distribution()?;
     let ln_median = libm::log(known_time(state)?);
     let shown = ShownTime {
         tenant: state.job.tenant.clone(),
         submitted: state.job.submitted,
         ln_share: ln_median - libm::log(limit),
         // From the upper half.
-        sigma: libm::log(law.quantile(LN_TAIL_OF_ONE)) - ln_median,
+        sigma: libm::log(distribution.quantile(LN_TAIL_OF_ONE)) - ln_median,
         check: None,
     };
     (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
@@ -86,12 +86,12 @@ fn check(state: &JobView<'_>, pool: &Pool) -> Option<MissCheck> {
     if !state.job.reports_progress {
         return None;
     }
-    let (slack, law) = (state.estimate.slack?, pool.law(state.limit()?)?);
+    let (slack, distribution) = (state.estimate.slack?, pool.distribution(state.limit()?)?);
     let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
     let (mut assumed, mut shown, mut count) = (0.0, 0.0, 0.0);
     for attempt in attempts {
         let left = slack + attempt.since_launch - state.launch_time();
-        assumed += libm::exp(law.ln_survival(left));
+        assumed += libm::exp(distribution.ln_survival(left));
         shown += libm::exp(attempt.ln_miss);
         count += 1.0;
     }
@@ -166,19 +166,21 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     let mut of_tenants: BTreeMap<&Tenant, Option<Pool>> = BTreeMap::new();
     let mut assumed = Vec::new();
     for (position, state) in desk.jobs().iter().enumerate() {
-        if state.estimate.law.is_some() {
+        if state.estimate.distribution.is_some() {
             continue;
         }
         let of_tenant = of_tenants.entry(&state.job.tenant);
         let pool = of_tenant.or_insert_with_key(|tenant| pools.of_tenant(tenant));
-        let law = pool
+        let distribution = pool
             .zip(state.limit())
-            .and_then(|(pool, limit)| Some((pool.law(limit)?, pool)));
-        assumed.extend(law.map(|(law, pool)| (position, law, pool.assumption)));
+            .and_then(|(pool, limit)| Some((pool.distribution(limit)?, pool)));
+        assumed.extend(
+            distribution.map(|(distribution, pool)| (position, distribution, pool.assumption)),
+        );
     }
-    for (position, law, assumption) in assumed {
-        let common = law.sigma() * libm::sqrt(1.0 - assumption.own_share);
-        desk.assume(position, Law::LogNormal(law), common);
+    for (position, distribution, assumption) in assumed {
+        let common = distribution.sigma() * libm::sqrt(1.0 - assumption.own_share);
+        desk.assume(position, Distribution::LogNormal(distribution), common);
         if let Some(outlook) = desk.state_mut(position) {
             outlook.assumption = assumption;
         }
@@ -202,8 +204,8 @@ struct Pool {
 
 impl Pool {
     /// The distribution of the times of a job with that many seconds from its submission to its deadline.
-    fn law(&self, limit: f64) -> Option<LogNormalLaw> {
-        LogNormalLaw::new(self.ln_share + libm::log(limit), self.sigma)
+    fn distribution(&self, limit: f64) -> Option<LogNormalDistribution> {
+        LogNormalDistribution::new(self.ln_share + libm::log(limit), self.sigma)
     }
 }
 

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::estimate::law::AttemptLaw;
+use crate::estimate::distribution::AttemptDistribution;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, task_time, usual_share};
 use crate::policy::shed_prime::outlook::Found;
@@ -123,9 +123,9 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
 /// one attempt suffices. Without an expectation a second one must remain possible.
 fn latest_of_expected(state: &JobView<'_>, left: f64) -> f64 {
     let expected = state.job.expected_duration.is_some();
-    let law = state.estimate.own_law().filter(|_| expected);
-    law.map_or(0.0, |law| {
-        left - state.launch_time() - law.quantile(LN_LATE)
+    let distribution = state.estimate.own_distribution().filter(|_| expected);
+    distribution.map_or(0.0, |distribution| {
+        left - state.launch_time() - distribution.quantile(LN_LATE)
     })
 }
 

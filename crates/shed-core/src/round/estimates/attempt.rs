@@ -1,6 +1,6 @@
 //! The estimate of one attempt: its rate, its end, and the probability that it misses the deadline.
 
-use crate::estimate::law::{Evidence, Law};
+use crate::estimate::distribution::{Distribution, Evidence};
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::LiveAttempt;
 use crate::estimate::progress::remaining_time;
@@ -146,46 +146,46 @@ impl AttemptEstimate {
     }
 
     /// Expects an attempt that has not started to start `launch_time` seconds after its launch.
-    pub(super) fn expect_start(&mut self, launch_time: f64, law: &Law) {
+    pub(super) fn expect_start(&mut self, launch_time: f64, distribution: &Distribution) {
         if self.start_up.is_none() && !self.has_progress {
             self.age = age_before_start(launch_time, self.since_launch);
-            self.predict(law);
+            self.predict(distribution);
         }
     }
 
     /// Predicts the attempt's end by the job's distribution.
-    pub(super) fn predict(&mut self, law: &Law) {
-        self.remaining = Some(self.live().remaining(law));
+    pub(super) fn predict(&mut self, distribution: &Distribution) {
+        self.remaining = Some(self.live().remaining(distribution));
     }
 
     /// Judges by the job's distribution: eq. 14 or its equivalent for an attempt that reports, the conditional
     /// distribution (spec 7.1) for a silent one.
-    pub(super) fn judge(&mut self, law: &Law, slack: Option<f64>) {
-        self.predict(law);
+    pub(super) fn judge(&mut self, distribution: &Distribution, slack: Option<f64>) {
+        self.predict(distribution);
         if let Some(slack) = slack {
-            self.assess(law, slack, None);
+            self.assess(distribution, slack, None);
         }
     }
 
     /// The same by the `spread` of the predicted time, where the attempt reports.
-    pub(super) fn assess(&mut self, law: &Law, slack: f64, spread: Option<f64>) {
+    pub(super) fn assess(&mut self, distribution: &Distribution, slack: f64, spread: Option<f64>) {
         let predicted = self.remaining.filter(|_| self.reports());
         self.ln_miss = match predicted.zip(spread) {
             Some((remaining, spread)) => ln_miss_of(remaining, slack, spread),
-            None => self.ln_miss_within(law, slack),
+            None => self.ln_miss_within(distribution, slack),
         };
     }
 
     /// ln P(the attempt does not end within `slack` seconds).
-    pub(crate) fn ln_miss_within(&self, law: &Law, slack: f64) -> f64 {
-        self.live().ln_miss(law, slack)
+    pub(crate) fn ln_miss_within(&self, distribution: &Distribution, slack: f64) -> f64 {
+        self.live().ln_miss(distribution, slack)
     }
 
     /// The same given a value of what the job's tasks have in common. The rate of an attempt that reports is known, and
     /// tells all of it.
-    pub(crate) fn ln_miss_given(&self, given: Option<&Law>, slack: f64) -> f64 {
+    pub(crate) fn ln_miss_given(&self, given: Option<&Distribution>, slack: f64) -> f64 {
         match given {
-            Some(law) if !self.reports() => self.ln_miss_within(law, slack),
+            Some(distribution) if !self.reports() => self.ln_miss_within(distribution, slack),
             _ => self.ln_miss,
         }
     }

@@ -1,7 +1,7 @@
 //! The cases of SCA and ESE.
 
 use serde_json::{Value, json};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_formulas::ese::{Ese, duplication_cost, ese_round as ese_round_of};
 use shed_formulas::gradient::{Point, Steps, gradient_projection};
 use shed_formulas::sca::{Assignment, RunningTask, ScaMode, SlotJob, sca_round as sca_round_of};
@@ -15,7 +15,7 @@ fn job(value: &Value) -> CloneJob {
     CloneJob {
         id: id(&value["id"]),
         tasks: count(&value["m"]),
-        law: ParetoLaw {
+        distribution: ParetoDistribution {
             t_min: number(&value["mu"]),
             beta: value["alpha"].as_f64().unwrap_or(f64::INFINITY),
         },

@@ -1,7 +1,7 @@
 //! The schema `dollymp-sca/1`.
 
 mod copies;
-mod laws;
+mod distributions;
 mod rounds;
 mod schedule;
 mod single;
@@ -11,11 +11,11 @@ use crate::Check;
 
 /// Every kind of the schema.
 pub const CHECKS: [(&str, Check); 22] = [
-    ("pareto_fit", laws::pareto_fit),
-    ("speedup", laws::speedup),
-    ("order_stats", laws::order_stats),
+    ("pareto_fit", distributions::pareto_fit),
+    ("speedup", distributions::speedup),
+    ("order_stats", distributions::order_stats),
     ("flow_example", single::flow_example),
-    ("r_min", laws::r_min),
+    ("r_min", distributions::r_min),
     ("measures", rounds::measures),
     ("alg1", rounds::alg1),
     ("transient", rounds::transient),

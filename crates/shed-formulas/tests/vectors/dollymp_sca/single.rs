@@ -2,7 +2,7 @@
 //! flow example.
 
 use serde_json::{Value, json};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_formulas::delay::delay_assignment;
 use shed_formulas::example;
 use shed_formulas::load::{Service, cutoff};
@@ -49,7 +49,7 @@ pub fn threshold(case: &mut Case) {
 }
 
 pub fn mantri(case: &mut Case) {
-    let law = ParetoLaw {
+    let distribution = ParetoDistribution {
         t_min: case.number("mu"),
         beta: case.shape("alpha"),
     };
@@ -58,12 +58,12 @@ pub fn mantri(case: &mut Case) {
         delta: case.number("delta"),
         ..Mantri::default()
     };
-    let known = pays_known(&law, case.number("t_rem"), copies);
-    let blind = pays_blind(&law, case.number("age"), copies);
+    let known = pays_known(&distribution, case.number("t_rem"), copies);
+    let blind = pays_blind(&distribution, case.number("age"), copies);
     case.expect_all(&json!({
         "known": float(known),
         "blind": float(blind),
-        "threshold": float(mantri.threshold(&law, copies)),
+        "threshold": float(mantri.threshold(&distribution, copies)),
         "duplicate_known": mantri.duplicates(known, copies),
         "duplicate_blind": mantri.duplicates(blind, copies),
     }));

@@ -1,8 +1,8 @@
 //! The cases that check one formula.
 
 use serde_json::{Value, json};
-use shed_core::estimate::law::{AttemptLaw, Evidence};
-use shed_core::estimate::pareto::{ParetoLaw, ln_miss, ln_miss_silent};
+use shed_core::estimate::distribution::{AttemptDistribution, Evidence};
+use shed_core::estimate::pareto::{ParetoDistribution, ln_miss, ln_miss_silent};
 use shed_core::estimate::pocd::{
     TaskMiss, ln_job_pocd_uniform, ln_miss_of_launch, ln_task_pocd, probability,
 };
@@ -128,7 +128,7 @@ pub fn silent(case: &mut Case) {
 
 /// Originals that report or don't, with clones that restart or resume.
 pub fn mixed(case: &mut Case) {
-    let law = ParetoLaw {
+    let distribution = ParetoDistribution {
         t_min: case.number("t_min"),
         beta: case.number("beta"),
     };
@@ -141,9 +141,9 @@ pub fn mixed(case: &mut Case) {
                 age: number(&task["age"]),
             },
         };
-        let clone = |begin| ln_miss_of_launch(&law, begin, slack, overhead);
+        let clone = |begin| ln_miss_of_launch(&distribution, begin, slack, overhead);
         let restarted = TaskMiss {
-            ln_miss_present: law.ln_miss(original, slack),
+            ln_miss_present: distribution.ln_miss(original, slack),
             ln_miss_per_clone: clone(0.0),
             clones: count(&task["restart"]),
         };

@@ -1,7 +1,7 @@
 //! The cases of Dolly, Chronos, SRQuant and LASER.
 
 use serde_json::{Value, json};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::estimate::pocd::probability;
 use shed_papers::formulas::srquant::{
     LogBase, Prediction, Price, SlowMean, SrQuantJob, laser_best_extra, laser_utility,
@@ -22,7 +22,7 @@ pub fn dolly(case: &mut Case) {
 
 fn job(case: &Case, phi: &str) -> SrQuantJob {
     SrQuantJob {
-        law: ParetoLaw {
+        distribution: ParetoDistribution {
             t_min: case.number("t_min"),
             beta: case.number("beta"),
         },

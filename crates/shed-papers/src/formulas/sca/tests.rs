@@ -4,7 +4,7 @@ fn job(id: u64, tasks: u32, t_min: f64, beta: f64) -> CloneJob {
     CloneJob {
         id,
         tasks,
-        law: ParetoLaw { t_min, beta },
+        distribution: ParetoDistribution { t_min, beta },
     }
 }
 

@@ -1,7 +1,7 @@
 //! The cases of the Pareto distribution: fit, speedup, order statistics, least copies.
 
 use serde_json::{Value, json};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_formulas::speedup::{
     least_copies, machine_time_ratio, pareto_from_moments, speedup as speedup_of, speedup_limit,
 };
@@ -12,13 +12,13 @@ use shed_papers::formulas::copies::{
 use crate::case::{Case, float, numbers};
 
 pub fn pareto_fit(case: &mut Case) {
-    let law = pareto_from_moments(case.number("mean"), case.number("std"));
-    let gains = (1..=4).map(|copies| speedup_of(law.beta, f64::from(copies)));
+    let distribution = pareto_from_moments(case.number("mean"), case.number("std"));
+    let gains = (1..=4).map(|copies| speedup_of(distribution.beta, f64::from(copies)));
     case.expect_all(&json!({
-        "alpha": float(law.beta),
-        "x_m": law.t_min,
+        "alpha": float(distribution.beta),
+        "x_m": distribution.t_min,
         "h": optional_floats(gains),
-        "sup": optional_float(speedup_limit(law.beta)),
+        "sup": optional_float(speedup_limit(distribution.beta)),
     }));
 }
 
@@ -35,16 +35,16 @@ pub fn speedup(case: &mut Case) {
 }
 
 pub fn order_stats(case: &mut Case) {
-    let law = ParetoLaw {
+    let distribution = ParetoDistribution {
         t_min: case.number("mu"),
         beta: case.shape("alpha"),
     };
     let (tasks, copies) = (case.count("m"), case.number("c"));
     case.expect_all(&json!({
-        "e_min": float(fastest_mean(&law, copies)),
-        "e_max": float(slowest_mean(&law, tasks, copies)),
-        "d_e_max": float(slowest_mean_slope(&law, tasks, copies)),
-        "d_resource": float(task_machine_time_slope(&law, copies)),
+        "e_min": float(fastest_mean(&distribution, copies)),
+        "e_max": float(slowest_mean(&distribution, tasks, copies)),
+        "d_e_max": float(slowest_mean_slope(&distribution, tasks, copies)),
+        "d_resource": float(task_machine_time_slope(&distribution, copies)),
     }));
 }
 

@@ -1,8 +1,8 @@
 //! The Pareto distribution that the closed forms of the papers need. The user gives it, or it
 //! approximates the job's own distribution.
 
-use shed_core::estimate::law::{AttemptLaw, Law};
-use shed_core::estimate::pareto::ParetoLaw;
+use shed_core::estimate::distribution::{AttemptDistribution, Distribution};
+use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::round::JobView;
 use shed_core::settings::Setting;
 
@@ -11,14 +11,14 @@ const BETA_MAX: f64 = 1000.0;
 
 /// A distribution that the user gives, as the papers do.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct GivenLaw {
+pub struct GivenDistribution {
     /// t_min in seconds; 0: learned from the job's attempts.
     pub t_min: f64,
     /// β; 0: learned. At submission a job may have no data except the given parameters.
     pub beta: f64,
 }
 
-impl GivenLaw {
+impl GivenDistribution {
     pub(crate) fn settings(&mut self) -> [Setting<'_>; 2] {
         [
             Setting::number("t_min", &mut self.t_min, 0.0, 1e6),
@@ -27,33 +27,33 @@ impl GivenLaw {
     }
 
     /// The job's distribution. None while it is unknown and not all parameters are given.
-    pub(crate) fn of(&self, state: &JobView<'_>) -> Option<ParetoLaw> {
-        let learned = state.estimate.law.as_ref().map(as_pareto);
+    pub(crate) fn of(&self, state: &JobView<'_>) -> Option<ParetoDistribution> {
+        let learned = state.estimate.distribution.as_ref().map(as_pareto);
         let pick =
             |given: f64, learned: Option<f64>| if given > 0.0 { Some(given) } else { learned };
-        Some(ParetoLaw {
-            t_min: pick(self.t_min, learned.map(|law| law.t_min))?,
-            beta: pick(self.beta, learned.map(|law| law.beta))?,
+        Some(ParetoDistribution {
+            t_min: pick(self.t_min, learned.map(|distribution| distribution.t_min))?,
+            beta: pick(self.beta, learned.map(|distribution| distribution.beta))?,
         })
     }
 }
 
 /// The Pareto distribution with the same minimum and the same mean. If the minimum is 0, the 5th
 /// percentile replaces it.
-pub(crate) fn as_pareto(law: &Law) -> ParetoLaw {
-    if let Law::Pareto(pareto) = law {
+pub(crate) fn as_pareto(distribution: &Distribution) -> ParetoDistribution {
+    if let Distribution::Pareto(pareto) = distribution {
         return *pareto;
     }
-    let least = law.minimum();
+    let least = distribution.minimum();
     // ln 0.95.
     let t_min = if least > 0.0 {
         least
     } else {
-        law.quantile(-0.051_293_294_387_550_58)
+        distribution.quantile(-0.051_293_294_387_550_58)
     };
-    let excess = law.mean() - t_min;
+    let excess = distribution.mean() - t_min;
     let beta = if excess > 0.0 {
-        law.mean() / excess
+        distribution.mean() / excess
     } else {
         BETA_MAX
     };
@@ -62,5 +62,5 @@ pub(crate) fn as_pareto(law: &Law) -> ParetoLaw {
     } else {
         1.0
     };
-    ParetoLaw { t_min, beta }
+    ParetoDistribution { t_min, beta }
 }

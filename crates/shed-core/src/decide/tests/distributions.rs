@@ -1,17 +1,17 @@
 //! The basis for judging jobs: each distribution, and the times of earlier jobs of their class.
 
 use super::{plan_of, report};
-use crate::estimate::fit::LawChoice;
-use crate::estimate::law::LawKind;
+use crate::estimate::distribution::DistributionKind;
+use crate::estimate::fit::DistributionChoice;
 use crate::fixtures::{JobBuilder, at, attempt, job, world};
 use crate::ids::JobClass;
 use crate::memory::Memory;
 use crate::policy::Policy;
 use crate::snapshot::Snapshot;
 
-fn with_law(law: LawChoice) -> Policy {
+fn with_distribution(distribution: DistributionChoice) -> Policy {
     Policy {
-        law,
+        distribution,
         ..Policy::default()
     }
 }
@@ -33,28 +33,28 @@ fn mostly_ended() -> JobBuilder {
         .task(15, [silent(3)])
 }
 
-fn pocd(snapshot: &Snapshot, memory: &Memory, law: LawChoice) -> Option<f64> {
-    let (plan, _) = plan_of(snapshot, memory, &with_law(law));
+fn pocd(snapshot: &Snapshot, memory: &Memory, distribution: DistributionChoice) -> Option<f64> {
+    let (plan, _) = plan_of(snapshot, memory, &with_distribution(distribution));
     report(&plan, "a").pocd_before
 }
 
 #[test]
-fn each_law_has_its_own_pocd_and_the_best_is_that_of_the_kind_that_fits() {
+fn each_distribution_has_its_own_pocd_and_the_best_is_that_of_the_kind_that_fits() {
     let snapshot = world(100.0, 4, 4000).job(mostly_ended()).build();
-    let of = |law| pocd(&snapshot, &Memory::default(), law).unwrap();
-    let always = LawKind::ALL.map(|kind| of(LawChoice::Always(kind)));
+    let of = |distribution| pocd(&snapshot, &Memory::default(), distribution).unwrap();
+    let always = DistributionKind::ALL.map(|kind| of(DistributionChoice::Always(kind)));
     for (position, pocd) in always.iter().enumerate() {
         assert!(*pocd > 0.0 && *pocd < 1.0, "{always:?}");
         assert!(!always[..position].contains(pocd), "{always:?}");
     }
-    assert!(always.contains(&of(LawChoice::Best)));
+    assert!(always.contains(&of(DistributionChoice::Best)));
 }
 
 #[test]
-fn the_papers_law_is_read_unless_another_is_asked_for() {
+fn the_papers_distribution_is_read_unless_another_is_asked_for() {
     let snapshot = world(100.0, 4, 4000).job(mostly_ended()).build();
     let usual = plan_of(&snapshot, &Memory::default(), &Policy::default());
-    let pareto = with_law(LawChoice::Always(LawKind::Pareto));
+    let pareto = with_distribution(DistributionChoice::Always(DistributionKind::Pareto));
     assert_eq!(usual, plan_of(&snapshot, &Memory::default(), &pareto));
 }
 
@@ -84,21 +84,21 @@ fn taught(runs: impl IntoIterator<Item = f64>) -> Memory {
 fn a_job_of_a_known_class_has_a_pocd_before_anything_of_it_is_seen() {
     let memory = taught([100.0, 104.0, 108.0, 120.0]);
     let snapshot = |class| world(10.0, 4, 4000).job(just_begun(class)).build();
-    for law in LawChoice::ALL {
-        let known = pocd(&snapshot(Some("etl")), &memory, law);
+    for distribution in DistributionChoice::ALL {
+        let known = pocd(&snapshot(Some("etl")), &memory, distribution);
         assert!(
             known.is_some_and(|pocd| pocd > 0.1 && pocd < 1.0),
             "{known:?}"
         );
-        assert_eq!(pocd(&snapshot(Some("other")), &memory, law), None);
-        assert_eq!(pocd(&snapshot(None), &memory, law), None);
+        assert_eq!(pocd(&snapshot(Some("other")), &memory, distribution), None);
+        assert_eq!(pocd(&snapshot(None), &memory, distribution), None);
     }
 }
 
 #[test]
 fn a_steady_class_promises_more_than_an_unsteady_one() {
     let snapshot = world(10.0, 4, 4000).job(just_begun(Some("etl"))).build();
-    let of = |runs| pocd(&snapshot, &taught(runs), LawChoice::default()).unwrap();
+    let of = |runs| pocd(&snapshot, &taught(runs), DistributionChoice::default()).unwrap();
     let steady = of([100.0, 101.0, 102.0, 103.0]);
     let unsteady = of([100.0, 300.0, 900.0, 2700.0]);
     assert!(steady > unsteady + 0.1, "{steady} {unsteady}");
@@ -108,10 +108,10 @@ fn a_steady_class_promises_more_than_an_unsteady_one() {
 fn a_job_without_a_class_is_judged_as_if_there_were_no_history() {
     let memory = taught([100.0, 104.0, 108.0, 120.0]);
     let snapshot = world(100.0, 4, 4000).job(mostly_ended()).build();
-    let law = LawChoice::default();
+    let distribution = DistributionChoice::default();
     assert_eq!(
-        pocd(&snapshot, &memory, law),
-        pocd(&snapshot, &Memory::default(), law)
+        pocd(&snapshot, &memory, distribution),
+        pocd(&snapshot, &Memory::default(), distribution)
     );
 }
 

@@ -1,9 +1,9 @@
 //! The distribution of attempt durations, as every policy reads it.
 
-use crate::estimate::empirical::EmpiricalLaw;
-use crate::estimate::log_normal::LogNormalLaw;
-use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoLaw};
-use crate::estimate::weibull::WeibullLaw;
+use crate::estimate::empirical::EmpiricalDistribution;
+use crate::estimate::log_normal::LogNormalDistribution;
+use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE, ParetoDistribution};
+use crate::estimate::weibull::WeibullDistribution;
 
 /// The facts about an attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ pub enum Evidence {
 ///
 /// Probabilities are natural logarithms in `[-∞, 0]`. No method returns NaN for a finite argument, and survival never
 /// rises with time. The fastest of n independent attempts survives with n times the ln survival of one.
-pub trait AttemptLaw: Sized {
+pub trait AttemptDistribution: Sized {
     /// ln P(T > t); 0 up to the minimum.
     fn ln_survival(&self, t: f64) -> f64;
 
@@ -93,18 +93,18 @@ pub trait AttemptLaw: Sized {
 
 /// The family of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LawKind {
-    /// [`ParetoLaw`].
+pub enum DistributionKind {
+    /// [`ParetoDistribution`].
     Pareto,
-    /// [`LogNormalLaw`].
+    /// [`LogNormalDistribution`].
     LogNormal,
-    /// [`WeibullLaw`].
+    /// [`WeibullDistribution`].
     Weibull,
-    /// [`EmpiricalLaw`].
+    /// [`EmpiricalDistribution`].
     Empirical,
 }
 
-impl LawKind {
+impl DistributionKind {
     /// All families.
     pub const ALL: [Self; 4] = [
         Self::Pareto,
@@ -126,100 +126,100 @@ impl LawKind {
 
 /// A distribution of any family. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     /// Heavy tail, sharp least time: the papers' distribution.
-    Pareto(ParetoLaw),
+    Pareto(ParetoDistribution),
     /// ln T is normal: multiplied effects.
-    LogNormal(LogNormalLaw),
+    LogNormal(LogNormalDistribution),
     /// Exponential and lighter or heavier.
-    Weibull(WeibullLaw),
+    Weibull(WeibullDistribution),
     /// The observed times, with a tail beyond.
-    Empirical(EmpiricalLaw),
+    Empirical(EmpiricalDistribution),
 }
 
-impl Law {
+impl Distribution {
     /// The distribution's family.
-    pub fn kind(&self) -> LawKind {
+    pub fn kind(&self) -> DistributionKind {
         match self {
-            Self::Pareto(_) => LawKind::Pareto,
-            Self::LogNormal(_) => LawKind::LogNormal,
-            Self::Weibull(_) => LawKind::Weibull,
-            Self::Empirical(_) => LawKind::Empirical,
+            Self::Pareto(_) => DistributionKind::Pareto,
+            Self::LogNormal(_) => DistributionKind::LogNormal,
+            Self::Weibull(_) => DistributionKind::Weibull,
+            Self::Empirical(_) => DistributionKind::Empirical,
         }
     }
 }
 
 /// Calls a method of the distribution, whatever its family.
 macro_rules! delegate {
-    ($self:ident, $law:ident => $call:expr) => {
+    ($self:ident, $distribution:ident => $call:expr) => {
         match $self {
-            Law::Pareto($law) => $call,
-            Law::LogNormal($law) => $call,
-            Law::Weibull($law) => $call,
-            Law::Empirical($law) => $call,
+            Distribution::Pareto($distribution) => $call,
+            Distribution::LogNormal($distribution) => $call,
+            Distribution::Weibull($distribution) => $call,
+            Distribution::Empirical($distribution) => $call,
         }
     };
 }
 
-impl AttemptLaw for Law {
+impl AttemptDistribution for Distribution {
     fn ln_survival(&self, t: f64) -> f64 {
-        delegate!(self, law => law.ln_survival(t))
+        delegate!(self, distribution => distribution.ln_survival(t))
     }
 
     fn ln_residual_survival(&self, age: f64, wait: f64) -> f64 {
-        delegate!(self, law => law.ln_residual_survival(age, wait))
+        delegate!(self, distribution => distribution.ln_residual_survival(age, wait))
     }
 
     fn ln_density(&self, t: f64) -> f64 {
-        delegate!(self, law => law.ln_density(t))
+        delegate!(self, distribution => distribution.ln_density(t))
     }
 
     fn mean(&self) -> f64 {
-        delegate!(self, law => law.mean())
+        delegate!(self, distribution => distribution.mean())
     }
 
     fn mean_residual(&self, age: f64) -> f64 {
-        delegate!(self, law => law.mean_residual(age))
+        delegate!(self, distribution => distribution.mean_residual(age))
     }
 
     fn quantile(&self, ln_tail: f64) -> f64 {
-        delegate!(self, law => law.quantile(ln_tail))
+        delegate!(self, distribution => distribution.quantile(ln_tail))
     }
 
     fn scaled(&self, share: f64) -> Self {
-        delegate!(self, law => law.scaled(share).into())
+        delegate!(self, distribution => distribution.scaled(share).into())
     }
 
     fn minimum(&self) -> f64 {
-        delegate!(self, law => law.minimum())
+        delegate!(self, distribution => distribution.minimum())
     }
 
     fn predicted(&self, phi: f64, t_rem: f64) -> Self {
-        delegate!(self, law => law.predicted(phi, t_rem).into())
+        delegate!(self, distribution => distribution.predicted(phi, t_rem).into())
     }
 }
 
-impl From<ParetoLaw> for Law {
-    fn from(law: ParetoLaw) -> Self {
-        Self::Pareto(law)
+impl From<ParetoDistribution> for Distribution {
+    fn from(distribution: ParetoDistribution) -> Self {
+        Self::Pareto(distribution)
     }
 }
 
-impl From<LogNormalLaw> for Law {
-    fn from(law: LogNormalLaw) -> Self {
-        Self::LogNormal(law)
+impl From<LogNormalDistribution> for Distribution {
+    fn from(distribution: LogNormalDistribution) -> Self {
+        Self::LogNormal(distribution)
     }
 }
 
-impl From<WeibullLaw> for Law {
-    fn from(law: WeibullLaw) -> Self {
-        Self::Weibull(law)
+impl From<WeibullDistribution> for Distribution {
+    fn from(distribution: WeibullDistribution) -> Self {
+        Self::Weibull(distribution)
     }
 }
 
-impl From<EmpiricalLaw> for Law {
-    fn from(law: EmpiricalLaw) -> Self {
-        Self::Empirical(law)
+impl From<EmpiricalDistribution> for Distribution {
+    fn from(distribution: EmpiricalDistribution) -> Self {
+        Self::Empirical(distribution)
     }
 }
 
@@ -238,37 +238,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prediction_brings_the_law_to_its_mean() {
-        let law = LogNormalLaw::new(3.0, 0.5).unwrap();
-        let predicted = law.predicted(0.25, 50.0);
+    fn a_prediction_brings_the_distribution_to_its_mean() {
+        let distribution = LogNormalDistribution::new(3.0, 0.5).unwrap();
+        let predicted = distribution.predicted(0.25, 50.0);
         assert!((predicted.mean() / 50.0 - 1.0).abs() < 1e-12);
-        assert_eq!(predicted.sigma(), law.sigma());
+        assert_eq!(predicted.sigma(), distribution.sigma());
     }
 
     #[test]
-    fn without_a_mean_to_bring_it_to_a_law_is_that_of_the_share_left() {
-        let law = LogNormalLaw::new(3.0, 0.5).unwrap();
-        assert_eq!(law.predicted(0.25, f64::INFINITY), law.scaled(0.75));
+    fn without_a_mean_to_bring_it_to_a_distribution_is_that_of_the_share_left() {
+        let distribution = LogNormalDistribution::new(3.0, 0.5).unwrap();
+        assert_eq!(
+            distribution.predicted(0.25, f64::INFINITY),
+            distribution.scaled(0.75)
+        );
         // Means of 0 and of ∞ in floating point.
         for mu in [-2000.0, 2000.0] {
-            let law = LogNormalLaw::new(mu, 0.5).unwrap();
-            assert_eq!(law.predicted(0.25, 50.0), law.scaled(0.75), "{mu}");
+            let distribution = LogNormalDistribution::new(mu, 0.5).unwrap();
+            assert_eq!(
+                distribution.predicted(0.25, 50.0),
+                distribution.scaled(0.75),
+                "{mu}"
+            );
         }
     }
 
     #[test]
-    fn what_is_done_is_in_time_under_any_law() {
-        let laws: [Law; 2] = [
-            LogNormalLaw::new(3.0, 0.5).unwrap().into(),
-            WeibullLaw::new(3.0, 0.5).unwrap().into(),
+    fn what_is_done_is_in_time_under_any_distribution() {
+        let distributions: [Distribution; 2] = [
+            LogNormalDistribution::new(3.0, 0.5).unwrap().into(),
+            WeibullDistribution::new(3.0, 0.5).unwrap().into(),
         ];
-        for law in laws {
-            let done = law.ln_miss(Evidence::Progress { phi: 1.0 }, -5.0);
+        for distribution in distributions {
+            let done = distribution.ln_miss(Evidence::Progress { phi: 1.0 }, -5.0);
             assert_eq!(done, LN_IMPOSSIBLE);
             let (phi, t_rem) = (1.0, 3.0);
-            let done = law.ln_miss(Evidence::Predicted { phi, t_rem }, -5.0);
+            let done = distribution.ln_miss(Evidence::Predicted { phi, t_rem }, -5.0);
             assert_eq!(done, LN_IMPOSSIBLE);
-            assert_eq!(law.minimum(), 0.0);
+            assert_eq!(distribution.minimum(), 0.0);
         }
     }
 }
