@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_finds_no_room_is_whole_once_it_was_read() {
+    fn a_job_that_finds_no_capacity_is_whole_once_it_was_read() {
         let (stores, mut writer) = stores();
         let sized = |name: &str| {
             named(name, |spec| {

@@ -85,7 +85,7 @@ impl Refusal {
     }
 
     /// Whether a node lacks only capacity, by the messages of kube-scheduler's fit plugin.
-    pub fn is_for_room(&self) -> bool {
+    pub fn is_for_capacity(&self) -> bool {
         self.message.contains("Insufficient ") || self.message.contains("Too many pods")
     }
 }
@@ -129,13 +129,13 @@ mod tests {
                 .unwrap()
         };
         let gated = refused("SchedulingGated", "Scheduling is blocked");
-        assert!(gated.is_gated() && !gated.is_for_room());
+        assert!(gated.is_gated() && !gated.is_for_capacity());
         let full = refused(
             "Unschedulable",
             "0/3 nodes are available: 3 Insufficient cpu.",
         );
-        assert!(full.is_for_room() && !full.is_gated());
+        assert!(full.is_for_capacity() && !full.is_gated());
         let anti = "0/3 nodes are available: 3 node(s) did not match pod anti-affinity rules.";
-        assert!(!refused("Unschedulable", anti).is_for_room());
+        assert!(!refused("Unschedulable", anti).is_for_capacity());
     }
 }

@@ -64,7 +64,7 @@ impl WholeBytes {
         let (namespace, uid) = (text(&job.namespace), text(&job.uid));
         let mut taken = self.taken.lock();
         let was_kept = taken.give_back(kind, uid);
-        let is_kept = was_kept || has_begun || taken.has_room(self.most, namespace, bytes);
+        let is_kept = was_kept || has_begun || taken.has_capacity(self.most, namespace, bytes);
         if is_kept {
             taken.all += bytes;
             *taken.by_namespace.entry(namespace.to_owned()).or_default() += bytes;
@@ -95,7 +95,7 @@ fn text(field: &Option<String>) -> &str {
 }
 
 impl Taken {
-    fn has_room(&self, most: usize, namespace: &str, bytes: usize) -> bool {
+    fn has_capacity(&self, most: usize, namespace: &str, bytes: usize) -> bool {
         let most = if bytes > SMALL_MAX {
             most / 3 * 2
         } else {

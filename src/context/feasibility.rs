@@ -24,7 +24,7 @@ enum Verdict {
     Feasible,
     TooEarly,
     /// No node could hold an attempt.
-    NoRoom,
+    NoCapacity,
     /// Nothing is known yet of how long tasks take.
     TimesUnknown,
     /// The clock of the deadline has not started.
@@ -118,7 +118,7 @@ impl Told {
         match self.verdict {
             Verdict::Feasible => (reason::TARGET_REACHABLE, here()),
             Verdict::TooEarly => (reason::DEADLINE_INFEASIBLE, here()),
-            Verdict::NoRoom => (reason::INSUFFICIENT_CAPACITY, String::new()),
+            Verdict::NoCapacity => (reason::INSUFFICIENT_CAPACITY, String::new()),
             Verdict::TimesUnknown => (reason::DURATIONS_UNKNOWN, api::LABEL_CLASS.to_owned()),
             Verdict::NoDeadline => (reason::CLOCK_NOT_STARTED, self.earliest()),
         }
@@ -143,7 +143,7 @@ impl Verdict {
         };
         match figures.pocd {
             _ if !figures.is_known => Self::TimesUnknown,
-            _ if figures.width == 0 => Self::NoRoom,
+            _ if figures.width == 0 => Self::NoCapacity,
             None => Self::NoDeadline,
             Some(pocd) if pocd >= figures.target - margin => Self::Feasible,
             Some(_) => Self::TooEarly,

@@ -38,7 +38,7 @@ const WORDS_PERIOD: Span = Span::from_seconds(60);
 pub struct Placement {
     waiting: BTreeMap<AttemptId, Waiting>,
     /// Since when there has been capacity for a waiting attempt.
-    room_since: Option<Instant>,
+    capacity_since: Option<Instant>,
     /// The largest requests of its pods: admission may have added to the template's.
     requests: Resources,
     /// Attempts that are not placed though they should be, and the node on which each was seen.
@@ -142,7 +142,9 @@ impl Placement {
             of_cluster.or(words.filter(|_| may_run(input))),
             input.view.ticks,
         );
-        due.into_iter().chain(self.room_due(input.view.ticks)).min()
+        due.into_iter()
+            .chain(self.capacity_due(input.view.ticks))
+            .min()
     }
 
     /// Marks the known obstacles in the facts about the job.
@@ -180,19 +182,19 @@ impl Placement {
     }
 
     /// Whether an attempt of the job waits for capacity.
-    pub fn waits_for_room(&self) -> bool {
+    pub fn waits_for_capacity(&self) -> bool {
         let mut waiting = self.waiting.values();
         waiting.any(|waiting| waiting.refused.is_some() && !waiting.is_disproved)
     }
 
     /// Records whether there is capacity for an attempt of the job, by the planner's count.
-    pub fn note_room(&mut self, is_there: bool, now: Instant) {
-        self.room_since = is_there.then(|| self.room_since.unwrap_or(now));
+    pub fn note_capacity(&mut self, is_there: bool, now: Instant) {
+        self.capacity_since = is_there.then(|| self.capacity_since.unwrap_or(now));
     }
 
-    fn room_due(&self, now: Instant) -> Option<Instant> {
-        let due = self.room_since?.plus(PATIENCE);
-        (self.waits_for_room() && due > now).then_some(due)
+    fn capacity_due(&self, now: Instant) -> Option<Instant> {
+        let due = self.capacity_since?.plus(PATIENCE);
+        (self.waits_for_capacity() && due > now).then_some(due)
     }
 
     fn verdict(&self, state: &mut Waiting, pod: &PodFacts, input: &Input<'_>) -> Verdict {
@@ -210,12 +212,12 @@ impl Placement {
         if now < until {
             return Verdict::Patience(until);
         }
-        let had_room = self
-            .room_since
-            .is_some_and(|room| now.since(room) >= PATIENCE);
-        let is_for_room = refusal.is_some_and(Refusal::is_for_room);
-        state.is_disproved |= is_for_room && had_room;
-        match is_for_room && !state.is_disproved {
+        let had_capacity = self
+            .capacity_since
+            .is_some_and(|capacity| now.since(capacity) >= PATIENCE);
+        let is_for_capacity = refusal.is_some_and(Refusal::is_for_capacity);
+        state.is_disproved |= is_for_capacity && had_capacity;
+        match is_for_capacity && !state.is_disproved {
             true => Verdict::Full,
             false => Verdict::Unplaceable,
         }

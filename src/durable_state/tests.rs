@@ -421,7 +421,7 @@ fn a_text_never_exceeds_its_limit_and_keeps_the_newest() {
 }
 
 #[test]
-fn sections_of_others_are_kept_unless_there_is_no_room() {
+fn sections_of_others_are_kept_unless_there_is_no_capacity() {
     let text = format!(r#"{{"version":{VERSION},"digests":{{"a":[1,2]}}}}"#);
     let (state, others) = decode(&text).unwrap();
     assert_eq!(state, State::default());

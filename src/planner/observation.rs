@@ -172,7 +172,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     view.take(known.order(jobs), known.all_changed(), &stops);
     view.snapshot.nodes = known.free_nodes(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
-    obstacles::note_room(context, &view.snapshot, view.changed.as_deref());
+    obstacles::note_capacity(context, &view.snapshot, view.changed.as_deref());
     view
 }
 

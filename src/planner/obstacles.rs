@@ -116,20 +116,20 @@ pub(super) fn bound(
 
 /// Records, for jobs that wait for capacity, whether the planner counts any. `changed` has the jobs whose facts may have
 /// changed, by position; absent if all of them may have.
-pub(super) fn note_room(context: &Context, snapshot: &Snapshot, changed: Option<&[bool]>) {
+pub(super) fn note_capacity(context: &Context, snapshot: &Snapshot, changed: Option<&[bool]>) {
     let ticks = context.clock.ticks();
     let has_changed = |at: usize| changed.is_none_or(|changed| changed.get(at) == Some(&true));
     let jobs = snapshot.jobs.iter().enumerate();
     for (_, job) in jobs.filter(|(at, _)| has_changed(*at)) {
         let uid = Arc::clone(&job.key.0);
         context.memos.change(&uid, |memo| {
-            if memo.placement.waits_for_room() {
+            if memo.placement.waits_for_capacity() {
                 let mut nodes = job.eligible_nodes.iter();
-                let has_room = nodes.any(|node| {
+                let has_capacity = nodes.any(|node| {
                     let node = snapshot.nodes.get(node.0);
                     node.is_some_and(|node| node.free.fits(&job.demand))
                 });
-                memo.placement.note_room(has_room, ticks);
+                memo.placement.note_capacity(has_capacity, ticks);
             }
         });
     }

@@ -78,7 +78,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
     assert_eq!(said, ["PUT job status", "POST pod 0-0", "POST pod 1-0"]);
     process.context.shared.stores.changed.notify_one();
     sleep(A_WHILE).await;
-    assert!(jobs.try_recv().is_err(), "there is no room left");
+    assert!(jobs.try_recv().is_err(), "the channel is full");
     planner.abort();
 }
 

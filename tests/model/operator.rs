@@ -329,6 +329,6 @@ pub fn check_capacity(world: &mut World) {
     world.breaks(
         all_held,
         Invariant::Capacity,
-        "a pod that may run holds no room in the ledger",
+        "a pod that may run holds no capacity in the ledger",
     );
 }

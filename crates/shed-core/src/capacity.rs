@@ -93,7 +93,7 @@ impl Holdings {
                 self.waiting += 1;
                 self.unplaceable += usize::from(attempt.unplaceable);
             }
-            if !job.takes_room(attempt) {
+            if !job.takes_capacity(attempt) {
                 continue;
             }
             self.all += 1;
@@ -132,23 +132,23 @@ pub(crate) fn add(amounts: &mut [i64], demand: &[i64], sign: i64) {
 }
 
 /// Whether the free amounts cover the demand.
-pub(crate) fn fits(room: &[i64], demand: &[i64]) -> bool {
-    room.iter()
+pub(crate) fn fits(free: &[i64], demand: &[i64]) -> bool {
+    free.iter()
         .zip(demand)
-        .all(|(&room, &demand)| demand <= 0 || demand <= room)
+        .all(|(&free, &demand)| demand <= 0 || demand <= free)
 }
 
-fn times_in(room: &[i64], demand: &[i64]) -> u32 {
-    let asked = room.iter().zip(demand).filter(|(_, demand)| **demand > 0);
+fn times_in(free: &[i64], demand: &[i64]) -> u32 {
+    let asked = free.iter().zip(demand).filter(|(_, demand)| **demand > 0);
     asked
-        .map(|(room, demand)| u32::try_from(room.max(&0) / demand).unwrap_or(u32::MAX))
+        .map(|(free, demand)| u32::try_from(free.max(&0) / demand).unwrap_or(u32::MAX))
         .min()
         .unwrap_or(u32::MAX)
 }
 
 /// The free part of usable capacity and of each node.
 #[derive(Debug, Clone)]
-pub(crate) struct Room {
+pub(crate) struct FreeCapacity {
     /// The free part of usable capacity.
     total: Amounts,
     /// The free part of each node, by position in the snapshot.
@@ -158,20 +158,20 @@ pub(crate) struct Room {
     most: Amounts,
 }
 
-impl Room {
+impl FreeCapacity {
     fn new(total: Amounts, nodes: Vec<Amounts>) -> Self {
         let most = Amounts::new();
-        let mut room = Self { total, nodes, most };
-        room.bound();
-        room
+        let mut free = Self { total, nodes, most };
+        free.bound();
+        free
     }
 
     /// Finds the least bound of what a node has.
     pub(crate) fn bound(&mut self) {
         self.most = self.total.iter().map(|_| i64::MIN).collect();
         for node in &self.nodes {
-            for (most, room) in self.most.iter_mut().zip(node) {
-                *most = (*most).max(*room);
+            for (most, free) in self.most.iter_mut().zip(node) {
+                *most = (*most).max(*free);
             }
         }
     }
@@ -200,7 +200,7 @@ impl Room {
     pub(crate) fn fits_node(&self, node: NodeIndex, demand: &[i64]) -> bool {
         self.nodes
             .get(node.0)
-            .is_some_and(|room| fits(room, demand))
+            .is_some_and(|free| fits(free, demand))
     }
 
     /// Takes the demand from usable capacity and, if given, from the node.
@@ -217,8 +217,8 @@ impl Room {
         add(&mut self.total, demand, sign);
         if let Some(node) = node.and_then(|node| self.nodes.get_mut(node.0)) {
             add(node, demand, sign);
-            for (most, room) in self.most.iter_mut().zip(node) {
-                *most = (*most).max(*room);
+            for (most, free) in self.most.iter_mut().zip(node) {
+                *most = (*most).max(*free);
             }
         }
     }
@@ -239,15 +239,15 @@ impl NodeQueue {
     pub(crate) fn new(
         job: &JobSnapshot,
         demand: &[i64],
-        room: &Room,
+        free: &FreeCapacity,
         worse: [&[NodeIndex]; 2],
     ) -> Self {
         let mut tiers = [Vec::new(), Vec::new(), Vec::new()];
         let [good, bad, worst] = &mut tiers;
         let is_in = |nodes: &[NodeIndex], node| nodes.binary_search(&node).is_ok();
-        let may_fit = room.may_fit(demand);
+        let may_fit = free.may_fit(demand);
         for &node in job.eligible_nodes.iter().filter(|_| may_fit) {
-            if room.fits_node(node, demand) {
+            if free.fits_node(node, demand) {
                 let tier = match worse {
                     _ if job.avoid.contains(&node) => &mut *worst,
                     [_, worse] if is_in(worse, node) => &mut *worst,
@@ -258,8 +258,8 @@ impl NodeQueue {
             }
         }
         for tier in &mut tiers {
-            let free = |node: &NodeIndex| room.nodes.get(node.0).and_then(|r| r.first()).copied();
-            tier.sort_by_key(|node| (std::cmp::Reverse(free(node)), *node));
+            let amount = |node: &NodeIndex| free.nodes.get(node.0).and_then(|r| r.first()).copied();
+            tier.sort_by_key(|node| (std::cmp::Reverse(amount(node)), *node));
         }
         Self {
             tiers,
@@ -315,9 +315,9 @@ pub struct Capacity {
     /// The demand of each job's attempt, by position in the snapshot.
     pub(crate) demands: Vec<Amounts>,
     /// The free capacity for launches.
-    pub(crate) room: Room,
+    pub(crate) free: FreeCapacity,
     /// The free capacity after all attempts that are being stopped are gone.
-    pub(crate) room_after_kills: Room,
+    pub(crate) free_after_kills: FreeCapacity,
     /// Attempts without a node that first fit assigned to one, ascending by job, task, number.
     placed: Vec<(AttemptId, NodeIndex)>,
     /// The node that first fit assigned to all such attempts of a job, by position in the snapshot.
@@ -370,12 +370,12 @@ impl Capacity {
             true => amounts(&node.free),
             false => names.iter().map(|_| 0).collect(),
         });
-        let room = Room::new(amounts(&usable), nodes.collect());
+        let free = FreeCapacity::new(amounts(&usable), nodes.collect());
         let mut capacity = Self {
             demands,
-            usable_amounts: room.total.clone(),
-            room_after_kills: room.clone(),
-            room,
+            usable_amounts: free.total.clone(),
+            free_after_kills: free.clone(),
+            free,
             usable,
             used,
             placed: Vec::new(),
@@ -387,7 +387,7 @@ impl Capacity {
         capacity.charge_placed(holdings);
         capacity.charge_unplaced(snapshot, holdings);
         capacity.note_unplaceable(snapshot, holdings);
-        capacity.room_after_kills = capacity.room.clone();
+        capacity.free_after_kills = capacity.free.clone();
         capacity.return_killed(snapshot, holdings);
         capacity
     }
@@ -395,9 +395,9 @@ impl Capacity {
     /// Charges attempts on nodes: the nodes' free amounts include them already, usable capacity does not.
     fn charge_placed(&mut self, holdings: &[Holdings]) {
         for (demand, holdings) in self.demands.iter().zip(holdings) {
-            for (room, demand) in self.room.total.iter_mut().zip(demand) {
+            for (free, demand) in self.free.total.iter_mut().zip(demand) {
                 let held = demand.saturating_mul(holdings.placed as i64);
-                *room = room.saturating_sub(held);
+                *free = free.saturating_sub(held);
             }
         }
     }
@@ -405,7 +405,7 @@ impl Capacity {
     /// In the order of submission, because a job's position in the snapshot does not matter.
     fn charge_unplaced(&mut self, snapshot: &Snapshot, holdings: &[Holdings]) {
         let is_unplaced =
-            |job: &JobSnapshot, a: &AttemptSnapshot| a.node.is_none() && job.takes_room(a);
+            |job: &JobSnapshot, a: &AttemptSnapshot| a.node.is_none() && job.takes_capacity(a);
         let jobs = snapshot.jobs.iter().zip(holdings).enumerate();
         let jobs = jobs.filter(|(_, (_, held))| held.placed < held.all);
         let mut jobs: Vec<(usize, &JobSnapshot)> = jobs.map(|(at, (job, _))| (at, job)).collect();
@@ -424,8 +424,8 @@ impl Capacity {
             for task in &job.tasks {
                 for attempt in task.attempts.iter().filter(|a| is_unplaced(job, a)) {
                     let queue = queue
-                        .get_or_insert_with(|| NodeQueue::new(job, demand, &self.room, [&[], &[]]));
-                    let node = queue.find(|node| self.room.fits_node(node, demand), &[]);
+                        .get_or_insert_with(|| NodeQueue::new(job, demand, &self.free, [&[], &[]]));
+                    let node = queue.find(|node| self.free.fits_node(node, demand), &[]);
                     if node.is_none() && attempt.kind != AttemptKind::Clone && attempt.lives() {
                         self.surging.push(position);
                         continue;
@@ -434,7 +434,7 @@ impl Capacity {
                         self.placed
                             .push(((position, task.index, attempt.number), node));
                     }
-                    self.room.take(node, demand);
+                    self.free.take(node, demand);
                 }
             }
         }
@@ -446,13 +446,13 @@ impl Capacity {
         let ([node], Some(demand)) = (&*job.eligible_nodes, self.demands.get(position)) else {
             return false;
         };
-        let room = self.room.node(*node).unwrap_or_default();
-        if (times_in(room, demand) as usize) < unplaced {
+        let free = self.free.node(*node).unwrap_or_default();
+        if (times_in(free, demand) as usize) < unplaced {
             return false;
         }
         let count = i64::try_from(unplaced).unwrap_or(i64::MAX);
         let all: Amounts = demand.iter().map(|one| one.saturating_mul(count)).collect();
-        self.room.take(Some(*node), &all);
+        self.free.take(Some(*node), &all);
         self.placed_together.insert(position, *node);
         true
     }
@@ -462,7 +462,7 @@ impl Capacity {
         for (position, (job, _)) in jobs.filter(|(_, (_, held))| held.killed > 0) {
             for task in &job.tasks {
                 for attempt in &task.attempts {
-                    if attempt.kill.is_some() && job.takes_room(attempt) {
+                    if attempt.kill.is_some() && job.takes_capacity(attempt) {
                         self.kill((position, task.index, attempt.number), attempt.node);
                     }
                 }
@@ -481,7 +481,7 @@ impl Capacity {
     /// How often the demand fits into the free usable capacity.
     pub fn times_left(&self, position: usize) -> u32 {
         let demand = self.demands.get(position);
-        demand.map_or(0, |demand| times_in(&self.room.total, demand))
+        demand.map_or(0, |demand| times_in(&self.free.total, demand))
     }
 
     /// How often the demand fits into all usable capacity.
@@ -500,7 +500,7 @@ impl Capacity {
     /// How well the job's demand fits the free capacity: the inner product of both, as shares of the usable capacity
     /// (Tetris, DollyMP).
     pub fn alignment(&self, position: usize) -> f64 {
-        let shares = self.shares(position, self.room.total());
+        let shares = self.shares(position, self.free.total());
         let products = shares.map(|(demand, free)| demand * free);
         products.filter(|product| product.is_finite()).sum()
     }
@@ -522,8 +522,8 @@ impl Capacity {
 
     /// How often the demand fits now without the capacity that is reserved for waiting attempts.
     pub fn times_free(&self, position: usize) -> u32 {
-        let rooms = [&self.room, &self.room_after_kills];
-        let times = |demand: &Amounts| rooms.map(|room| times_in(&room.total, demand));
+        let both = [&self.free, &self.free_after_kills];
+        let times = |demand: &Amounts| both.map(|free| times_in(&free.total, demand));
         let [now, after] = self.demands.get(position).map_or([0, 0], times);
         now.min(after)
     }
@@ -531,7 +531,7 @@ impl Capacity {
     /// What these numbers of attempts, given by job, leave of the free usable capacity; `None` if it does not cover
     /// them.
     pub(crate) fn rest_after(&self, wanted: impl Iterator<Item = (usize, u32)>) -> Option<Amounts> {
-        let mut rest = self.room.total.clone();
+        let mut rest = self.free.total.clone();
         for (position, attempts) in wanted {
             let demand = self.demands.get(position)?;
             if times_in(&rest, demand) < attempts {
@@ -551,8 +551,8 @@ impl Capacity {
     /// Takes a launch of the job from the present and from the later free capacity.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>) {
         if let Some(demand) = self.demands.get(position) {
-            self.room.take(node, demand);
-            self.room_after_kills.take(node, demand);
+            self.free.take(node, demand);
+            self.free_after_kills.take(node, demand);
         }
     }
 
@@ -564,7 +564,7 @@ impl Capacity {
             return;
         }
         if let Some(demand) = self.demands.get(id.0) {
-            self.room_after_kills.give(node, demand);
+            self.free_after_kills.give(node, demand);
         }
     }
 }

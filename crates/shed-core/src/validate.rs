@@ -266,9 +266,9 @@ impl<'a> Check<'a> {
             }
             self.eligible = Some(eligible).filter(|_| sorted && known);
         }
-        let holds = |room: &Resources| {
+        let holds = |free: &Resources| {
             let mut demand = job.demand.iter();
-            demand.all(|(name, amount)| amount <= room.get(name))
+            demand.all(|(name, amount)| amount <= free.get(name))
         };
         let nodes = eligible
             .iter()

@@ -25,7 +25,7 @@ const SERVERS: usize = 30_000;
 const RUNS: usize = 15;
 
 /// A cluster where a share of the servers has capacity; on the others less than one core is free.
-fn servers(random: &mut Random, with_room: f64) -> Vec<Server> {
+fn servers(random: &mut Random, with_capacity: f64) -> Vec<Server> {
     let capacity = CpuMem {
         cpu: 16.0,
         mem: 64.0,
@@ -33,7 +33,7 @@ fn servers(random: &mut Random, with_room: f64) -> Vec<Server> {
     let server = |id| Server {
         id,
         capacity,
-        free: if random.share() < with_room {
+        free: if random.share() < with_capacity {
             CpuMem {
                 cpu: random.between(1.0, 16.0),
                 mem: random.between(4.0, 64.0),
@@ -109,13 +109,13 @@ fn report(name: &str, board: &Board, params: &DollyMp) {
 fn rounds(criterion: &mut Criterion) {
     let params = DollyMp::default();
     let mut random = Random(1);
-    for (name, with_room) in [
+    for (name, with_capacity) in [
         ("full cluster", 0.0),
-        ("1 % of servers with room", 0.01),
-        ("10 % of servers with room", 0.1),
-        ("every server with room", 1.0),
+        ("1 % of servers with capacity", 0.01),
+        ("10 % of servers with capacity", 0.1),
+        ("every server with capacity", 1.0),
     ] {
-        let board = Board::new(&servers(&mut random, with_room), &jobs(&mut random)).unwrap();
+        let board = Board::new(&servers(&mut random, with_capacity), &jobs(&mut random)).unwrap();
         report(name, &board, &params);
         let (least, median) = measure::time(RUNS, || priorities(&board, 1.5, 1.0));
         println!(

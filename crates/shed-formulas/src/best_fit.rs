@@ -118,14 +118,14 @@ impl BestFit {
     /// its memory. Both functions must be monotonic.
     pub(crate) fn best(
         &mut self,
-        room: &CpuMem,
+        limit: &CpuMem,
         cpu: impl Fn(f64) -> f64,
         mem: impl Fn(f64) -> f64,
     ) -> Option<usize> {
         let (mut promising, mut highest) = (None, f64::NEG_INFINITY);
         self.bounds.clear();
         for (at, Tile { low, high }) in self.tiles.iter().enumerate() {
-            let bound = if is_within(low, room) {
+            let bound = if is_within(low, limit) {
                 let cpu = cpu(low.cpu).max(cpu(high.cpu));
                 let bound = cpu + mem(low.mem).max(mem(high.mem));
                 if bound.is_nan() { f64::INFINITY } else { bound }
@@ -140,14 +140,14 @@ impl BestFit {
         let fit = |demand: &CpuMem| cpu(demand.cpu) + mem(demand.mem);
         let mut leader = Leader::default();
         // The most promising one first: after it, few others can hold anything better.
-        self.search(promising?, room, fit, &mut leader);
+        self.search(promising?, limit, fit, &mut leader);
         for (at, &bound) in self.bounds.iter().enumerate() {
             if promising != Some(at) && bound >= leader.floor {
-                self.search(at, room, fit, &mut leader);
+                self.search(at, limit, fit, &mut leader);
             }
         }
         if leader.is_tied {
-            return self.first_best(room, fit);
+            return self.first_best(limit, fit);
         }
         self.by.get(leader.place?)?.first().copied()
     }
@@ -156,22 +156,22 @@ impl BestFit {
     fn search(
         &self,
         tile: usize,
-        room: &CpuMem,
+        limit: &CpuMem,
         fit: impl Fn(&CpuMem) -> f64,
         leader: &mut Leader,
     ) {
         let places = self.places_of(tile);
         for (place, demand) in places.clone().zip(&self.offered[places]) {
-            if is_within(demand, room) {
+            if is_within(demand, limit) {
                 leader.weigh(place, fit(demand));
             }
         }
     }
 
     /// The definition: a scan in the order of the jobs. A later job with an equal offer never wins.
-    fn first_best(&self, room: &CpuMem, fit: impl Fn(&CpuMem) -> f64) -> Option<usize> {
+    fn first_best(&self, limit: &CpuMem, fit: impl Fn(&CpuMem) -> f64) -> Option<usize> {
         let offered = self.offered.iter().zip(&self.by);
-        let fitting = offered.filter(|(demand, _)| is_within(demand, room));
+        let fitting = offered.filter(|(demand, _)| is_within(demand, limit));
         let mut offers: Vec<(usize, f64)> = fitting
             .filter_map(|(demand, by)| Some((*by.first()?, fit(demand))))
             .collect();
@@ -230,8 +230,8 @@ pub(crate) fn least_of(demands: impl Iterator<Item = CpuMem>) -> CpuMem {
     demands.fold(NOBODY, |least, demand| least.least(&demand))
 }
 
-fn is_within(demand: &CpuMem, room: &CpuMem) -> bool {
-    demand.cpu <= room.cpu && demand.mem <= room.mem
+fn is_within(demand: &CpuMem, limit: &CpuMem) -> bool {
+    demand.cpu <= limit.cpu && demand.mem <= limit.mem
 }
 
 fn bits(demand: &CpuMem) -> (u64, u64) {
@@ -254,11 +254,11 @@ mod tests {
     }
 
     /// The definition, word for word.
-    fn scanned(held: &[Option<CpuMem>], room: &CpuMem, free: &CpuMem) -> Option<usize> {
+    fn scanned(held: &[Option<CpuMem>], limit: &CpuMem, free: &CpuMem) -> Option<usize> {
         let offers = held.iter().enumerate();
         let fitting = offers.filter_map(|(by, demand)| {
             let demand = demand.as_ref()?;
-            is_within(demand, room).then(|| (free.dot(demand), by))
+            is_within(demand, limit).then(|| (free.dot(demand), by))
         });
         first_largest(fitting)
     }
@@ -271,7 +271,7 @@ mod tests {
         ) {
             let mut index = BestFit::new(demands.clone());
             let mut held: Vec<Option<CpuMem>> = vec![None; 40];
-            for (by, which, room, free) in changes {
+            for (by, which, limit, free) in changes {
                 if let Some(old) = held[by].take() {
                     index.withdraw(&old, by);
                 }
@@ -280,8 +280,8 @@ mod tests {
                     index.offer(&demand, by);
                     held[by] = Some(demand);
                 }
-                let found = index.best(&room, |cpu| free.cpu * cpu, |mem| free.mem * mem);
-                prop_assert_eq!(found, scanned(&held, &room, &free));
+                let found = index.best(&limit, |cpu| free.cpu * cpu, |mem| free.mem * mem);
+                prop_assert_eq!(found, scanned(&held, &limit, &free));
                 let least = held.iter().flatten().map(|demand| demand.cpu).fold(f64::NAN, f64::min);
                 prop_assert_eq!(index.least().cpu.to_bits(), least.to_bits());
             }
@@ -301,8 +301,8 @@ mod tests {
         for (by, demand) in demands.iter().enumerate() {
             index.offer(demand, by);
         }
-        let mut best = |room: &CpuMem, free: &CpuMem| {
-            index.best(room, |cpu| free.cpu * cpu, |mem| free.mem * mem)
+        let mut best = |limit: &CpuMem, free: &CpuMem| {
+            index.best(limit, |cpu| free.cpu * cpu, |mem| free.mem * mem)
         };
         let all = of(f64::INFINITY, f64::INFINITY);
         assert_eq!(best(&all, &of(1.0, 1.0)), Some(0));

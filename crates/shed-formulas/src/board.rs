@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::cluster::{CpuMem, Launch, Server, total_capacity};
 use crate::dag::{DagError, Job, Task};
-use crate::room::RoomIndex;
+use crate::free_index::FreeIndex;
 
 /// Input of a round: servers and jobs by ascending id, so that their original order never matters.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Board {
     waiting: Vec<VecDeque<(usize, usize)>>,
     /// Demand of the running copies, per job.
     usage: Vec<CpuMem>,
-    room: RoomIndex,
+    free: FreeIndex,
 }
 
 impl Board {
@@ -41,7 +41,7 @@ impl Board {
             total: total_capacity(&servers),
             waiting: jobs.iter().map(waiting).collect(),
             usage: jobs.iter().map(Job::usage).collect(),
-            room: RoomIndex::new(servers.iter().map(|server| server.free)),
+            free: FreeIndex::new(servers.iter().map(|server| server.free)),
             servers,
             jobs,
             left_out,
@@ -85,7 +85,7 @@ impl Board {
 
     /// The position of the first server with enough capacity for `demand`.
     pub fn first_fit(&self, demand: &CpuMem) -> Option<usize> {
-        self.room.first_fit(demand)
+        self.free.first_fit(demand)
     }
 
     /// Dominant share of the copies of the job at `job`.
@@ -131,7 +131,7 @@ impl Board {
     fn take(&mut self, job: usize, server: usize, demand: &CpuMem) -> u64 {
         let host = &mut self.servers[server];
         host.free = host.free.minus(demand);
-        self.room.set(server, host.free);
+        self.free.set(server, host.free);
         self.usage[job] = self.usage[job].plus(demand);
         host.id
     }

@@ -81,8 +81,8 @@ impl CpuMem {
     }
 
     /// Whether neither amount exceeds the other's; both compared with tolerance.
-    pub fn fits(&self, room: &Self) -> bool {
-        at_most(self.cpu, room.cpu) && at_most(self.mem, room.mem)
+    pub fn fits(&self, free: &Self) -> bool {
+        at_most(self.cpu, free.cpu) && at_most(self.mem, free.mem)
     }
 }
 

@@ -204,7 +204,7 @@ struct Pass<'a> {
     params: &'a DollyMp,
     pass: u32,
     /// Capacity that clones may still take.
-    clone_room: Option<CpuMem>,
+    clone_capacity: Option<CpuMem>,
     levels: Vec<Level>,
     /// No offer takes less of either resource. A server with less free capacity is skipped, unless
     /// a smaller demand is offered.
@@ -235,7 +235,8 @@ impl<'a> Pass<'a> {
         let levels: Vec<Level> = levels.map(|jobs| Level::new(board, jobs)).collect();
         let budget = params.clone_budget.filter(|_| pass > 0);
         Self {
-            clone_room: budget.map(|share| board.total().times(share).minus(&board.clones_take())),
+            clone_capacity: budget
+                .map(|share| board.total().times(share).minus(&board.clones_take())),
             least: least(&levels),
             apart: if params.distinct {
                 places_of_copies(board, &levels)
@@ -280,19 +281,19 @@ impl<'a> Pass<'a> {
         if !least.fits(&free) {
             return None;
         }
-        let mut room = free.largest_that_fits();
-        if let Some(budget) = &self.clone_room {
+        let mut limit = free.largest_that_fits();
+        if let Some(budget) = &self.clone_capacity {
             if !least.fits(budget) {
                 return None;
             }
-            room = room.least(&budget.largest_that_fits());
+            limit = limit.least(&budget.largest_that_fits());
         }
         match self.params.fit {
-            Fit::Raw => demands.best(&room, |cpu| free.cpu * cpu, |mem| free.mem * mem),
+            Fit::Raw => demands.best(&limit, |cpu| free.cpu * cpu, |mem| free.mem * mem),
             Fit::Server => {
                 let part = free.share_of(&capacity);
                 let cpu = |cpu| part.cpu * share(cpu, capacity.cpu);
-                demands.best(&room, cpu, |mem| part.mem * share(mem, capacity.mem))
+                demands.best(&limit, cpu, |mem| part.mem * share(mem, capacity.mem))
             }
         }
     }
@@ -303,7 +304,7 @@ impl<'a> Pass<'a> {
         let (place, _) = held.offered?;
         let (job, task) = (held.job, held.tasks.remove(place)?);
         let demand = self.board.demand(job, task.0);
-        self.clone_room = self.clone_room.map(|room| room.minus(&demand));
+        self.clone_capacity = self.clone_capacity.map(|left| left.minus(&demand));
         let start = PassLaunch {
             pass: self.pass,
             launch: self.board.launch(job, task, server),

@@ -25,13 +25,13 @@ pub mod dollymp;
 pub mod ese;
 pub mod example;
 pub mod fluid;
+mod free_index;
 pub mod gradient;
 pub mod levels;
 pub mod load;
 pub mod ordering;
 #[cfg(test)]
 mod properties;
-mod room;
 pub mod sca;
 pub mod slots;
 pub mod speedup;

@@ -159,9 +159,9 @@ proptest! {
         for launch in launched {
             let job = jobs.iter().find(|job| job.id == launch.job).unwrap();
             prop_assert!(job.is_ready(launch.phase));
-            let room = free.get_mut(&launch.server).unwrap();
-            *room = room.minus(&job.phases[launch.phase].demand);
-            prop_assert!(room.cpu >= 0.0 && room.mem >= 0.0);
+            let left = free.get_mut(&launch.server).unwrap();
+            *left = left.minus(&job.phases[launch.phase].demand);
+            prop_assert!(left.cpu >= 0.0 && left.mem >= 0.0);
         }
         for server in board.servers() {
             prop_assert_eq!(server.free, free[&server.id]);
@@ -172,7 +172,7 @@ proptest! {
     /// leave capacity: a job offers one task at a time, and its next task may fit an earlier
     /// server.
     #[test]
-    fn first_fit_leaves_no_room_in_which_a_candidate_fits(
+    fn first_fit_leaves_no_capacity_in_which_a_candidate_fits(
         (servers, jobs) in any_cluster(),
         kind in prop::sample::select(vec![0, 1, 3, 8]),
         params in dollymp(),

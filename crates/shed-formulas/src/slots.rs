@@ -13,7 +13,7 @@ pub fn usable_slots(lambda: f64, slots: u32) -> i64 {
 
 /// κ: the slots for extra attempts once every task has its one attempt and every job its master (`masters` is |J| in
 /// the papers, 0 on Kubernetes). Zero or less means no clones.
-pub fn room_for_clones(usable: i64, base_attempts: u64, masters: u64) -> i64 {
+pub fn clone_capacity(usable: i64, base_attempts: u64, masters: u64) -> i64 {
     let base = i64::try_from(base_attempts.saturating_add(masters)).unwrap_or(i64::MAX);
     usable.saturating_sub(base)
 }
@@ -36,8 +36,8 @@ mod tests {
     }
 
     #[test]
-    fn the_room_may_be_negative() {
-        assert_eq!(room_for_clones(3, 5, 2), -4);
-        assert_eq!(room_for_clones(10, u64::MAX, 1), 10 - i64::MAX);
+    fn the_capacity_may_be_negative() {
+        assert_eq!(clone_capacity(3, 5, 2), -4);
+        assert_eq!(clone_capacity(10, u64::MAX, 1), 10 - i64::MAX);
     }
 }

@@ -9,8 +9,8 @@ use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
 use shed_core::resources::Resources;
 use shed_papers::optimize::alpha_fair::{Stride, alloc_alpha_fair};
+use shed_papers::optimize::clone_capacity::CloneCapacity;
 use shed_papers::optimize::greedy::{GreedyInput, GreedyMode, alloc_task, alloc_task_within};
-use shed_papers::optimize::room::Room;
 
 #[path = "../tests/optimizer/instances.rs"]
 mod instances;
@@ -137,8 +137,8 @@ fn further(_: &mut Criterion) {
     let input = input(JOBS);
     for alpha in [0.0, 0.5, 2.0] {
         report(&format!("bundles, α {alpha}"), &input, 10, || {
-            let room = Room::slots(input.kappa);
-            alloc_alpha_fair(&input.jobs, room, alpha, Stride::Bundle)
+            let capacity = CloneCapacity::slots(input.kappa);
+            alloc_alpha_fair(&input.jobs, capacity, alpha, Stride::Bundle)
         });
     }
     // As much of each resource as κ jobs of the mean demand take.
@@ -152,7 +152,7 @@ fn further(_: &mut Criterion) {
     let demands: Vec<&Resources> = demands.iter().collect();
     for (name, mode) in MODES {
         report(&format!("three resources, {name}"), &input, 20, || {
-            alloc_task_within(&input.jobs, Room::vector(&free, &demands), mode)
+            alloc_task_within(&input.jobs, CloneCapacity::vector(&free, &demands), mode)
         });
     }
 }

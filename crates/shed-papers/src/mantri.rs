@@ -109,7 +109,7 @@ impl PolicyRule for Mantri {
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
-        if self.restarts > 0 && desk.jobs().iter().any(JobView::waits_for_room) {
+        if self.restarts > 0 && desk.jobs().iter().any(JobView::waits_for_capacity) {
             self.restart(desk);
         }
         for mode in MODES {

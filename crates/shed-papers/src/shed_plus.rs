@@ -3,10 +3,10 @@
 //! its input and applies its result.
 
 use crate::optimize::alpha_fair::{Stride, alloc_alpha_fair};
+use crate::optimize::clone_capacity::CloneCapacity;
 use crate::optimize::greedy::{
     self, GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, alloc_task,
 };
-use crate::optimize::room::Room;
 use shed_core::plan::{LaunchReason, RefusalReason};
 use shed_core::policy::prune::{self, GRACE_MIN, start_up};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall, SLOW_HALF_LIFE};
@@ -428,8 +428,8 @@ fn optimum(input: &GreedyInput, plus: &ShedPlus) -> GreedyOutcome {
     match plus.alpha_of_utility() {
         None => alloc_task(input, plus.greedy_mode()),
         Some(alpha) => {
-            let room = Room::slots(input.kappa);
-            alloc_alpha_fair(&input.jobs, room, alpha, Stride::default())
+            let capacity = CloneCapacity::slots(input.kappa);
+            alloc_alpha_fair(&input.jobs, capacity, alpha, Stride::default())
         }
     }
 }

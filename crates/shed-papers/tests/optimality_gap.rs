@@ -4,8 +4,8 @@
 use shed_core::estimate::pocd::probability;
 use shed_core::resources::Resources;
 use shed_papers::optimize::alpha_fair::{Stride, alloc_alpha_fair};
+use shed_papers::optimize::clone_capacity::CloneCapacity;
 use shed_papers::optimize::greedy::{GreedyJob, GreedyMode, GreedyTask, alloc_task_within};
-use shed_papers::optimize::room::Room;
 use shed_papers::optimize::utility::alpha_fair;
 
 #[path = "optimizer/exact.rs"]
@@ -85,18 +85,18 @@ fn any_instance(random: &mut Random, jobs: usize, tasks: usize, slots: bool) -> 
     }
 }
 
-fn room(instance: &Instance) -> Room {
+fn capacity(instance: &Instance) -> CloneCapacity {
     let amounts = |[a, b]: [usize; 2]| Resources::from_pairs([("a", a as i64), ("b", b as i64)]);
     let demands: Vec<Resources> = instance.demands.iter().map(|&d| amounts(d)).collect();
-    Room::vector(&amounts(instance.free), &demands.iter().collect::<Vec<_>>())
+    CloneCapacity::vector(&amounts(instance.free), &demands.iter().collect::<Vec<_>>())
 }
 
 /// ln PoCD per job.
 fn solved(instance: &Instance, rule: Rule) -> Vec<f64> {
     let outcome = match rule {
-        Rule::Mode(mode) => alloc_task_within(&instance.jobs, room(instance), mode),
+        Rule::Mode(mode) => alloc_task_within(&instance.jobs, capacity(instance), mode),
         Rule::Fair(alpha, stride) => {
-            alloc_alpha_fair(&instance.jobs, room(instance), alpha, stride)
+            alloc_alpha_fair(&instance.jobs, capacity(instance), alpha, stride)
         }
     };
     outcome.jobs.iter().map(|job| job.ln_pocd_after).collect()

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use shed_core::estimate::pocd::{TaskMiss, probability};
 use shed_papers::optimize::alpha_fair::{Stride, alloc_alpha_fair};
+use shed_papers::optimize::clone_capacity::CloneCapacity;
 use shed_papers::optimize::greedy::{
     GreedyInput, GreedyJob, GreedyMode, GreedyOutcome, GreedyTask, RefusalReason, alloc_task, gains,
 };
-use shed_papers::optimize::room::Room;
 
 #[path = "optimizer/reference.rs"]
 mod reference;
@@ -139,7 +139,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn clones_never_exceed_the_room_nor_the_bound_of_a_task(input in any_input(), mode in mode()) {
+    fn clones_never_exceed_the_capacity_nor_the_bound_of_a_task(input in any_input(), mode in mode()) {
         let outcome = alloc_task(&input, mode);
         prop_assert!(outcome.omega <= input.kappa.max(0));
         prop_assert_eq!(outcome.steps.len() as i64, outcome.omega);
@@ -170,7 +170,7 @@ proptest! {
     fn no_clone_goes_to_a_job_that_has_reached_its_target(
         input in with_targets(), mode in mode(), alpha in 0.0..3.0f64,
     ) {
-        let kappa = Room::slots(input.kappa);
+        let kappa = CloneCapacity::slots(input.kappa);
         let fair = alloc_alpha_fair(&input.jobs, kappa, alpha, Stride::Bundle);
         for outcome in [alloc_task(&input, mode), fair] {
             let mut ln_pocds: Vec<f64> =
@@ -237,7 +237,7 @@ proptest! {
 
     /// Without tasks that need a rescue, more capacity only lengthens the sequence of clones.
     #[test]
-    fn more_room_keeps_every_clone_and_lowers_no_job(
+    fn more_capacity_keeps_every_clone_and_lowers_no_job(
         input in ordinary_input(), more in 1i64..8, mode in mode(),
     ) {
         let small = alloc_task(&input, mode);
@@ -251,7 +251,7 @@ proptest! {
     /// With such tasks a job may be refused until the capacity suffices to rescue it. It then takes clones from
     /// others, but the objective of the mode never falls.
     #[test]
-    fn more_room_never_lowers_what_the_mode_maximises(input in any_input(), more in 1i64..8) {
+    fn more_capacity_never_lowers_what_the_mode_maximises(input in any_input(), more in 1i64..8) {
         let larger = with_kappa(&input, input.kappa + more);
         let least = |input| able_jobs(&alloc_task(input, GreedyMode::MaxMin)).fold(0.0, f64::min);
         prop_assert!(not_below(least(&larger), least(&input)));

@@ -50,7 +50,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Removes the oldest until another file of `bytes_max / FILES` fits.
-pub(crate) fn make_room(folder: &Path, bytes_max: u64) -> io::Result<()> {
+pub(crate) fn free_space(folder: &Path, bytes_max: u64) -> io::Result<()> {
     let files = list(folder)?;
     let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
     let most = bytes_max - bytes_max / FILES;

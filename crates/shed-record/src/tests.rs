@@ -237,7 +237,7 @@ fn what_was_written_is_read_back_file_by_file() {
 }
 
 #[test]
-fn the_oldest_files_go_when_there_is_no_more_room() {
+fn the_oldest_files_go_when_there_is_no_more_capacity() {
     let (folder, bytes_max) = (Folder::new("rotated"), 32 << 10);
     let written = record(&folder.0, bytes_max, 400);
     let files = files::list(&folder.0).unwrap();

@@ -237,7 +237,7 @@ impl Writer {
     fn open(&self, memory: Memory) -> Result<OpenFile, WriteError> {
         let of_folder = |error| fault(&self.folder, error);
         fs::create_dir_all(&self.folder).map_err(of_folder)?;
-        files::make_room(&self.folder, self.bytes_max).map_err(of_folder)?;
+        files::free_space(&self.folder, self.bytes_max).map_err(of_folder)?;
         let known = files::list(&self.folder).map_err(of_folder)?;
         let next = known.last().map_or(0, |file| file.number + 1);
         let (path, file) = create(&self.folder, next)?;

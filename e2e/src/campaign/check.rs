@@ -29,7 +29,7 @@ use crate::wait::phase;
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Most attempts that fit into the capacity at once.
-    pub room: usize,
+    pub capacity: usize,
     /// Objects up to this version existed before the history began.
     pub begins_at: u64,
     /// Uids of pods that the operator deleted; what others delete is their business.
@@ -179,9 +179,9 @@ impl Replay {
                 self.batch.remove(&job.uid().unwrap_or_default());
             }
         }
-        let (live, room) = (self.live.len(), self.known.room);
-        self.demand(live <= room, || {
-            format!("I2: {live} attempts at once, and room for {room}")
+        let (live, capacity) = (self.live.len(), self.known.capacity);
+        self.demand(live <= capacity, || {
+            format!("I2: {live} attempts at once, and capacity for {capacity}")
         });
     }
 

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::ListParams;
 use tokio::process::Command;
 
-use super::run::ROOM;
+use super::run::CAPACITY;
 use crate::cluster::Cluster;
 use crate::host_operator::{HostOperator, Launch, free_address, kubeconfig_for, program};
 
@@ -20,21 +20,21 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// For operators whose capacity fits [`ROOM`] attempts.
+    /// For operators whose capacity fits [`CAPACITY`] attempts.
     pub async fn new(cluster: &Cluster) -> Result<Self> {
         let nodes: Api<Node> = Api::all(cluster.client());
         let mut pods = 0;
         for node in nodes.list(&ListParams::default()).await? {
             let allocatable = node.status.and_then(|status| status.allocatable);
-            let room = allocatable.and_then(|all| all.get("pods")?.0.parse::<u32>().ok());
-            pods += room.unwrap_or(0);
+            let capacity = allocatable.and_then(|all| all.get("pods")?.0.parse::<u32>().ok());
+            pods += capacity.unwrap_or(0);
         }
         anyhow::ensure!(pods > 0, "no node says how many pods it takes");
-        let room = u32::try_from(ROOM)?;
+        let capacity = u32::try_from(CAPACITY)?;
         Ok(Self {
             program: program()?,
             // A little more, so that rounding takes no slot away.
-            capacity_share: format!("{:.6}", (f64::from(room) + 0.01) / f64::from(pods)),
+            capacity_share: format!("{:.6}", (f64::from(capacity) + 0.01) / f64::from(pods)),
         })
     }
 

@@ -37,7 +37,7 @@ use crate::host_operator;
 use crate::wait::phase;
 
 /// Attempts that fit into the operator's capacity: few, so that clones and first attempts compete.
-pub const ROOM: usize = 6;
+pub const CAPACITY: usize = 6;
 /// How long a run may take in addition to the duration of its fault.
 const PATIENCE: Duration = Duration::from_secs(150);
 /// An operator that writes nothing for this long has nothing to do.
@@ -324,7 +324,7 @@ impl Run<'_> {
 
     fn known(&self, emptied: bool) -> Known {
         Known {
-            room: ROOM,
+            capacity: CAPACITY,
             begins_at: self.history.begins_at(),
             deleted: self.proxy.seen().deleted,
             troubled: self.troubled(),

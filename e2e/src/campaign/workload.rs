@@ -193,7 +193,7 @@ impl Workload {
                 jobs.iter_mut().for_each(tighten);
             }
             if point.fault.has_neighbor() {
-                jobs.iter_mut().for_each(leave_room);
+                jobs.iter_mut().for_each(leave_capacity);
                 jobs.push(neighbor(&template, port));
             }
         }
@@ -369,7 +369,7 @@ fn neighbor(template: &Value, port: u16) -> Submission {
 }
 
 /// Few attempts at once, so that there is capacity for the other namespace.
-fn leave_room(job: &mut Submission) {
+fn leave_capacity(job: &mut Submission) {
     let spec = &mut job.manifest["spec"];
     if spec["completions"].as_i64().is_some_and(|count| count > 2) {
         spec["parallelism"] = json!(2);

@@ -216,7 +216,7 @@ impl Results {
         Ok(format!(
             "Measured, medians: {:.2} s from a launch to the start of work, {:.2} s from the end of a \
              winner's work \
-             until its room is seen free, {:.2} s from a kill until then.\n\n{}\n{}\n{}",
+             until its slot is seen free, {:.2} s from a kill until then.\n\n{}\n{}\n{}",
             delays.launch,
             delays.release,
             delays.kill,
@@ -237,8 +237,8 @@ impl Results {
         let others = [
             ("", conditions.clone(), workload),
             (
-                ", room free at once",
-                conditions.with_room_at_once(),
+                ", slots free at once",
+                conditions.with_slots_at_once(),
                 workload,
             ),
             (", no delays", conditions.without_delays(), workload),

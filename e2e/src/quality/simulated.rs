@@ -49,7 +49,7 @@ impl Conditions {
     }
 
     /// As if a slot were free as soon as the work in it ends.
-    pub fn with_room_at_once(&self) -> Self {
+    pub fn with_slots_at_once(&self) -> Self {
         Self {
             release_s: 0.0,
             ..self.clone()

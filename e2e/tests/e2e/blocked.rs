@@ -18,7 +18,7 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
 #[tokio::test]
-async fn an_image_that_can_not_be_pulled_is_told_and_its_room_given_back() {
+async fn an_image_that_can_not_be_pulled_is_told_and_its_capacity_given_back() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let mut template = shell("true");
         template["spec"]["containers"][0]["image"] = json!("localhost/no-such-image:none");

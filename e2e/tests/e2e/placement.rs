@@ -209,7 +209,7 @@ fn first_sleep(nodes: usize, seconds: u32) -> String {
 
 /// More attempts than nodes, one on each: the planner does not know of that rule, the scheduler does.
 #[tokio::test]
-async fn what_the_scheduler_refuses_is_told_in_its_words_and_holds_no_room() {
+async fn what_the_scheduler_refuses_is_told_in_its_words_and_holds_no_capacity() {
     scenario(Needs::Pods, Company::Alone, async |world| {
         let nodes = world.cluster.node_names().await?.len();
         let mut apart = shell_or_fake(&first_sleep(nodes, 20), 20_000, 0);
@@ -285,7 +285,7 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
 }
 
 #[tokio::test]
-async fn pods_whose_gates_are_closed_wait_without_room() {
+async fn pods_whose_gates_are_closed_wait_without_capacity() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let gated = template(&json!({"schedulingGates": [{"name": "example.com/gate"}]}));
         let job = submit(world, "gated", 3, gated).await?;

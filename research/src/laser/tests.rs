@@ -282,7 +282,7 @@ fn samples_are_what_was_known_at_tau_est_and_what_came_of_it() {
 }
 
 #[test]
-fn the_drawn_number_of_extra_attempts_counts_even_without_room() {
+fn the_drawn_number_of_extra_attempts_counts_even_without_capacity() {
     let samples = seen(Extra::Drawn(8)).finish();
     let extra = samples.job[0].features[JOB_FEATURES.len() - 1];
     let view = shed_papers::laser::LaserJob {

@@ -53,7 +53,7 @@ fn a_success_counts_before_the_sidecar_is_gone() {
         "its sidecar still runs"
     );
     let attempt = facts_of.attempt.unwrap();
-    assert!(attempt.is_gone, "no attempt is counted in its room");
+    assert!(attempt.is_gone, "no attempt is counted in its place");
     let over = facts(&status.replace("phase: Running", "phase: Succeeded"));
     assert!(over.terminal && !over.is_leaving);
 }

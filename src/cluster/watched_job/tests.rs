@@ -283,7 +283,7 @@ fn of_a_batch_job_of_another_controller_its_metadata_stays() {
 }
 
 #[test]
-fn jobs_that_find_no_room_are_kept_whole_once_others_are_gone() {
+fn jobs_that_find_no_capacity_are_kept_whole_once_others_are_gone() {
     let job = |number: usize| {
         let mut job = fixtures::job("");
         job.metadata.name = Some(format!("job-{number}"));
@@ -309,12 +309,13 @@ fn jobs_that_find_no_room_are_kept_whole_once_others_are_gone() {
         }
         rest => panic!("{rest:?}"),
     };
-    let finds_room = |number: usize| stores.reserve(Kind::Deadline, &job(number).metadata, bytes);
-    assert!(!finds_room(9));
+    let finds_capacity =
+        |number: usize| stores.reserve(Kind::Deadline, &job(number).metadata, bytes);
+    assert!(!finds_capacity(9));
     assert!(stores.admit(object(&job(9))).is_none());
     stores.apply_job_event(&mut writer, Event::Delete(object(&job(0))));
     assert_eq!(live(), 2);
-    assert!(finds_room(9) && !finds_room(8));
+    assert!(finds_capacity(9) && !finds_capacity(8));
     assert!(stores.admit(object(&job(9))).is_some());
     assert!(stores.admit(object(&job(8))).is_none());
     // Later news of it find it whole.

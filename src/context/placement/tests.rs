@@ -181,30 +181,30 @@ fn a_gated_pod_holds_nothing_from_the_start_and_is_told_after_a_while() {
 }
 
 #[test]
-fn where_nodes_are_full_the_planner_s_count_of_room_stands_until_it_is_disproved() {
+fn where_nodes_are_full_the_planner_s_count_of_capacity_stands_until_it_is_disproved() {
     let mut case = Case::one();
     case.pod((0, 0), "", &refused(0, FULL));
     case.look(10);
     assert_eq!(case.unplaceable(), [], "it waits for the cluster to grow");
     assert_eq!(case.told().unwrap().0, "Unschedulable");
-    assert!(case.placement.waits_for_room());
+    assert!(case.placement.waits_for_capacity());
     // The planner counts capacity, but the scheduler still refuses.
-    case.placement.note_room(true, own(20));
-    case.placement.note_room(true, own(25));
+    case.placement.note_capacity(true, own(20));
+    case.placement.note_capacity(true, own(25));
     assert_eq!(case.look(25), Some(30));
     assert_eq!(case.unplaceable(), []);
     case.look(30);
     assert_eq!(case.unplaceable(), [(0, 0)]);
     // A disproved count stays disproved. Otherwise shed would reserve capacity for it repeatedly.
-    assert!(!case.placement.waits_for_room());
-    case.placement.note_room(false, own(31));
+    assert!(!case.placement.waits_for_capacity());
+    case.placement.note_capacity(false, own(31));
     case.look(31);
     assert_eq!(case.unplaceable(), [(0, 0)]);
     // Capacity that appeared only briefly disproves nothing.
     let mut other = Case::one();
     other.pod((0, 0), "", &refused(0, FULL));
     for (is_there, second) in [(true, 10), (false, 15), (true, 16)] {
-        other.placement.note_room(is_there, own(second));
+        other.placement.note_capacity(is_there, own(second));
     }
     other.look(25);
     assert_eq!(other.unplaceable(), []);

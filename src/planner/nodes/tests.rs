@@ -56,7 +56,7 @@ fn nodes(first: Option<Object>) -> Vec<Object> {
 }
 
 #[tokio::test]
-async fn a_node_that_takes_no_attempts_or_is_gone_costs_the_others_no_room() {
+async fn a_node_that_takes_no_attempts_or_is_gone_costs_the_others_no_capacity() {
     let api = half_started().await;
     let node = || fixtures::node("node-1", 2);
     for first in [Some(cordoned(node())), Some(not_ready(node())), None] {
@@ -86,11 +86,11 @@ async fn a_node_without_allocatable_amounts_takes_nothing_from_others() {
     let (snapshot, plan) = pass(&api, &nodes(Some(bare)));
     assert!(!snapshot.nodes[0].usable);
     assert_eq!(plan.report.capacity.usable.get("cpu"), 2000);
-    assert_eq!(plan.actions.len(), 2, "and the other node has its room");
+    assert_eq!(plan.actions.len(), 2, "and the other node has its capacity");
 }
 
 #[tokio::test]
-async fn a_template_that_names_its_node_has_the_room_of_that_one() {
+async fn a_template_that_names_its_node_has_the_capacity_of_that_one() {
     let api = Apiserver::new(fixtures::job_of_age(
         0,
         "template: {spec: {nodeName: node-2, containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}",
@@ -101,7 +101,7 @@ async fn a_template_that_names_its_node_has_the_room_of_that_one() {
 }
 
 #[tokio::test]
-async fn a_pod_that_runs_on_without_an_entry_holds_its_room() {
+async fn a_pod_that_runs_on_without_an_entry_holds_its_capacity() {
     let api = half_started().await;
     let both = || nodes(Some(fixtures::node("node-1", 2)));
     let (_, plan) = pass(&api, &both());

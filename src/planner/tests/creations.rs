@@ -42,7 +42,7 @@ fn creations(said: &[String]) -> usize {
 }
 
 #[tokio::test]
-async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_room() {
+async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_capacity() {
     let template = "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}";
     for (code, reason, message, told, most) in [
         (422, "Invalid", DENIED, "PodInvalid", 6),

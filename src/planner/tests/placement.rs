@@ -69,7 +69,7 @@ fn answer_all(api: &Apiserver, seconds: i64, reason: &str, message: &str) {
 const ANTI: &str = "0/1 nodes are available: 1 node(s) did not match pod anti-affinity rules.";
 
 #[tokio::test]
-async fn what_no_scheduler_places_holds_no_room_and_is_told_in_its_words() {
+async fn what_no_scheduler_places_holds_no_capacity_and_is_told_in_its_words() {
     let (api, process) = launched("", 2).await;
     let context = &process.context.shared;
     let held = |view: &observation::ClusterView| {

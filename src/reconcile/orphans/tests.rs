@@ -97,7 +97,7 @@ async fn two_attempts_of_an_unreadable(leaving: bool) -> (Apiserver, Process) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_a_job_that_can_not_be_read_are_kept_and_hold_their_room() {
+async fn pods_of_a_job_that_can_not_be_read_are_kept_and_hold_their_capacity() {
     let (api, process) = two_attempts_of_an_unreadable(false).await;
     process
         .context

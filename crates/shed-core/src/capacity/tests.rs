@@ -36,7 +36,7 @@ fn an_attempt_holds_capacity_until_it_is_gone() {
     assert_eq!(capacity.used.get("cpu"), 3000);
     assert_eq!(capacity.times_free(0), 5);
     assert_eq!(
-        times_in(&capacity.room_after_kills.total, &capacity.demands[0]),
+        times_in(&capacity.free_after_kills.total, &capacity.demands[0]),
         6
     );
 }
@@ -49,7 +49,7 @@ fn a_first_attempt_that_fits_nowhere_is_a_surge_one_and_holds_nothing() {
     let snapshot = world(9.0, 1, 1000).job(waiting).build();
     let capacity = Capacity::new(&snapshot, 1.0);
     assert_eq!(capacity.surging, [0]);
-    assert_eq!(*capacity.room.total, [0, 109]);
+    assert_eq!(*capacity.free.total, [0, 109]);
 }
 
 #[test]
@@ -58,11 +58,11 @@ fn launches_go_round_the_nodes_and_keep_off_full_avoided_and_slow_ones() {
     let mut capacity = Capacity::new(&snapshot, 1.0);
     let demand = capacity.demands[0].clone();
     let worse: [&[NodeIndex]; 2] = [&[NodeIndex(4)], &[NodeIndex(3)]];
-    let mut queue = NodeQueue::new(&snapshot.jobs[0], &demand, &capacity.room, worse);
+    let mut queue = NodeQueue::new(&snapshot.jobs[0], &demand, &capacity.free, worse);
     let mut found = Vec::new();
     loop {
-        let room = &capacity.room;
-        let fits = |node| room.fits_node(node, &demand);
+        let free = &capacity.free;
+        let fits = |node| free.fits_node(node, &demand);
         let Some(node) = queue.find(fits, &[NodeIndex(1)]) else {
             break;
         };

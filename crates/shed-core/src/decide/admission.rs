@@ -176,7 +176,7 @@ struct Turn<'a> {
     launched: u32,
     reserved: u32,
     /// Whether the last search found capacity.
-    has_room: bool,
+    has_capacity: bool,
     reserve: Reserve,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Turn<'a> {
             kept_back: slots.min(total).saturating_sub(allowed),
             launched: 0,
             reserved: 0,
-            has_room: true,
+            has_capacity: true,
             reserve: Reserve::new(position),
         })
     }
@@ -221,11 +221,11 @@ impl<'a> Turn<'a> {
         if self.job.obstacles.no_node {
             return self.launch(pass, None, false);
         }
-        if self.has_room {
-            if let Some(node) = room_for_one(pass, position) {
+        if self.has_capacity {
+            if let Some(node) = capacity_for_one(pass, position) {
                 return self.launch(pass, Some(node), false);
             }
-            self.has_room = false;
+            self.has_capacity = false;
         }
         if self.reserve.one(pass, evictions) {
             self.reserved += 1;
@@ -260,18 +260,18 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn room_for_one(pass: &mut Round<'_>, position: usize) -> Option<NodeIndex> {
-    if has_room_in_total(pass, position) {
+fn capacity_for_one(pass: &mut Round<'_>, position: usize) -> Option<NodeIndex> {
+    if has_capacity_in_total(pass, position) {
         pass.find_node(position, &[])
     } else {
         None
     }
 }
 
-fn has_room_in_total(pass: &Round<'_>, position: usize) -> bool {
-    let rooms = [&pass.capacity.room, &pass.capacity.room_after_kills];
+fn has_capacity_in_total(pass: &Round<'_>, position: usize) -> bool {
+    let both = [&pass.capacity.free, &pass.capacity.free_after_kills];
     let demand = pass.capacity.demands.get(position);
-    demand.is_some_and(|demand| rooms.iter().all(|room| room.fits_total(demand)))
+    demand.is_some_and(|demand| both.iter().all(|free| free.fits_total(demand)))
 }
 
 /// Launches a task's first attempt or retry, beyond capacity if there is no node for it.

@@ -39,12 +39,12 @@ impl Reserve {
         let demand = pass.capacity.demands.get(self.position).cloned();
         if let (Some((job, worth)), Some(demand)) = (job, demand) {
             let mut node = self.find_node(pass, evictions, job, &demand);
-            if node.is_none() || !pass.capacity.room_after_kills.fits_total(&demand) {
-                node = evictions.make_room(pass, (job, worth), &demand, node);
+            if node.is_none() || !pass.capacity.free_after_kills.fits_total(&demand) {
+                node = evictions.free_capacity(pass, (job, worth), &demand, node);
             }
             self.failed = node.is_none();
             if let Some(node) = node {
-                pass.capacity.room_after_kills.take(Some(node), &demand);
+                pass.capacity.free_after_kills.take(Some(node), &demand);
                 if !pass.reserved.contains(&node) {
                     pass.reserved.push(node);
                 }
@@ -63,7 +63,7 @@ impl Reserve {
         demand: &Amounts,
     ) -> Option<NodeIndex> {
         let position = self.position;
-        let after = &pass.capacity.room_after_kills;
+        let after = &pass.capacity.free_after_kills;
         let is_bound = self.queue.is_none() && after.may_fit(demand);
         // Only an eviction gives capacity to a node that had none before.
         let freed = evictions.freed.iter().copied();
@@ -78,7 +78,7 @@ impl Reserve {
         });
         if is_bound && queue.is_empty() {
             // Most of the next jobs are refused without a look at the nodes.
-            pass.capacity.room_after_kills.bound();
+            pass.capacity.free_after_kills.bound();
             return None;
         }
         queue.find(|node| after.fits_node(node, demand), &[])
@@ -98,7 +98,7 @@ struct Victim {
 }
 
 /// Whether the clone's end frees capacity: a clone on an unusable node, or one that holds nothing, frees none.
-fn makes_room(
+fn frees_capacity(
     pass: &Round<'_>,
     state: &JobView<'_>,
     task: &TaskEstimate,
@@ -106,7 +106,7 @@ fn makes_room(
 ) -> bool {
     let facts = state.job.task(task.index);
     let mut facts = facts.into_iter().flat_map(|task| &task.attempts);
-    let holds = facts.any(|a| a.number == clone.number && state.job.takes_room(a));
+    let holds = facts.any(|a| a.number == clone.number && state.job.takes_capacity(a));
     holds && !pass.capacity.unusable.has(clone.node)
 }
 
@@ -132,7 +132,7 @@ impl Evictions {
                 let kept = task.kept().map(|kept| kept.number);
                 let clones = task.attempts.iter();
                 let clones = clones.filter(|a| a.kind == AttemptKind::Clone);
-                for clone in clones.filter(|clone| makes_room(pass, state, task, clone)) {
+                for clone in clones.filter(|clone| frees_capacity(pass, state, task, clone)) {
                     let id = (position, task.index, clone.number);
                     let is_best = kept == Some(clone.number);
                     let node = clone.node.or_else(|| pass.capacity.tentative_node(id));
@@ -170,7 +170,7 @@ impl Evictions {
 
     /// Evicts clones until the demand will fit usable capacity and a node of the job: `node`, if one has capacity
     /// already. If that cannot be reached, no clone is evicted.
-    fn make_room(
+    fn free_capacity(
         &mut self,
         pass: &mut Round<'_>,
         (job, worth): (&JobSnapshot, f64),
@@ -181,7 +181,7 @@ impl Evictions {
             Some(node) => (node, Vec::new()),
             None => self.clear_node(pass, (job, worth), demand)?,
         };
-        let mut total = Amounts::from_slice(pass.capacity.room_after_kills.total());
+        let mut total = Amounts::from_slice(pass.capacity.free_after_kills.total());
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
             add(&mut total, &victim.demand, 1);
         }
@@ -215,12 +215,12 @@ impl Evictions {
         picked: &mut Vec<usize>,
         mut total: Amounts,
     ) {
-        let room = pass.capacity.room_after_kills.node(node);
-        let mut room = Amounts::from_slice(room.unwrap_or_default());
+        let free = pass.capacity.free_after_kills.node(node);
+        let mut free = Amounts::from_slice(free.unwrap_or_default());
         let on_node = |victim: &Victim| victim.node == Some(node);
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
             if on_node(victim) {
-                add(&mut room, &victim.demand, 1);
+                add(&mut free, &victim.demand, 1);
             }
         }
         picked.sort_unstable_by(|a, b| b.cmp(a));
@@ -230,11 +230,11 @@ impl Evictions {
             };
             let sign = i64::from(on_node(victim));
             add(&mut total, &victim.demand, -1);
-            add(&mut room, &victim.demand, -sign);
-            let is_needed = !fits(&total, demand) || !fits(&room, demand);
+            add(&mut free, &victim.demand, -sign);
+            let is_needed = !fits(&total, demand) || !fits(&free, demand);
             if is_needed {
                 add(&mut total, &victim.demand, 1);
-                add(&mut room, &victim.demand, sign);
+                add(&mut free, &victim.demand, sign);
             }
             is_needed
         });
@@ -252,18 +252,18 @@ impl Evictions {
             let Some(node) = victim.node.filter(|&node| is_eligible(job, node)) else {
                 continue;
             };
-            let room = pass
+            let free = pass
                 .capacity
-                .room_after_kills
+                .free_after_kills
                 .node(node)
                 .unwrap_or_default();
-            let (room, picked) = trials
+            let (free, picked) = trials
                 .entry(node)
-                .or_insert_with(|| (Amounts::from_slice(room), Vec::new()));
+                .or_insert_with(|| (Amounts::from_slice(free), Vec::new()));
             if self.may_go(pass, victim, worth, picked) {
-                add(room, &victim.demand, 1);
+                add(free, &victim.demand, 1);
                 picked.push(at);
-                if fits(room, demand) {
+                if fits(free, demand) {
                     return Some((node, std::mem::take(picked)));
                 }
             }

@@ -57,9 +57,9 @@ impl JobView<'_> {
         let width = match held.saturating_add(more) {
             0 => {
                 let places = self.places(pass, |node| {
-                    let mut room = node.allocatable.clone();
-                    room.subtract(&node.used_by_others);
-                    room.times(&self.job.demand)
+                    let mut free = node.allocatable.clone();
+                    free.subtract(&node.used_by_others);
+                    free.times(&self.job.demand)
                 });
                 places.min(pass.capacity.times_usable(position)).min(unused)
             }

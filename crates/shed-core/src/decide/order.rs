@@ -165,8 +165,8 @@ fn urgency(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (bool, i64
     if waiting > 0.0 {
         longest = longest.max(mean_run);
     }
-    let room = pass.capacity.times_usable(position);
-    let width = state.job.rules.parallelism.min(room).max(1);
+    let usable = pass.capacity.times_usable(position);
+    let width = state.job.rules.parallelism.min(usable).max(1);
     let slack = slack - longest.max(work / f64::from(width));
     (slack < 0.0, (slack * 1000.0) as i64)
 }

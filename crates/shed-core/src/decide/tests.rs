@@ -62,7 +62,7 @@ fn unranked() -> Policy {
 }
 
 #[test]
-fn first_attempts_start_in_ascending_order_as_far_as_there_is_room() {
+fn first_attempts_start_in_ascending_order_as_far_as_there_is_capacity() {
     let cluster = world(0.0, 1, 2500).job(job("a"));
     check(cluster.clone(), &["a: original 0", "a: original 1"]);
     let plan = plan(cluster, &product());
@@ -255,7 +255,7 @@ fn one_first_attempt_in_the_cluster_waits_beyond_capacity() {
 }
 
 #[test]
-fn nobody_waits_beyond_capacity_while_a_node_has_room() {
+fn nobody_waits_beyond_capacity_while_a_node_has_capacity() {
     let policy = Policy {
         capacity_share: 0.5,
         ..surging()
@@ -285,7 +285,7 @@ fn clones_fill_the_cluster() -> JobBuilder {
 }
 
 #[test]
-fn the_clone_with_the_least_progress_makes_room_for_a_first_attempt() {
+fn the_clone_with_the_least_progress_makes_capacity_for_a_first_attempt() {
     let full = || {
         world(9.0, 2, 2000)
             .others(0, 1000)
@@ -298,7 +298,7 @@ fn the_clone_with_the_least_progress_makes_room_for_a_first_attempt() {
 }
 
 #[test]
-fn clones_stay_if_their_room_does_not_help() {
+fn clones_stay_if_their_capacity_does_not_help() {
     let full = || {
         world(9.0, 2, 2000)
             .others(0, 1000)
@@ -326,7 +326,7 @@ fn no_clone_goes_that_another_one_makes_superfluous() {
 }
 
 #[test]
-fn room_that_comes_free_anyway_costs_no_clone() {
+fn capacity_that_comes_free_anyway_costs_no_clone() {
     let dying = attempt(2).on(1).launched(7.0).killed(KillKind::Evict, 8.0);
     let clones = [attempt(0).on(0), attempt(1).on(1), dying];
     let cluster = world(9.0, 2, 2000)
@@ -367,7 +367,7 @@ fn where_only_the_share_is_exhausted_a_clone_on_any_node_goes() {
 }
 
 #[test]
-fn an_attempt_that_waits_beyond_capacity_gets_the_room_of_clones_too() {
+fn an_attempt_that_waits_beyond_capacity_gets_the_capacity_of_clones_too() {
     let waits = job("b").tasks(1).cpu(2000).task(0, [attempt(0).pending()]);
     let cluster = world(9.0, 2, 2000).others(0, 1000);
     let cluster = cluster.job(clones_fill_the_cluster()).job(waits);

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_times_take_no_more_room_than_two_of_them() {
+    fn equal_times_take_no_more_capacity_than_two_of_them() {
         let knots = |count| fit(&vec![10.0; count], &[]).knots.len();
         assert_eq!(knots(2), knots(1000));
     }

@@ -134,7 +134,7 @@ impl PlanCheck<'_> {
         match action {
             Move::Kill(kill) => slice.kill_rule(kill, &mut self.violations),
             Move::Launch(launch) => {
-                self.room(at, slice, launch);
+                self.check_capacity(at, slice, launch);
                 let max_clones = self.policy.speculation.max_clones();
                 if let Some(rule) = slice.launch(launch, max_clones) {
                     let message =
@@ -145,7 +145,7 @@ impl PlanCheck<'_> {
         }
     }
 
-    fn room(&mut self, at: usize, slice: &Slice<'_>, launch: &Launch) {
+    fn check_capacity(&mut self, at: usize, slice: &Slice<'_>, launch: &Launch) {
         if launch.surge {
             let is_clone = launch.kind == AttemptKind::Clone;
             if is_clone || self.is_one_too_many(slice) {
@@ -155,7 +155,7 @@ impl PlanCheck<'_> {
             return;
         }
         let demand = self.capacity.demands.get(at);
-        if demand.is_some_and(|demand| !self.capacity.room.fits_total(demand)) {
+        if demand.is_some_and(|demand| !self.capacity.free.fits_total(demand)) {
             let message = format!("no usable capacity is left for task {}", launch.task);
             self.violations
                 .push(slice.violation(Rule::Capacity, message));
@@ -189,7 +189,7 @@ impl PlanCheck<'_> {
         let node = node.filter(|node| eligible.binary_search(node).is_ok());
         let demand = self.capacity.demands.get(at);
         let fits = |&node: &NodeIndex| {
-            demand.is_some_and(|demand| self.capacity.room.fits_node(node, demand))
+            demand.is_some_and(|demand| self.capacity.free.fits_node(node, demand))
         };
         if !node.as_ref().is_some_and(fits) {
             let message = format!("task {} does not fit on {name}", launch.task);

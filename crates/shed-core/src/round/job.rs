@@ -121,7 +121,8 @@ impl<'a> JobView<'a> {
     pub(crate) fn places_of(&self, task: &TaskEstimate) -> usize {
         let facts = self.job.task(task.index);
         let live = facts.into_iter().flat_map(TaskSnapshot::live);
-        live.filter(|attempt| self.job.takes_room(attempt)).count()
+        live.filter(|attempt| self.job.takes_capacity(attempt))
+            .count()
     }
 
     /// Nodes that attempts of the task avoid if possible: the task was disrupted there, or attempts of its job could
@@ -260,12 +261,12 @@ impl<'a> JobView<'a> {
     }
 
     /// Whether attempts of the job hold capacity.
-    pub(crate) fn holds_room(&self) -> bool {
+    pub(crate) fn holds_capacity(&self) -> bool {
         self.holdings.all > 0
     }
 
     /// Whether tasks of the job wait that its parallelism would allow to start.
-    pub fn waits_for_room(&self) -> bool {
+    pub fn waits_for_capacity(&self) -> bool {
         let started = self.active.saturating_add(self.draft.admitted);
         self.draft.waiting > 0 && started < self.job.rules.parallelism
     }

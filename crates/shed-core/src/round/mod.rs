@@ -185,7 +185,7 @@ impl<'a> Round<'a> {
         let mut attempts = state.job.task(task).into_iter().flat_map(|t| &t.attempts);
         let victim = attempts.find(|a| a.number == attempt);
         // A pod that holds no capacity releases none.
-        if victim.is_none_or(|victim| state.job.takes_room(victim)) {
+        if victim.is_none_or(|victim| state.job.takes_capacity(victim)) {
             let node = victim.and_then(|a| a.node);
             self.capacity.kill((position, task, attempt), node);
         }
@@ -284,7 +284,7 @@ impl<'a> Round<'a> {
     pub(crate) fn find_node(&mut self, position: usize, avoid: &[NodeIndex]) -> Option<NodeIndex> {
         let state = self.jobs.get_mut(position)?;
         let demand = self.capacity.demands.get(position)?;
-        let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
+        let (now, after) = (&self.capacity.free, &self.capacity.free_after_kills);
         let (job, beliefs, view) = (state.job, &self.beliefs, state.view);
         let queue = state.draft.queue.get_or_insert_with(|| {
             let worse = [beliefs.doubtful(view), beliefs.slow(view)];
@@ -300,8 +300,8 @@ impl<'a> Round<'a> {
         let state = self.jobs.get(position);
         let demand = self.capacity.demands.get(position);
         state.zip(demand).is_some_and(|(state, demand)| {
-            let rooms = [&self.capacity.room, &self.capacity.room_after_kills];
-            rooms.iter().all(|room| room.fits_node(node, demand))
+            let both = [&self.capacity.free, &self.capacity.free_after_kills];
+            both.iter().all(|free| free.fits_node(node, demand))
                 && state.job.eligible_nodes.binary_search(&node).is_ok()
         })
     }
@@ -313,7 +313,7 @@ impl<'a> Round<'a> {
         let state = self.jobs.get(position);
         let demand = self.capacity.demands.get(position);
         state.zip(demand).is_some_and(|(state, demand)| {
-            let (now, after) = (&self.capacity.room, &self.capacity.room_after_kills);
+            let (now, after) = (&self.capacity.free, &self.capacity.free_after_kills);
             let mut others = self.reserved.iter().filter(|&&other| other != node);
             others.any(|&other| {
                 now.fits_node(other, demand)

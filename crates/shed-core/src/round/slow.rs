@@ -193,11 +193,11 @@ impl Pooled {
     fn belief(&self, own: Option<&Told>) -> f64 {
         let own_weight = own.map_or(0.0, |own| own.weight);
         let own_ratio = own.map_or(0.0, |own| own.slowness.ln_ratio);
-        let room = (WEIGHT_MAX - own_weight).max(0.0);
-        if self.tenants == 0 || self.weight <= 0.0 || room <= 0.0 {
+        let rest = (WEIGHT_MAX - own_weight).max(0.0);
+        if self.tenants == 0 || self.weight <= 0.0 || rest <= 0.0 {
             return own_ratio * own_weight / (own_weight + PRIOR_WEIGHT);
         }
-        let share = (room / self.weight).min(1.0);
+        let share = (rest / self.weight).min(1.0);
         let sum = own_ratio * own_weight + share * self.sum;
         sum / (own_weight + share * self.weight + PRIOR_WEIGHT)
     }

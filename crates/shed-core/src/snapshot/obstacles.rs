@@ -40,7 +40,7 @@ impl AttemptSnapshot {
 
 impl JobSnapshot {
     /// Whether the attempt uses its requests. One that cannot be created or placed uses nothing.
-    pub fn takes_room(&self, attempt: &AttemptSnapshot) -> bool {
+    pub fn takes_capacity(&self, attempt: &AttemptSnapshot) -> bool {
         let can_wait = attempt.unplaceable || self.obstacles.no_node;
         attempt.holds_capacity() && !(can_wait && attempt.waits_for_node())
     }

@@ -33,7 +33,7 @@ struct Pass<'a> {
     board: &'a mut Board,
     params: &'a DollyMp,
     pass: u32,
-    clone_room: Option<CpuMem>,
+    clone_capacity: Option<CpuMem>,
     levels: Vec<Vec<Offerer>>,
 }
 
@@ -56,12 +56,13 @@ impl<'a> Pass<'a> {
             }
         }
         let budget = params.clone_budget.filter(|_| pass > 0);
-        let clone_room = budget.map(|share| board.total().times(share).minus(&board.clones_take()));
+        let clone_capacity =
+            budget.map(|share| board.total().times(share).minus(&board.clones_take()));
         Self {
             board,
             params,
             pass,
-            clone_room,
+            clone_capacity,
             levels: levels.into_values().collect(),
         }
     }
@@ -72,7 +73,7 @@ impl<'a> Pass<'a> {
                 let held = &mut self.levels[level][offerer];
                 let (job, task) = (held.job, held.tasks.remove(place).unwrap());
                 let demand = self.board.demand(job, task.0);
-                self.clone_room = self.clone_room.map(|room| room.minus(&demand));
+                self.clone_capacity = self.clone_capacity.map(|left| left.minus(&demand));
                 launched.push(PassLaunch {
                     pass: self.pass,
                     launch: self.board.launch(job, task, server),
@@ -87,7 +88,7 @@ impl<'a> Pass<'a> {
         first_largest(offers.filter_map(|(position, offerer)| {
             let place = self.offer(offerer, host)?;
             let demand = self.board.demand(offerer.job, offerer.tasks[place].0);
-            let in_budget = self.clone_room.is_none_or(|room| demand.fits(&room));
+            let in_budget = self.clone_capacity.is_none_or(|left| demand.fits(&left));
             let fits = demand.fits(&host.free) && in_budget;
             fits.then(|| (fit(self.params.fit, &demand, host), (position, place)))
         }))

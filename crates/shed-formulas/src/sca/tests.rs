@@ -34,8 +34,11 @@ fn new_jobs_that_just_fill_the_machines_start_one_copy_each() {
     assert_eq!((full.mode, full.machines_left), (ScaMode::Srpt, 0));
     let order: Vec<u64> = full.assigned.iter().map(|start| start.job).collect();
     assert_eq!(order, [2, 1]);
-    let roomy = sca_round(&jobs, &p2(7));
-    assert_eq!((roomy.mode, roomy.machines_left), (ScaMode::P2, 1));
+    let with_two_more = sca_round(&jobs, &p2(7));
+    assert_eq!(
+        (with_two_more.mode, with_two_more.machines_left),
+        (ScaMode::P2, 1)
+    );
 }
 
 #[test]

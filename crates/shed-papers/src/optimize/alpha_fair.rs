@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use crate::optimize::clone_capacity::CloneCapacity;
 use crate::optimize::greedy::{
     GreedyJob, GreedyMode, GreedyOutcome, GreedyStep, JobOutcome, Refusal, RefusalReason,
     alloc_task_within, hopeless_jobs,
 };
 use crate::optimize::job_state::{JobState, is_impossible};
 use crate::optimize::keys::TaskKey;
-use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 use crate::optimize::utility::is_logarithm;
 
@@ -40,23 +40,23 @@ pub enum Stride {
 /// each bundle the clones weighed in vain. These are at most the clones up to which PoCD 1 would be steeper.
 pub fn alloc_alpha_fair(
     jobs: &[GreedyJob],
-    room: Room,
+    capacity: CloneCapacity,
     alpha: f64,
     stride: Stride,
 ) -> GreedyOutcome {
     let alpha = alpha.max(0.0);
     if alpha.is_infinite() {
-        return alloc_task_within(jobs, room, GreedyMode::MaxMin);
+        return alloc_task_within(jobs, capacity, GreedyMode::MaxMin);
     }
     if is_logarithm(alpha) {
-        return alloc_task_within(jobs, room, GreedyMode::Marginal);
+        return alloc_task_within(jobs, capacity, GreedyMode::Marginal);
     }
     let states: Vec<JobState> = jobs.iter().map(|job| JobState::new(job, false)).collect();
     let refused = hopeless_jobs(&states);
     let curves = states.into_iter().enumerate();
     let run = Run {
         curves: curves.map(|(job, state)| Curve::new(job, state)).collect(),
-        room,
+        capacity,
         rule: Rule { alpha, stride },
         steps: Vec::new(),
         refused,
@@ -66,7 +66,7 @@ pub fn alloc_alpha_fair(
 
 struct Run {
     curves: Vec<Curve>,
-    room: Room,
+    capacity: CloneCapacity,
     rule: Rule,
     steps: Vec<GreedyStep>,
     refused: Vec<Refusal>,
@@ -77,14 +77,14 @@ impl Run {
         let keys: Vec<f64> = (0..self.curves.len()).map(|job| self.rank(job)).collect();
         let mut ranking = Tournament::new(keys.iter().copied(), keys.len());
         while let Some(job) = ranking.best() {
-            let fits = self.room.times(job);
+            let fits = self.capacity.times(job);
             let Some(curve) = self.curves.get_mut(job) else {
                 break;
             };
             // A bundle that no longer fits is weighed again for the remaining capacity.
             if curve.bundle <= fits {
                 self.steps.extend(curve.grant_bundle());
-                self.room.take(job, curve.bundle);
+                self.capacity.take(job, curve.bundle);
             }
             ranking.set(job, self.rank(job));
         }
@@ -99,7 +99,7 @@ impl Run {
 
     /// Chooses the job's next bundle and returns its key, [`ABSENT`] if the job gets no more.
     fn rank(&mut self, job: usize) -> f64 {
-        let (fits, price) = (self.room.times(job), self.room.price(job));
+        let (fits, price) = (self.capacity.times(job), self.capacity.price(job));
         let Some(curve) = self.curves.get_mut(job) else {
             return ABSENT;
         };

@@ -1,40 +1,40 @@
 //! Each clone goes to the task that gains most for its price, across all jobs.
 
+use crate::optimize::clone_capacity::CloneCapacity;
 use crate::optimize::greedy::{GreedyJob, GreedyOutcome, GreedyStep, Refusal, hopeless_jobs};
 use crate::optimize::job_state::JobState;
 use crate::optimize::keys::TaskKey;
-use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
 /// Hands out clones while anything fits and helps; jobs that are hopeless get none.
-pub(super) fn alloc(jobs: &[GreedyJob], room: &mut Room) -> GreedyOutcome {
+pub(super) fn alloc(jobs: &[GreedyJob], capacity: &mut CloneCapacity) -> GreedyOutcome {
     let mut states: Vec<JobState> = jobs.iter().map(|job| JobState::new(job, false)).collect();
     let mut refused = hopeless_jobs(&states);
-    let mut board = Board::new(&states, room);
+    let mut board = Board::new(&states, capacity);
     let mut steps = Vec::new();
     while let Some((job, task)) = board.next() {
         let Some(state) = states.get_mut(job) else {
             break;
         };
         // Without the capacity to rescue it, the job's PoCD would stay 0 and the clones would be wasted.
-        if room.times(job) < state.rescues_needed.max(1) {
-            if room.is_exhausted() {
+        if capacity.times(job) < state.rescues_needed.max(1) {
+            if capacity.is_exhausted() {
                 break;
             }
             board.drop_job(job, state);
-            refused.push(Refusal::no_room(job));
+            refused.push(Refusal::no_capacity(job));
             continue;
         }
         state.give(task);
         steps.push(GreedyStep { job, task });
-        room.take(job, 1);
+        capacity.take(job, 1);
         if state.is_open() {
             board.update(job, task, state);
         } else {
             board.drop_job(job, state);
         }
     }
-    refused.extend(board.waiting_jobs().into_iter().map(Refusal::no_room));
+    refused.extend(board.waiting_jobs().into_iter().map(Refusal::no_capacity));
     refused.sort_unstable_by_key(|refusal| refusal.job);
     GreedyOutcome {
         omega: steps.len() as i64,
@@ -53,13 +53,13 @@ struct Board {
 }
 
 impl Board {
-    fn new(states: &[JobState], room: &Room) -> Self {
+    fn new(states: &[JobState], capacity: &CloneCapacity) -> Self {
         let (mut first, mut total) = (Vec::with_capacity(states.len()), 0);
         for state in states {
             first.push(total);
             total += state.tasks();
         }
-        let prices: Vec<f64> = (0..states.len()).map(|job| room.price(job)).collect();
+        let prices: Vec<f64> = (0..states.len()).map(|job| capacity.price(job)).collect();
         let keys = states.iter().zip(&prices).flat_map(|(state, &price)| {
             (0..state.tasks()).map(move |task| {
                 if state.is_hopeless || !state.is_open() {

@@ -2,9 +2,9 @@
 //! counts: it has no data about nodes, and stops nothing.
 
 use crate::optimize::best_task;
+use crate::optimize::clone_capacity::CloneCapacity;
 use crate::optimize::job_state::JobState;
 use crate::optimize::keys::TaskKey;
-use crate::optimize::room::Room;
 use crate::optimize::worst_job;
 
 /// One task of a job, with the facts that the optimizer needs.
@@ -120,7 +120,7 @@ impl Refusal {
         Self { job, reason }
     }
 
-    pub(super) fn no_room(job: usize) -> Self {
+    pub(super) fn no_capacity(job: usize) -> Self {
         let reason = RefusalReason::Capacity;
         Self { job, reason }
     }
@@ -145,7 +145,7 @@ pub struct GreedyOutcome {
 ///
 /// O(S) for S tasks and at most min(κ, MAX·S) steps of O(log S) each.
 pub fn alloc_task(input: &GreedyInput, mode: GreedyMode) -> GreedyOutcome {
-    alloc_task_within(&input.jobs, Room::slots(input.kappa), mode)
+    alloc_task_within(&input.jobs, CloneCapacity::slots(input.kappa), mode)
 }
 
 /// As [`alloc_task`], with attempts that take different amounts of several resources. A job whose attempt no longer
@@ -154,14 +154,18 @@ pub fn alloc_task(input: &GreedyInput, mode: GreedyMode) -> GreedyOutcome {
 /// `MaxMin` stays exact. Any allocation that gives every job a higher PoCD than the lowest here must give each job at
 /// least its clones here. It must also give one more to the lowest job, which did not fit. `Marginal` compares gains
 /// per attempt's price and is exact only for jobs of equal demands.
-pub fn alloc_task_within(jobs: &[GreedyJob], mut room: Room, mode: GreedyMode) -> GreedyOutcome {
+pub fn alloc_task_within(
+    jobs: &[GreedyJob],
+    mut capacity: CloneCapacity,
+    mode: GreedyMode,
+) -> GreedyOutcome {
     let (key, is_guarded) = match mode {
         GreedyMode::Paper => (TaskKey::Pocd, false),
         GreedyMode::Guarded => (TaskKey::Pocd, true),
         GreedyMode::MaxMin => (TaskKey::Gain, true),
-        GreedyMode::Marginal => return best_task::alloc(jobs, &mut room),
+        GreedyMode::Marginal => return best_task::alloc(jobs, &mut capacity),
     };
-    worst_job::alloc(jobs, key, is_guarded, &mut room)
+    worst_job::alloc(jobs, key, is_guarded, &mut capacity)
 }
 
 /// The increase by each of `steps`, given that those before it are taken. It explains a choice; the choice itself

@@ -7,11 +7,11 @@
 pub mod alpha_fair;
 mod best_task;
 mod block_tree;
+pub mod clone_capacity;
 pub mod greedy;
 mod job_state;
 mod keys;
 mod ln_sum;
-pub mod room;
 pub mod tournament;
 pub mod utility;
 mod worst_job;

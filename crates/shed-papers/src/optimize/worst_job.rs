@@ -1,9 +1,9 @@
 //! Each clone goes to the job with the lowest PoCD, and in it to the task that is first by its own key.
 
+use crate::optimize::clone_capacity::CloneCapacity;
 use crate::optimize::greedy::{GreedyJob, GreedyOutcome, GreedyStep, JobOutcome, Refusal};
 use crate::optimize::job_state::{Granted, JobState, is_impossible};
 use crate::optimize::keys::{TaskKey, job_key};
-use crate::optimize::room::Room;
 use crate::optimize::tournament::{ABSENT, Tournament};
 
 /// The least number of clones of a job that are computed together.
@@ -23,12 +23,12 @@ pub(super) fn alloc(
     jobs: &[GreedyJob],
     key: TaskKey,
     guarded: bool,
-    room: &mut Room,
+    capacity: &mut CloneCapacity,
 ) -> GreedyOutcome {
     let mut desk = Desk::new(key, !guarded);
     let opened = (0..).zip(jobs).map(|(at, job)| {
         // Most jobs get half of an equal share.
-        desk.open(job, share(room.times(at), jobs.len()) / 2)
+        desk.open(job, share(capacity.times(at), jobs.len()) / 2)
     });
     let (mut files, mut queues): (Vec<File>, Vec<Queue>) = opened.unzip();
     let keys = files.iter().map(|file| file.key);
@@ -41,16 +41,16 @@ pub(super) fn alloc(
         let (Some(file), Some(queue)) = (files.get_mut(job), queues.get_mut(job)) else {
             break;
         };
-        let fits = room.times(job);
+        let fits = capacity.times(job);
         // Without the capacity to rescue it, the job's PoCD would stay 0 and the clones would be wasted.
         let least = if guarded { queue.rescues_needed } else { 1 };
         if fits < least.max(1) {
-            if room.is_exhausted() {
+            if capacity.is_exhausted() {
                 break;
             }
             waiting.remove(job);
             in_turn -= 1;
-            refused.push(Refusal::no_room(job));
+            refused.push(Refusal::no_capacity(job));
             continue;
         }
         if queue.is_used_up() {
@@ -61,11 +61,11 @@ pub(super) fn alloc(
         };
         let task = clone.task;
         steps.push(GreedyStep { job, task });
-        room.take(job, 1);
+        capacity.take(job, 1);
         waiting.set(job, clone.key_after);
         in_turn -= usize::from(clone.key_after >= ABSENT);
     }
-    refused.extend(waiting.indexes().map(Refusal::no_room));
+    refused.extend(waiting.indexes().map(Refusal::no_capacity));
     refused.sort_unstable_by_key(|refusal| refusal.job);
     let outcomes = files.into_iter().zip(&queues);
     GreedyOutcome {

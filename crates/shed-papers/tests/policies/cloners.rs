@@ -222,7 +222,7 @@ fn shed_gives_all_tasks_of_a_job_the_same_number_once() {
 }
 
 #[test]
-fn sca_clones_new_jobs_only_while_there_is_room_for_all() {
+fn sca_clones_new_jobs_only_while_there_is_capacity_for_all() {
     let new = || job("a").tasks(2);
     let text = format!("sca{{{DISTRIBUTION}}}");
     let (plan, memory) = decide_by(&text, cluster().job(new()), &Memory::default());
@@ -286,7 +286,7 @@ fn dollymp_clones_with_what_is_left_second_copies_first() {
 }
 
 #[test]
-fn no_clone_is_launched_that_could_take_the_room_that_others_were_evicted_for() {
+fn no_clone_is_launched_that_could_take_the_capacity_that_others_were_evicted_for() {
     let cloned = job("a")
         .tasks(1)
         .task(0, [attempt(0).on(1), attempt(1).on(0)]);

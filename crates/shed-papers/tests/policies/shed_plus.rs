@@ -344,7 +344,7 @@ fn clones_wait_for_no_launches_of_a_job_that_is_held_off() {
 }
 
 #[test]
-fn a_waiting_first_attempt_gets_the_room_before_any_clone() {
+fn a_waiting_first_attempt_gets_the_capacity_before_any_clone() {
     let cluster = cluster(2).job(straggling());
     let waiting = job("b").tasks(2);
     let expected = ["b: original 0", "b: original 1"];
@@ -352,7 +352,7 @@ fn a_waiting_first_attempt_gets_the_room_before_any_clone() {
 }
 
 #[test]
-fn no_clone_takes_the_room_that_a_first_attempt_waits_for() {
+fn no_clone_takes_the_capacity_that_a_first_attempt_waits_for() {
     // One cpu of node 0 is free; another comes free there when a killed attempt is gone.
     let dying = attempt(1).on(0).killed(KillKind::Prune, 29.0);
     let blocked = straggling()

@@ -173,7 +173,7 @@ fn dolly_clones_all_tasks_of_a_small_job_with_their_first_attempts() {
 }
 
 #[test]
-fn a_clone_that_found_no_room_follows_while_its_task_starts_up() {
+fn a_clone_that_found_no_capacity_follows_while_its_task_starts_up() {
     let two = remembering(|memory: &mut Decided| memory.copies = Some(2));
     let started = |launched| {
         let first = attempt(0).launched(launched).on(0);

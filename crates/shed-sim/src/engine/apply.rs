@@ -77,7 +77,7 @@ impl Engine<'_> {
         let name = self.attempts.name(slot);
         let begin = self.begin(slot);
         let attempt = self.attempts.get_mut(slot);
-        let speed = attempt.node.map_or(1.0, |node| self.room.speed(node));
+        let speed = attempt.node.map_or(1.0, |node| self.capacity.speed(node));
         attempt.start_progress = begin;
         attempt.start(now, speed);
         let scope = self.planner.scope;
@@ -182,7 +182,7 @@ impl Engine<'_> {
         let latency = self.settings.release_latency;
         self.totals.machine_ms += held;
         if latency == Span(0) || state == AttemptState::Lost {
-            self.room.release(node, &facts.demand);
+            self.capacity.release(node, &facts.demand);
         } else {
             self.totals.machine_ms += latency.0;
             self.leaving.push_back((node, facts.demand.clone()));
@@ -193,7 +193,7 @@ impl Engine<'_> {
     /// Frees the capacity of the attempt that ended first.
     pub(super) fn free_next(&mut self) {
         if let Some((node, demand)) = self.leaving.pop_front() {
-            self.room.release(node, &demand);
+            self.capacity.release(node, &demand);
             self.changed = true;
             self.place_waiting();
         }

@@ -215,7 +215,7 @@ pub(super) struct Spare {
 
 impl Spare {
     /// Provides lists for an attempt of the task.
-    pub(super) fn make_room(&mut self, entry: &mut TaskSnapshot, truth: &mut TaskTruth) {
+    pub(super) fn provide(&mut self, entry: &mut TaskSnapshot, truth: &mut TaskTruth) {
         if entry.attempts.capacity() == 0 {
             // The default would allocate space for four.
             let attempts = self.attempts.pop();

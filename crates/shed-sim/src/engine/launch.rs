@@ -8,8 +8,8 @@ use shed_core::time::Span;
 
 use super::Engine;
 use super::attempt::Attempt;
+use super::capacity::Capacity;
 use super::group::keep_best;
-use super::room::Room;
 use crate::event::Event;
 use crate::model::Which;
 use crate::random::{Purpose, Stream};
@@ -47,7 +47,7 @@ impl Engine<'_> {
         ));
         self.attempts.get_mut(slot).starts_over = starts_over;
         if let Some((entry, truth)) = group.entry(launch.task) {
-            self.spare.make_room(entry, truth);
+            self.spare.provide(entry, truth);
             truth.slots.push(slot);
             entry.attempts.push(AttemptSnapshot {
                 start_progress: begin,
@@ -89,13 +89,14 @@ impl Engine<'_> {
         let Some(demand) = group.facts.as_ref().map(|facts| &facts.demand) else {
             return true;
         };
-        let chosen = chosen.and_then(|name| self.room.place_on(demand, name));
-        let Some(node) = chosen.or_else(|| self.room.place(demand, avoid)) else {
+        let chosen = chosen.and_then(|name| self.capacity.place_on(demand, name));
+        let Some(node) = chosen.or_else(|| self.capacity.place(demand, avoid)) else {
             return false;
         };
         let overhead = group.launch_overhead;
         // Slots are not machines, so the facts must not show that one of them is slow.
-        if let (Room::Nodes(_), Some(facts)) = (&self.room, group.attempt_mut(task, number)) {
+        if let (Capacity::Nodes(_), Some(facts)) = (&self.capacity, group.attempt_mut(task, number))
+        {
             facts.node = Some(NodeIndex(node as usize));
         }
         let attempt = self.attempts.get_mut(slot);

@@ -6,6 +6,7 @@
 
 mod apply;
 mod attempt;
+mod capacity;
 mod group;
 mod launch;
 mod listed;
@@ -13,7 +14,6 @@ mod nodes;
 mod passes;
 mod places;
 mod record;
-mod room;
 mod settle;
 mod steady;
 mod watch;
@@ -42,9 +42,9 @@ use crate::outcome::{AttemptOutcome, JobOutcome, Outcome, Totals};
 use crate::settings::{Passes, Resuming, Settings};
 use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
+use capacity::Capacity;
 use group::{Group, Spare};
 use places::Places;
-use room::Room;
 use steady::Steady;
 pub use watch::Watch;
 
@@ -116,7 +116,7 @@ pub struct Engine<'a> {
     trace: &'a Trace,
     now: Instant,
     queue: EventQueue,
-    room: Room,
+    capacity: Capacity,
     attempts: Attempts,
     groups: Vec<Group>,
     /// Groups that are not finished, in the snapshot's order, and the data that gives each its position.
@@ -179,8 +179,8 @@ enum Scope {
 }
 
 impl Scope {
-    fn of(settings: &Settings, room: &Room) -> Self {
-        let is_slots = matches!(room, Room::Slots { .. });
+    fn of(settings: &Settings, capacity: &Capacity) -> Self {
+        let is_slots = matches!(capacity, Capacity::Slots { .. });
         if settings.passes == Passes::Full {
             Self::Full
         } else if is_slots && has_places(&settings.policy) {
@@ -194,13 +194,13 @@ impl Scope {
 impl<'a> Engine<'a> {
     /// A run over a workload that has been checked against the cluster.
     pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
-        let room = Room::new(&settings.cluster);
-        let scope = Scope::of(settings, &room);
+        let capacity = Capacity::new(&settings.cluster);
+        let scope = Scope::of(settings, &capacity);
         let mut queue = EventQueue::default();
         if let Some(first) = trace.jobs.first() {
             queue.put(first.arrival, Event::Arrival(0));
         }
-        if let Room::Nodes(nodes) = &room {
+        if let Capacity::Nodes(nodes) = &capacity {
             for (at, node) in nodes.iter().enumerate() {
                 if node.spec.slowdowns.is_some() {
                     queue.put(Instant(0), Event::Slowdown(at as u32));
@@ -215,7 +215,7 @@ impl<'a> Engine<'a> {
             trace,
             now: Instant(0),
             queue,
-            room,
+            capacity,
             attempts: Attempts::default(),
             groups: Vec::new(),
             live: Vec::new(),
@@ -433,8 +433,8 @@ impl<'a> Engine<'a> {
             phase: JobPhase::Active,
             launched_before: false,
             reports_progress: settings.reports.is_some(),
-            demand: self.room.demand(stage.demand),
-            eligible_nodes: (0..self.room.len()).map(NodeIndex).collect(),
+            demand: self.capacity.demand(stage.demand),
+            eligible_nodes: (0..self.capacity.len()).map(NodeIndex).collect(),
             done: IndexSet::new(),
             failed: IndexSet::new(),
             tasks: Vec::new(),

@@ -3,13 +3,13 @@
 use shed_core::snapshot::AttemptState;
 
 use super::Engine;
-use super::room::Room;
+use super::capacity::Capacity;
 use crate::event::Event;
 
 impl Engine<'_> {
     /// The next change of the node's specification.
     pub(super) fn change_node(&mut self, position: u32) {
-        let Room::Nodes(nodes) = &mut self.room else {
+        let Capacity::Nodes(nodes) = &mut self.capacity else {
             return;
         };
         let node = &mut nodes[position as usize];
@@ -35,7 +35,7 @@ impl Engine<'_> {
         if self.jobs.len() == self.trace.jobs.len() && self.live.is_empty() {
             return;
         }
-        let Room::Nodes(nodes) = &mut self.room else {
+        let Capacity::Nodes(nodes) = &mut self.capacity else {
             return;
         };
         let node = &mut nodes[position as usize];
@@ -51,7 +51,7 @@ impl Engine<'_> {
     }
 
     fn change_speeds(&mut self, position: u32) {
-        let speed = self.room.speed(position);
+        let speed = self.capacity.speed(position);
         if speed <= 0.0 {
             return;
         }

@@ -11,7 +11,7 @@ use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::{AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
 
-use super::room::Room;
+use super::capacity::Capacity;
 use super::{Engine, RunError, Scope};
 use crate::event::Event;
 
@@ -30,7 +30,7 @@ impl Engine<'_> {
     fn full_pass(&mut self) -> Result<(), RunError> {
         let ids = std::mem::take(&mut self.live);
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        self.room.show(&mut snapshot.nodes);
+        self.capacity.show(&mut snapshot.nodes);
         let observes = !self.settings.policy.speculation.is_none() || self.rank_changes();
         self.take_facts(&ids, &mut snapshot, observes);
         let memory = std::mem::take(&mut self.planner.memory);
@@ -193,12 +193,12 @@ impl Engine<'_> {
 
     /// λ·m in slots, with the snap of the core.
     pub(super) fn usable_slots(&self) -> (u32, u32) {
-        match self.room {
-            Room::Slots { total, used } => {
+        match self.capacity {
+            Capacity::Slots { total, used } => {
                 let usable = f64::from(total) * self.settings.policy.capacity_share + 1e-9;
                 (usable.floor() as u32, used)
             }
-            Room::Nodes(_) => (0, 0),
+            Capacity::Nodes(_) => (0, 0),
         }
     }
 }

@@ -136,7 +136,7 @@ impl Engine<'_> {
             (group.job, group.stage)
         });
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        self.room.show(&mut snapshot.nodes);
+        self.capacity.show(&mut snapshot.nodes);
         self.take_facts(&ids, &mut snapshot, self.observes());
         let gone = std::mem::take(&mut self.planner.places.gone);
         let memory = &mut self.planner.memory;

@@ -4,7 +4,7 @@ use shed_core::plan::Outcome as Bucket;
 use shed_core::snapshot::KillKind;
 
 use super::Engine;
-use super::room::Room;
+use super::capacity::Capacity;
 use crate::outcome::AttemptOutcome;
 
 impl Engine<'_> {
@@ -28,7 +28,7 @@ impl Engine<'_> {
             return;
         };
         let (attempt, group) = (self.attempts.get(slot), &self.groups[group as usize]);
-        let has_names = matches!(self.room, Room::Nodes(_));
+        let has_names = matches!(self.capacity, Capacity::Nodes(_));
         ended.push(AttemptOutcome {
             job: group.job,
             stage: group.stage,

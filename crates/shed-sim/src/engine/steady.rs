@@ -13,9 +13,9 @@ use shed_core::plan::Move;
 use shed_core::snapshot::Snapshot;
 use shed_core::time::Instant;
 
+use super::capacity::Capacity;
 use super::listed::Listed;
 use super::passes::targets;
-use super::room::Room;
 use super::{Engine, RunError, Scope};
 
 /// The planner, and what its last pass left to do.
@@ -94,7 +94,7 @@ impl Engine<'_> {
     fn pass_on_changed(&mut self) -> Result<(), RunError> {
         let ids = std::mem::take(&mut self.live);
         let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        self.room.show(&mut snapshot.nodes);
+        self.capacity.show(&mut snapshot.nodes);
         self.take_changed(&ids, &mut snapshot);
         let mut steady = std::mem::take(&mut self.planner.steady);
         let mut memory = std::mem::take(&mut self.planner.memory);
@@ -156,7 +156,7 @@ impl Engine<'_> {
         steady.listed = Listed::default();
         steady.queue.clear();
         let queue = steady.planner.planner().queue();
-        let queue = queue.filter(|_| matches!(self.room, Room::Slots { .. }));
+        let queue = queue.filter(|_| matches!(self.capacity, Capacity::Slots { .. }));
         match queue {
             Some(queue) => {
                 let named = queue

@@ -42,7 +42,7 @@ fn deterministic_times_in_fifo_order_by_hand() {
 }
 
 #[test]
-fn room_that_is_given_back_late_is_waited_for_and_the_end_counts_at_once() {
+fn capacity_that_is_given_back_late_is_waited_for_and_the_end_counts_at_once() {
     // Two slots, each busy for a second after an end: 0-3 and 0-5; then 4-6 of job 0, which is done;
     // job 1 gets 6-7 and 7-11.
     let jobs = [job(0, 0, &[3000, 5000, 2000]), job(1, 1000, &[1000, 4000])];

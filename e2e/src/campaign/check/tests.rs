@@ -41,7 +41,7 @@ impl Told {
 
     fn broken(&self) -> Vec<String> {
         let known = Known {
-            room: 2,
+            capacity: 2,
             deleted: BTreeSet::from(["pod-0".to_owned()]),
             ..Known::default()
         };
@@ -117,7 +117,7 @@ fn what_was_there_when_the_history_began_may_have_been_counted() {
         .pod(0, "Succeeded", &json!({"finalizers": []}));
     told.breaks("I2: j-0 was created and is not in the ledger");
     let known = Known {
-        room: 2,
+        capacity: 2,
         begins_at: 2,
         ..Known::default()
     };
@@ -191,7 +191,7 @@ fn capacity() {
             &json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}),
         )
         .pod(2, "Pending", &json!({}))
-        .breaks("3 attempts at once, and room for 2");
+        .breaks("3 attempts at once, and capacity for 2");
     running()
         .pod(1, "Pending", &json!({}))
         .breaks("is not in the ledger");
@@ -233,7 +233,7 @@ fn resume_points_and_ends() {
     told.breaks("the resume point of task 0 went back");
     told.breaks("jobs that have not come to an end");
     let known = Known {
-        room: 2,
+        capacity: 2,
         emptied: true,
         ..Known::default()
     };
@@ -283,7 +283,7 @@ fn what_the_control_plane_deletes_needs_no_kill() {
     let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
     let told = running().pod(0, "Running", &deleted);
     let known = Known {
-        room: 2,
+        capacity: 2,
         ..Known::default()
     };
     let broken = check(&told.0, &known);
@@ -323,15 +323,15 @@ fn a_pod_that_no_scheduler_places_takes_no_capacity() {
         .job(json!({"originals": 1, "clones": 2}), ledger(3, &three))
         .pod(1, "Running", &json!({}))
         .pod(2, "Pending", &labels);
-    told.breaks("3 attempts at once, and room for 2");
+    told.breaks("3 attempts at once, and capacity for 2");
     let known = Known {
-        room: 2,
+        capacity: 2,
         troubled: BTreeSet::from(["j".to_owned()]),
         ..Known::default()
     };
     let broken = check(&told.0, &known);
     assert!(
-        !broken.iter().any(|line| line.contains("room for")),
+        !broken.iter().any(|line| line.contains("capacity for")),
         "{broken:#?}"
     );
 }

@@ -40,7 +40,7 @@ const TROUBLE_KNOWN: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub struct Capacity {
     /// Attempts at once, in all.
-    pub room: usize,
+    pub attempts: usize,
     /// The nodes of the run and how many pods each takes, if it has nodes of its own.
     pub nodes: Vec<(String, usize)>,
     /// A node that takes no more pods, and since which resourceVersion.
@@ -320,7 +320,7 @@ impl World {
         }
         if capacity.nodes.is_empty() {
             let placed: usize = on.into_values().sum();
-            return capacity.room.saturating_sub(placed + unplaced);
+            return capacity.attempts.saturating_sub(placed + unplaced);
         }
         let usable = capacity.nodes.iter().filter(|(name, _)| {
             let unusable = capacity.unusable.as_ref();

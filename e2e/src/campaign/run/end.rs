@@ -12,7 +12,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use shed::api::DeadlineJob;
 
-use super::{LOOK, ROOM, Run};
+use super::{CAPACITY, LOOK, Run};
 use crate::campaign::check::{self, Capacity, Evidence};
 use crate::campaign::history::Change;
 use crate::campaign::nodes::PODS_PER_NODE;
@@ -160,7 +160,7 @@ impl Run<'_> {
         let fault = self.point.map(|point| point.fault);
         let is_limited = self.workload == Workload::Quota;
         let capacity = Capacity {
-            room: ROOM,
+            attempts: CAPACITY,
             nodes: own.map(|name| (name.clone(), PODS_PER_NODE)).collect(),
             unusable: nodes.and_then(|nodes| nodes.victim()),
             quota: is_limited.then(|| (self.ground.own.clone(), QUOTA)),

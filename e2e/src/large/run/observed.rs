@@ -42,7 +42,7 @@ impl Observed {
     /// Before the first state.
     pub fn new(load: Load, begins_at: u64) -> Self {
         let known = Known {
-            room: load.capacity(),
+            capacity: load.capacity(),
             begins_at,
             ..Known::default()
         };

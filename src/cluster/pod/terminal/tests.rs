@@ -58,7 +58,7 @@ fn a_pod_that_a_kubelet_refused_is_gone_whatever_the_reason() {
         assert!(is_disrupted(&refused), "{reason}");
     }
     for reason in ["UnexpectedAdmissionError", "NodeAffinity", "OutOfcpu"] {
-        let refused = pod(MAIN, &format!("reason: {reason}, message: no room"));
+        let refused = pod(MAIN, &format!("reason: {reason}, message: no capacity"));
         assert!(is_gone(&refused) && is_disrupted(&refused), "{reason}");
     }
     // Garbage collection does not write this.

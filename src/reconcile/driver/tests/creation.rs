@@ -33,7 +33,7 @@ async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_lat
     assert!(
         job.tasks
             .iter()
-            .all(|task| !job.takes_room(&task.attempts[0]))
+            .all(|task| !job.takes_capacity(&task.attempts[0]))
     );
     api.script(|_| Fate::Served);
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();

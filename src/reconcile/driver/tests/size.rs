@@ -31,7 +31,7 @@ async fn an_object_that_is_too_large_to_be_written_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_job_launches_no_more_than_its_object_has_room_for() {
+async fn a_job_launches_no_more_than_its_object_has_capacity_for() {
     // Annotations of others take most of it.
     let mut job = fixtures::job_of_age(0, "completions: 1000");
     let taken = crate::size::OBJECT_MAX - 40 * 1024;

@@ -70,7 +70,7 @@ function progressOf(one) {
   return isLive(one.state) ? one.progress ?? 0 : -1;
 }
 
-/** The first and the last moment of a chart, and the lines in it. A distant deadline would leave no room for bars. */
+/** The first and the last moment of a chart, and the lines in it. A distant deadline would leave no space for bars. */
 export function ganttSpan(rows, job, now) {
   const hasEnded = job.completionTime !== undefined || job.phase === "Complete" || job.phase === "Failed";
   const present = hasEnded ? undefined : now;

@@ -156,12 +156,12 @@ function paintEnd(context, one, tail, middle, width, colors) {
   const text = isRunning
     ? one.progress === undefined ? "" : percent(one.progress)
     : `${stateMark(one.state)} ${stateWord(one.state)}`;
-  const room = context.measureText(text).width + 8;
-  const isInside = tail + room > width;
-  const at = isInside ? width - room : tail + 5;
+  const space = context.measureText(text).width + 8;
+  const isInside = tail + space > width;
+  const at = isInside ? width - space : tail + 5;
   if (isInside) {
     context.fillStyle = colors.surface;
-    context.fillRect(at - 3, middle - 7, room, 14);
+    context.fillRect(at - 3, middle - 7, space, 14);
   }
   context.textAlign = "left";
   context.fillStyle = one.state === "Failed" || one.state === "Late" ? colors.bad : colors.text;
@@ -226,12 +226,12 @@ function paintLines(context, span, x, { width, margin }, colors, height) {
     context.lineTo(at, height);
     context.stroke();
     context.setLineDash([]);
-    const room = context.measureText(name).width;
-    let left = Math.min(Math.max(at - room / 2, margin), width - room - 2);
+    const space = context.measureText(name).width;
+    let left = Math.min(Math.max(at - space / 2, margin), width - space - 2);
     // Words of lines that are close stand side by side.
-    for (const [from, to] of taken) if (left < to + 8 && left + room > from - 8) left = to + 8;
-    if (left + room > width) left = Math.min(...taken.map(([from]) => from)) - room - 8;
-    taken.push([left, left + room]);
+    for (const [from, to] of taken) if (left < to + 8 && left + space > from - 8) left = to + 8;
+    if (left + space > width) left = Math.min(...taken.map(([from]) => from)) - space - 8;
+    taken.push([left, left + space]);
     context.textAlign = "left";
     context.fillStyle = color;
     context.fillText(name, left, 8);

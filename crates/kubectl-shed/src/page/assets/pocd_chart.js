@@ -61,7 +61,7 @@ export class PocdChart {
     const deadline = instant(this.job.deadline);
     const end = instant(this.job.completionTime);
     let to = Math.max(last.time, end ?? this.now(), from + 60_000);
-    // A distant deadline would leave no room for the line.
+    // A distant deadline would leave no space for the line.
     if (deadline > from && deadline <= to + (to - from) * 2) to = Math.max(to, deadline);
     const x = (time) => LEFT + ((time - from) / (to - from)) * (width - LEFT - RIGHT);
     const y = (pocd) => TOP + (1 - pocd) * (HEIGHT - TOP - BOTTOM);

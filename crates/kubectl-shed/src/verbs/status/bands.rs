@@ -104,10 +104,10 @@ fn tenth_of(attempt: &AttemptRecord) -> Option<usize> {
 
 fn bars(bands: &[(String, usize)], width: usize) -> String {
     let most = bands.iter().map(|(_, tasks)| *tasks).max().unwrap_or(0);
-    let room = width.saturating_sub(MARGIN).max(1);
+    let space = width.saturating_sub(MARGIN).max(1);
     let lines = bands.iter().map(|(name, tasks)| {
         // A band with tasks is never empty.
-        let length = (tasks * room).div_ceil(most.max(1));
+        let length = (tasks * space).div_ceil(most.max(1));
         format!("  {name:>9} {tasks:>6} {}", "█".repeat(length))
             .trim_end()
             .to_owned()

@@ -33,7 +33,7 @@ fn the_present_and_the_deadline_stand_in_each_line() {
 }
 
 #[test]
-fn a_distant_deadline_leaves_room_for_the_bars() {
+fn a_distant_deadline_leaves_capacity_for_the_bars() {
     let mut view = view();
     view.job.status.deadline = serde_json::from_value(json!("2031-01-31T08:00:00Z")).unwrap();
     let chart = Chart::new(&view, now()).unwrap();

@@ -2,7 +2,7 @@
 //! capacity there. Tasks that find no node in this way are served by rank, as in the other orders.
 
 use crate::capacity::{Amounts, fits, names};
-use crate::decide::admission::{Surge, Turn, has_room_in_total};
+use crate::decide::admission::{Surge, Turn, has_capacity_in_total};
 use crate::decide::evict::Evictions;
 use crate::decide::order::{DOLLYMP_RHO, SLOT, ranks};
 use crate::policy::Order;
@@ -45,8 +45,8 @@ fn launch_on_nodes(pass: &mut Round<'_>, order: Order, turns: &mut [Option<Turn<
     waiting.retain(|&position| waits(turns, position));
     let mut least = least_demand(pass, &waiting);
     for node in (0..pass.snapshot.nodes.len()).map(NodeIndex) {
-        let room = pass.capacity.room.node(node).unwrap_or_default();
-        if waiting.is_empty() || !fits(room, &least) {
+        let free = pass.capacity.free.node(node).unwrap_or_default();
+        if waiting.is_empty() || !fits(free, &least) {
             continue;
         }
         while let Some(position) = matching.best(pass, &waiting, node) {
@@ -105,10 +105,9 @@ impl Matching {
     /// The job whose next attempt goes to the node. Between equals the one submitted first, which is the order of
     /// `waiting`.
     fn best(&self, pass: &Round<'_>, waiting: &[usize], node: NodeIndex) -> Option<usize> {
-        let fitting = waiting
-            .iter()
-            .copied()
-            .filter(|&position| has_room_in_total(pass, position) && pass.may_take(position, node));
+        let fitting = waiting.iter().copied().filter(|&position| {
+            has_capacity_in_total(pass, position) && pass.may_take(position, node)
+        });
         let fitting = fitting.map(|position| (position, self.alignment(pass, position, node)));
         let keys: Vec<((u32, Number), usize)> = match &self.prefers {
             Prefers::Level(levels) => fitting
@@ -126,7 +125,7 @@ impl Matching {
     /// The inner product of the job's demand and the free capacity of the node, both as shares of the node's total.
     fn alignment(&self, pass: &Round<'_>, position: usize, node: NodeIndex) -> f64 {
         let demand = pass.capacity.demands.get(position).into_iter().flatten();
-        let free = pass.capacity.room.node(node).unwrap_or_default();
+        let free = pass.capacity.free.node(node).unwrap_or_default();
         let totals = self.totals.get(node.0).into_iter().flatten();
         let all = demand.zip(free).zip(totals);
         let asked = all.filter(|((demand, _), total)| **demand > 0 && **total > 0);

@@ -47,7 +47,7 @@ fn retries_keep_off_nodes_that_disrupted_their_task_and_all_off_those_where_none
 }
 
 #[test]
-fn a_node_to_avoid_is_used_where_no_other_has_room() {
+fn a_node_to_avoid_is_used_where_no_other_has_capacity() {
     let stuck = job("a").tasks(3).with(|job| job.avoid = vec![NodeIndex(0)]);
     let world = world(9.0, 2, 1000).job(stuck);
     let plan = plan_of(&world.build(), &Memory::default(), &product()).0;
@@ -55,7 +55,7 @@ fn a_node_to_avoid_is_used_where_no_other_has_room() {
 }
 
 #[test]
-fn clones_keep_off_nodes_that_disrupted_their_task_unless_no_other_has_room() {
+fn clones_keep_off_nodes_that_disrupted_their_task_unless_no_other_has_capacity() {
     let task = |nodes: &[usize]| {
         let nodes: Vec<_> = nodes.iter().copied().map(NodeIndex).collect();
         uneven().with(|job| job.tasks[2].avoid = nodes)
@@ -93,7 +93,7 @@ fn after_a_clone_was_disrupted_its_task_gets_no_other_for_a_while() {
 }
 
 #[test]
-fn an_abandoned_attempt_lets_its_task_be_launched_again_and_keeps_its_room() {
+fn an_abandoned_attempt_lets_its_task_be_launched_again_and_keeps_its_capacity() {
     let abandoned = attempt(0).on(0).killed(KillKind::Abandon, 5.0);
     let job = || {
         job("a")

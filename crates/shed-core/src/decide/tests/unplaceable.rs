@@ -32,7 +32,7 @@ pub(super) fn launches_of(plan: &Plan, key: &str) -> usize {
 }
 
 #[test]
-fn a_hundred_gated_pods_of_another_tenant_hold_no_room() {
+fn a_hundred_gated_pods_of_another_tenant_hold_no_capacity() {
     for policy in ["shed-prime", "hadoop-ns"] {
         let policy: Policy = policy.parse().unwrap();
         let plan = plan(
@@ -208,19 +208,19 @@ pub(super) fn snapshot_of(jobs: impl IntoIterator<Item = JobBuilder>, milli_cpu:
 }
 
 #[test]
-fn what_is_killed_while_it_can_not_be_placed_leaves_no_room_behind() {
+fn what_is_killed_while_it_can_not_be_placed_leaves_no_capacity_behind() {
     let dying = attempt(0).unplaceable().killed(KillKind::JobEnd, 29.0);
     let snapshot = snapshot_of([job("a").task(0, [dying])], 1000);
     let capacity = Capacity::new(&snapshot, 1.0);
     assert_eq!(capacity.times_free(0), 1);
     assert_eq!(
-        capacity.room.node(NodeIndex(0)),
-        capacity.room_after_kills.node(NodeIndex(0))
+        capacity.free.node(NodeIndex(0)),
+        capacity.free_after_kills.node(NodeIndex(0))
     );
 }
 
 #[test]
-fn a_job_that_is_held_up_makes_nobody_else_short_of_room() {
+fn a_job_that_is_held_up_makes_nobody_else_short_of_capacity() {
     // One slot is free, for a clone next to the lone attempt that is late.
     let policy = product();
     let words = |other: JobBuilder| {

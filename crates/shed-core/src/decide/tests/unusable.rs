@@ -59,7 +59,7 @@ fn attempts_on_a_cordoned_node_cost_no_clone_and_no_surge() {
 }
 
 #[test]
-fn room_that_a_healthy_node_has_is_given_away_though_another_is_cordoned() {
+fn capacity_that_a_healthy_node_has_is_given_away_though_another_is_cordoned() {
     let half_empty = world(9.0, 3, 2000)
         .unusable(2)
         .job(job("a").tasks(2).task(0, one_on(2)).task(1, one_on(2)));
@@ -117,7 +117,7 @@ fn nothing_is_launched_on_an_unusable_node_though_a_job_lists_it() {
 }
 
 #[test]
-fn a_clone_on_an_unusable_node_makes_room_for_nobody() {
+fn a_clone_on_an_unusable_node_makes_capacity_for_nobody() {
     let policy = Policy {
         capacity_share: 0.5,
         ..product()
@@ -133,7 +133,7 @@ fn a_clone_on_an_unusable_node_makes_room_for_nobody() {
 }
 
 #[test]
-fn what_dies_on_an_unusable_node_leaves_no_room() {
+fn what_dies_on_an_unusable_node_leaves_no_capacity() {
     let dying = attempt(1).on(1).launched(5.0).killed(KillKind::Evict, 8.0);
     let dies = |unusable: bool| {
         let clones = [
@@ -159,7 +159,7 @@ fn what_dies_on_an_unusable_node_leaves_no_room() {
     assert_eq!(
         only_the_healthy(dies(false)),
         [""; 0],
-        "the dying one's room is waited for"
+        "the launch waits for the dying one's capacity"
     );
     assert_eq!(only_the_healthy(dies(true)), ["a: evict 0.2 for 0.0"]);
 }

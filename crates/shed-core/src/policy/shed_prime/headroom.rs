@@ -137,7 +137,7 @@ fn note(arrivals: &mut Arrivals, now: Instant, state: &JobView<'_>, arrival: Opt
     let has_run = arrivals.has_run(key) || has_run(state.job);
     if let Some(arrival) = arrival.filter(|_| has_run || !state.is_held_up(now)) {
         arrivals.note(key, &state.job.tenant, arrival);
-        arrivals.mark(key, has_run, state.holds_room());
+        arrivals.mark(key, has_run, state.holds_capacity());
     }
 }
 
@@ -170,7 +170,7 @@ fn mark(desk: &mut PrimeDesk<'_, '_>) {
         if state.is_held_up(now) && !has_run {
             arrivals.withdraw(key);
         } else {
-            arrivals.mark(key, has_run, state.holds_room());
+            arrivals.mark(key, has_run, state.holds_capacity());
         }
     }
 }
@@ -256,7 +256,7 @@ impl Held {
         let jobs = desk.jobs().iter();
         // Most jobs that wait hold nothing.
         let mut sums: Vec<(f64, f64)> = jobs
-            .filter(|state| state.holds_room())
+            .filter(|state| state.holds_capacity())
             .map(|state| (state.draft.claim.density, state.held()))
             .collect();
         sums.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,7 +1,7 @@
 //! Preemption: a task that has to start soon takes the slot of a running attempt that has time to spare. It happens
 //! only if the victim's user allows it and its checkpoint is durable.
 
-use crate::capacity::{Room, fits};
+use crate::capacity::{FreeCapacity, fits};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::policy::PREEMPTION_LAUNCHES;
 use crate::policy::shed_prime::PrimeDesk;
@@ -51,7 +51,7 @@ pub(super) fn preempt(desk: &mut PrimeDesk<'_, '_>) {
         return;
     }
     let mut victims = victims(desk);
-    let mut room = desk.capacity().room_after_kills.clone();
+    let mut room = desk.capacity().free_after_kills.clone();
     let mut clones = clones_alive(desk);
     let (mut left, mut soonest) = (PREEMPTIONS_MAX, f64::INFINITY);
     for waiter in waiters {
@@ -174,7 +174,7 @@ fn victims(desk: &PrimeDesk<'_, '_>) -> Vec<Victim> {
 }
 
 /// Whether the capacity that is or will be free holds one more attempt, which then takes it.
-fn take_free(desk: &PrimeDesk<'_, '_>, room: &mut Room, position: usize) -> bool {
+fn take_free(desk: &PrimeDesk<'_, '_>, room: &mut FreeCapacity, position: usize) -> bool {
     let Some(demand) = desk.capacity().demands.get(position) else {
         return false;
     };

@@ -54,10 +54,10 @@ fn exact_objective(jobs: &[CloneJob], p2: &P2) -> f64 {
     // best[n]: of the jobs so far on at most n machines; −∞ also where they don't fit.
     let mut best = vec![0.0_f64; machines + 1];
     for job in jobs {
-        let with_job = |room: usize| {
+        let with_job = |capacity: usize| {
             let choices = (1..=p2.copies_max).filter_map(|copies| {
                 let needed = (job.tasks * copies) as usize;
-                let before = best.get(room.checked_sub(needed)?)?;
+                let before = best.get(capacity.checked_sub(needed)?)?;
                 Some(before + job.utility(copies.into(), p2.gamma))
             });
             choices.fold(f64::NEG_INFINITY, f64::max)

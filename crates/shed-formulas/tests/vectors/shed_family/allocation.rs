@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shed_core::estimate::pareto::ln_miss;
 use shed_core::estimate::pocd::{ln_job_pocd_uniform, ln_task_pocd, probability};
-use shed_formulas::slots::{room_for_clones, usable_slots};
+use shed_formulas::slots::{clone_capacity, usable_slots};
 use shed_papers::formulas::job_level::{
     JobLevelInput, JobLevelJob, JobLevelMode, alloc_job as alloc_job_of,
 };
@@ -217,20 +217,20 @@ fn compare_with_optimum(case: &mut Case, input: &GreedyInput, hopeless: &[usize]
     let is_able = |index: &usize| !hopeless.contains(&live[*index].0);
     let able: Vec<usize> = (0..live.len()).filter(is_able).collect();
     let jobs: Vec<&GreedyJob> = able.iter().map(|&index| &input.jobs[index]).collect();
-    let room = usize::try_from(input.kappa).unwrap_or(0);
+    let capacity = usize::try_from(input.kappa).unwrap_or(0);
     let wanted = case.output("exact_alpha0");
     if jobs.is_empty() {
         case.same("exact_alpha0", &Value::Null, wanted);
     } else {
-        let curves: Vec<Curve> = jobs.iter().map(|job| curve(job, room)).collect();
-        let best = knapsack(&curves, room, Total::Sum);
+        let curves: Vec<Curve> = jobs.iter().map(|job| curve(job, capacity)).collect();
+        let best = knapsack(&curves, capacity, Total::Sum);
         case.close_pocd("exact_alpha0", best, number(wanted));
     }
     let brute = case.output("brute");
     if brute.is_null() {
         return;
     }
-    let optima = enumerate(&jobs, room as u64);
+    let optima = enumerate(&jobs, capacity as u64);
     case.same("brute.count", &json!(optima.count), &brute["count"]);
     let ln_pocds = |mode| {
         let outcome = alloc_task_of(input, mode).jobs;
@@ -254,9 +254,9 @@ fn compare_with_optimum(case: &mut Case, input: &GreedyInput, hopeless: &[usize]
 }
 
 /// A job's best PoCD with 0, 1, … clones: the prefixes of its own order of gains.
-fn curve(job: &GreedyJob, room: usize) -> Curve {
+fn curve(job: &GreedyJob, capacity: usize) -> Curve {
     let alone = GreedyInput {
-        kappa: room as i64,
+        kappa: capacity as i64,
         jobs: vec![job.clone()],
     };
     let outcome = alloc_task_of(&alone, GreedyMode::Marginal);
@@ -332,10 +332,10 @@ fn compare_with_job_level_optimum(case: &mut Case, input: &JobLevelInput) {
     if able.is_empty() {
         return case.same("exact", &Value::Null, exact);
     }
-    let room = usize::try_from(input.kappa).unwrap_or(0);
+    let capacity = usize::try_from(input.kappa).unwrap_or(0);
     let best = |total: Total, value: fn(f64) -> f64| {
         let curve = |job: &&JobLevelJob| {
-            let most = (room as u32 / job.tasks).min(input.max_clones);
+            let most = (capacity as u32 / job.tasks).min(input.max_clones);
             let ln_pocd = |r: u32| ln_job_pocd_uniform(job.ln_miss_attempt, r + 1, job.tasks);
             Curve {
                 values: (0..=most).map(|r| value(ln_pocd(r))).collect(),
@@ -343,7 +343,7 @@ fn compare_with_job_level_optimum(case: &mut Case, input: &JobLevelInput) {
             }
         };
         let curves: Vec<Curve> = able.iter().map(curve).collect();
-        knapsack(&curves, room, total)
+        knapsack(&curves, capacity, total)
     };
     let guarded = alloc_job_of(input, JobLevelMode::Guarded).ln_pocd;
     let possible = guarded.into_iter().filter(|ln_pocd| ln_pocd.is_finite());
@@ -364,7 +364,7 @@ fn compare_with_job_level_optimum(case: &mut Case, input: &JobLevelInput) {
 
 fn kappa(case: &mut Case, base: u64, jobs: usize) -> i64 {
     let usable = usable_slots(case.number("lambda"), case.count("m"));
-    let kappa = room_for_clones(usable, base, jobs as u64);
+    let kappa = clone_capacity(usable, base, jobs as u64);
     case.expect_exact("kappa", &json!(kappa));
     kappa
 }

@@ -34,20 +34,20 @@ pub struct Curve {
 
 /// The largest total that clones within the capacity can give, by dynamic programming over
 /// jobs.
-pub fn knapsack(curves: &[Curve], room: usize, total: Total) -> f64 {
-    let mut best = vec![total.none(); room + 1];
+pub fn knapsack(curves: &[Curve], capacity: usize, total: Total) -> f64 {
+    let mut best = vec![total.none(); capacity + 1];
     for curve in curves {
-        let with_job = |room: usize| {
+        let with_job = |capacity: usize| {
             let choices = curve.values.iter().enumerate();
             let totals = choices.filter_map(|(clones, &value)| {
-                let left = room.checked_sub(clones * curve.weight)?;
+                let left = capacity.checked_sub(clones * curve.weight)?;
                 Some(total.with(best[left], value))
             });
             totals.fold(f64::NEG_INFINITY, f64::max)
         };
-        best = (0..=room).map(with_job).collect();
+        best = (0..=capacity).map(with_job).collect();
     }
-    best[room]
+    best[capacity]
 }
 
 /// The best of all allocations, and how many there are.
@@ -60,7 +60,7 @@ pub struct Optima {
 }
 
 /// Tries every number of clones of every task within the capacity.
-pub fn enumerate(jobs: &[&GreedyJob], room: u64) -> Optima {
+pub fn enumerate(jobs: &[&GreedyJob], capacity: u64) -> Optima {
     let mut optima = Optima {
         sum: f64::NEG_INFINITY,
         sum_ln: f64::NEG_INFINITY,
@@ -72,14 +72,14 @@ pub fn enumerate(jobs: &[&GreedyJob], room: u64) -> Optima {
         .flat_map(|(job, held)| (0..held.tasks.len()).map(move |task| (job, task)))
         .collect();
     let mut ln_pocds: Vec<f64> = jobs.iter().map(|job| job.ln_pocd_rest).collect();
-    descend(jobs, &tasks, room, &mut ln_pocds, &mut optima);
+    descend(jobs, &tasks, capacity, &mut ln_pocds, &mut optima);
     optima
 }
 
 fn descend(
     jobs: &[&GreedyJob],
     tasks: &[(usize, usize)],
-    room: u64,
+    capacity: u64,
     ln_pocds: &mut Vec<f64>,
     optima: &mut Optima,
 ) {
@@ -94,7 +94,7 @@ fn descend(
     };
     let before = ln_pocds[job];
     let held = &jobs[job].tasks[task];
-    let most = room.min(jobs[job].max_clones.into()) as u32;
+    let most = capacity.min(jobs[job].max_clones.into()) as u32;
     for clones in 0..=most {
         let task = TaskMiss {
             ln_miss_present: held.ln_miss_present,
@@ -102,7 +102,7 @@ fn descend(
             clones,
         };
         ln_pocds[job] = before + task.ln_pocd();
-        descend(jobs, rest, room - u64::from(clones), ln_pocds, optima);
+        descend(jobs, rest, capacity - u64::from(clones), ln_pocds, optima);
     }
     ln_pocds[job] = before;
 }

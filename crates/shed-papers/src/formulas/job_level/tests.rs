@@ -151,7 +151,7 @@ proptest! {
 
     /// Single jobs may fall, because the capacity left by a large job may fit it now.
     #[test]
-    fn more_room_never_lowers_the_least_pocd(
+    fn more_capacity_never_lowers_the_least_pocd(
         input in any_input(), more in 1i64..30,
     ) {
         let least = |input: &JobLevelInput| {

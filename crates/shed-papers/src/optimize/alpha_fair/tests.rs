@@ -26,7 +26,7 @@ fn clones(outcome: &GreedyOutcome) -> Vec<Vec<u32>> {
 }
 
 fn run(jobs: &[GreedyJob], kappa: i64, alpha: f64, stride: Stride) -> GreedyOutcome {
-    alloc_alpha_fair(jobs, Room::slots(kappa), alpha, stride)
+    alloc_alpha_fair(jobs, CloneCapacity::slots(kappa), alpha, stride)
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn hopeless_jobs_and_jobs_that_are_certain_get_none() {
 }
 
 #[test]
-fn room_that_is_just_enough_refuses_nothing() {
+fn capacity_that_is_just_enough_refuses_nothing() {
     let mut certain = job(&[0.5]);
     certain.tasks[0].ln_miss_present = f64::NEG_INFINITY;
     let outcome = run(&[certain], 5, 0.0, Stride::Bundle);
@@ -131,8 +131,8 @@ fn a_gain_is_weighed_against_what_the_attempt_takes() {
     };
     let jobs = [job(&[0.5]), job(&[0.5])];
     for alpha in [0.0, 1.0, 2.0] {
-        let room = Room::vector(&free, &[&large, &small]);
-        let outcome = alloc_alpha_fair(&jobs, room, alpha, Stride::Bundle);
+        let capacity = CloneCapacity::vector(&free, &[&large, &small]);
+        let outcome = alloc_alpha_fair(&jobs, capacity, alpha, Stride::Bundle);
         // The first two clones of the small job come first. Then one large clone and the remaining small ones fit.
         assert_eq!(clones(&outcome), [[1], [4]], "α {alpha}");
         assert_eq!((outcome.steps[0].job, outcome.steps[1].job), (1, 1));
@@ -144,8 +144,8 @@ fn what_takes_nothing_comes_first() {
     let (free, none) = (Resources::from_pairs([("cpu", 2)]), Resources::default());
     let one = Resources::from_pairs([("cpu", 1)]);
     let jobs = [job(&[0.9]), job(&[0.1])];
-    let room = Room::vector(&free, &[&one, &none]);
-    let outcome = alloc_alpha_fair(&jobs, room, 0.0, Stride::Bundle);
+    let capacity = CloneCapacity::vector(&free, &[&one, &none]);
+    let outcome = alloc_alpha_fair(&jobs, capacity, 0.0, Stride::Bundle);
     assert_eq!(clones(&outcome), [[2], [5]]);
     assert_eq!(outcome.steps[0].job, 1);
 }
@@ -157,8 +157,8 @@ fn what_takes_nothing_and_gains_nothing_does_not_come_first() {
     let mut certain = job(&[0.5]);
     certain.tasks[0].ln_miss_present = f64::NEG_INFINITY;
     let jobs = [certain, job(&[0.5])];
-    let room = Room::vector(&free, &[&none, &none]);
-    let outcome = alloc_alpha_fair(&jobs, room, 1.0, Stride::Bundle);
+    let capacity = CloneCapacity::vector(&free, &[&none, &none]);
+    let outcome = alloc_alpha_fair(&jobs, capacity, 1.0, Stride::Bundle);
     assert_eq!(outcome.steps[0].job, 1);
 }
 

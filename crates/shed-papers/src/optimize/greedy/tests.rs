@@ -44,7 +44,7 @@ fn the_task_with_the_lowest_pocd_is_not_the_one_that_gains_most() {
 }
 
 #[test]
-fn a_large_job_that_the_room_cannot_make_possible_gets_nothing() {
+fn a_large_job_that_the_capacity_cannot_make_possible_gets_nothing() {
     let doomed = GreedyTask {
         ln_miss_present: 0.0,
         ..straggler(-1.0)
@@ -96,7 +96,7 @@ fn the_steps_gains_add_up_to_the_change_of_the_pocd() {
 }
 
 #[test]
-fn a_hopeless_job_swallows_the_room_only_as_printed() {
+fn a_hopeless_job_swallows_the_capacity_only_as_printed() {
     let jobs = [job(&[straggler(-0.4)]), job(&[straggler(0.0)])];
     assert_eq!(clones(&run(3, GreedyMode::Paper, &jobs)), [[0], [3]]);
     for mode in [
@@ -175,7 +175,7 @@ fn a_doomed_original_is_rescued_by_a_clone_that_resumes() {
 }
 
 #[test]
-fn a_job_that_the_room_cannot_rescue_leaves_it_to_others() {
+fn a_job_that_the_capacity_cannot_rescue_leaves_it_to_others() {
     let doomed = GreedyTask {
         ln_miss_present: 0.0,
         ..straggler(-2.0)
@@ -198,7 +198,7 @@ fn a_job_that_the_room_cannot_rescue_leaves_it_to_others() {
 }
 
 #[test]
-fn the_room_to_rescue_a_job_is_what_others_have_left() {
+fn the_capacity_to_rescue_a_job_is_what_others_have_left() {
     let doomed = GreedyTask {
         ln_miss_present: 0.0,
         ..straggler(-2.0)
@@ -209,7 +209,7 @@ fn the_room_to_rescue_a_job_is_what_others_have_left() {
 }
 
 #[test]
-fn no_room_no_jobs_and_no_bound_are_all_harmless() {
+fn no_capacity_no_jobs_and_no_bound_are_all_harmless() {
     let one = job(&[straggler(-0.5)]);
     assert_eq!(
         run(0, GreedyMode::Guarded, std::slice::from_ref(&one)).omega,

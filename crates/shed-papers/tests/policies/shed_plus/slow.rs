@@ -56,7 +56,7 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
 }
 
 #[test]
-fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_room() {
+fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_capacity() {
     // All attempts run on node 3, so there is no evidence against it; node 0 has no capacity.
     let regular = || attempt(0).on(3).progress(0.4, 29.0);
     let together = || {

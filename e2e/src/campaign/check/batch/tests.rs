@@ -57,11 +57,11 @@ impl Told {
     }
 
     fn broken(&self) -> Vec<String> {
-        let room = 2;
+        let capacity = 2;
         check(
             &self.0,
             &Known {
-                room,
+                capacity,
                 ..Known::default()
             },
         )

@@ -21,7 +21,7 @@ fn nothing() -> Told {
             passes: Vec::new(),
         },
         capacity: Capacity {
-            room: 2,
+            attempts: 2,
             nodes: Vec::new(),
             unusable: None,
             quota: None,

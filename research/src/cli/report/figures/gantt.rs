@@ -54,10 +54,10 @@ fn lanes(history: &History) -> Vec<&Attempt> {
         let more = b.len().cmp(&a.len());
         more.then_with(|| end(b).total_cmp(&end(a)))
     });
-    let mut room = LANES_MAX;
-    tasks.retain(|task| match room.checked_sub(task.len()) {
+    let mut left_lanes = LANES_MAX;
+    tasks.retain(|task| match left_lanes.checked_sub(task.len()) {
         Some(left) => {
-            room = left;
+            left_lanes = left;
             true
         }
         None => false,

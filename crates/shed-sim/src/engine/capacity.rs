@@ -13,16 +13,16 @@ pub(super) const PODS: &str = "pods";
 
 /// Where attempts run.
 #[derive(Debug)]
-pub(super) enum Room {
+pub(super) enum Capacity {
     /// Slots that each take any one attempt.
     Slots { total: u32, used: u32 },
     /// Nodes.
-    Nodes(Vec<NodeRoom>),
+    Nodes(Vec<NodeCapacity>),
 }
 
 /// A node.
 #[derive(Debug)]
-pub(super) struct NodeRoom {
+pub(super) struct NodeCapacity {
     pub(super) spec: NodeSpec,
     held: Resources,
     /// Allocatable less held; nothing while it is lost.
@@ -37,7 +37,7 @@ pub(super) struct NodeRoom {
     pub(super) draws: u64,
 }
 
-impl NodeRoom {
+impl NodeCapacity {
     /// The node's present speed.
     pub(super) fn speed(&self) -> f64 {
         self.spec.speed * self.factor * self.drawn
@@ -85,7 +85,7 @@ impl NodeRoom {
     }
 }
 
-impl Room {
+impl Capacity {
     pub(super) fn new(cluster: &Cluster) -> Self {
         match cluster {
             Cluster::Slots(total) => Self::Slots {
@@ -95,7 +95,7 @@ impl Room {
             Cluster::Nodes(specs) => Self::Nodes(
                 specs
                     .iter()
-                    .map(|spec| NodeRoom {
+                    .map(|spec| NodeCapacity {
                         spec: spec.clone(),
                         held: Resources::default(),
                         free: spec.allocatable.clone(),
@@ -182,7 +182,7 @@ impl Room {
         match self {
             Self::Slots { total, .. } if is_first => shown.push(slots_node(i64::from(*total))),
             Self::Slots { .. } => {}
-            Self::Nodes(nodes) if is_first => shown.extend(nodes.iter().map(NodeRoom::node)),
+            Self::Nodes(nodes) if is_first => shown.extend(nodes.iter().map(NodeCapacity::node)),
             Self::Nodes(nodes) => {
                 for (node, shown) in nodes.iter_mut().zip(shown) {
                     if std::mem::take(&mut node.stale) {

@@ -7,7 +7,7 @@ use shed_core::resources::Resources;
 /// The free capacity for clones: slots, as the papers count, or amounts of cpu, memory and any other resource that
 /// the attempts request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Room {
+pub struct CloneCapacity {
     /// The free amount per resource.
     free: Vec<i64>,
     /// The demand of an attempt, per resource: one row for each job, or one for all.
@@ -16,7 +16,7 @@ pub struct Room {
     prices: Vec<f64>,
 }
 
-impl Room {
+impl CloneCapacity {
     /// κ slots; an attempt of any job takes one. Zero or less means no capacity.
     pub fn slots(kappa: i64) -> Self {
         Self {
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn slots_are_the_same_for_every_job() {
-        let mut room = Room::slots(3);
-        assert_eq!((room.times(0), room.times(7)), (3, 3));
-        assert_eq!((room.price(0), room.price(7)), (1.0, 1.0));
-        room.take(7, 2);
-        assert!(!room.is_exhausted());
-        room.take(0, 1);
-        assert!(room.is_exhausted());
-        assert_eq!(Room::slots(-4).times(0), 0);
+        let mut capacity = CloneCapacity::slots(3);
+        assert_eq!((capacity.times(0), capacity.times(7)), (3, 3));
+        assert_eq!((capacity.price(0), capacity.price(7)), (1.0, 1.0));
+        capacity.take(7, 2);
+        assert!(!capacity.is_exhausted());
+        capacity.take(0, 1);
+        assert!(capacity.is_exhausted());
+        assert_eq!(CloneCapacity::slots(-4).times(0), 0);
     }
 
     #[test]
@@ -117,26 +117,26 @@ mod tests {
         let free = of(&[("cpu", 4000), ("gpu", 3), ("memory", 1000)]);
         let small = of(&[("cpu", 500), ("memory", 100)]);
         let large = of(&[("cpu", 500), ("gpu", 1)]);
-        let mut room = Room::vector(&free, &[&small, &large]);
-        assert_eq!((room.times(0), room.times(1)), (8, 3));
-        assert_eq!((room.price(0), room.price(1)), (0.125, 1.0 / 3.0));
-        room.take(1, 3);
-        assert_eq!((room.times(0), room.times(1)), (5, 0));
-        assert!(!room.is_exhausted());
-        assert_eq!(room.price(0), 0.125);
-        assert_eq!(room.times(2), 0);
+        let mut capacity = CloneCapacity::vector(&free, &[&small, &large]);
+        assert_eq!((capacity.times(0), capacity.times(1)), (8, 3));
+        assert_eq!((capacity.price(0), capacity.price(1)), (0.125, 1.0 / 3.0));
+        capacity.take(1, 3);
+        assert_eq!((capacity.times(0), capacity.times(1)), (5, 0));
+        assert!(!capacity.is_exhausted());
+        assert_eq!(capacity.price(0), 0.125);
+        assert_eq!(capacity.times(2), 0);
     }
 
     #[test]
     fn nothing_asked_costs_nothing_and_what_is_missing_has_no_price() {
         let free = of(&[("cpu", 4000)]);
         let (none, gpu, odd) = (of(&[]), of(&[("gpu", 1)]), of(&[("cpu", -5)]));
-        let mut room = Room::vector(&free, &[&none, &gpu, &odd]);
-        assert_eq!(room.times(0), i64::MAX);
-        assert_eq!(room.times(1), 0);
-        assert_eq!(room.times(2), i64::MAX);
-        assert_eq!((room.price(0), room.price(1)), (0.0, f64::INFINITY));
-        room.take(2, 9);
-        assert_eq!(room, Room::vector(&free, &[&none, &gpu, &odd]));
+        let mut capacity = CloneCapacity::vector(&free, &[&none, &gpu, &odd]);
+        assert_eq!(capacity.times(0), i64::MAX);
+        assert_eq!(capacity.times(1), 0);
+        assert_eq!(capacity.times(2), i64::MAX);
+        assert_eq!((capacity.price(0), capacity.price(1)), (0.0, f64::INFINITY));
+        capacity.take(2, 9);
+        assert_eq!(capacity, CloneCapacity::vector(&free, &[&none, &gpu, &odd]));
     }
 }

@@ -8,7 +8,7 @@ use crate::cluster::CpuMem;
 /// A search skips a range when the demand exceeds one of its largest amounts. The two largest
 /// amounts need not be on the same server, so a search may turn back.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RoomIndex {
+pub(crate) struct FreeIndex {
     /// A complete binary tree: the root at 1, the children of n at 2n and 2n + 1, the servers in
     /// the last `leaves` places.
     largest: Vec<CpuMem>,
@@ -21,7 +21,7 @@ const NO_SERVER: CpuMem = CpuMem {
     mem: f64::NEG_INFINITY,
 };
 
-impl RoomIndex {
+impl FreeIndex {
     /// The index over these free amounts.
     pub(crate) fn new(free: impl ExactSizeIterator<Item = CpuMem>) -> Self {
         let leaves = free.len().next_power_of_two();
@@ -91,7 +91,7 @@ mod tests {
             changes in prop::collection::vec((0usize..20, amount()), 0..20),
             demand in amount(),
         ) {
-            let mut index = RoomIndex::new(free.iter().copied());
+            let mut index = FreeIndex::new(free.iter().copied());
             for (server, amount) in changes {
                 if let Some(held) = free.get_mut(server) {
                     *held = amount;
