@@ -35,12 +35,12 @@ impl Reserve {
             return false;
         }
         let job = pass.jobs.get(self.position);
-        let job = job.map(|state| (state.job, state.worth_of_waiting()));
+        let job = job.map(|state| (state.job, state.waiting_value_density()));
         let demand = pass.capacity.demands.get(self.position).cloned();
-        if let (Some((job, worth)), Some(demand)) = (job, demand) {
+        if let (Some((job, value_density)), Some(demand)) = (job, demand) {
             let mut node = self.find_node(pass, evictions, job, &demand);
             if node.is_none() || !pass.capacity.free_after_kills.fits_total(&demand) {
-                node = evictions.free_capacity(pass, (job, worth), &demand, node);
+                node = evictions.free_capacity(pass, (job, value_density), &demand, node);
             }
             self.failed = node.is_none();
             if let Some(node) = node {
@@ -94,7 +94,7 @@ struct Victim {
     id: AttemptId,
     node: Option<NodeIndex>,
     demand: Amounts,
-    worth: f64,
+    value_density: f64,
 }
 
 /// Whether the clone's end frees capacity: a clone on an unusable node, or one that holds nothing, frees none.
@@ -137,12 +137,12 @@ impl Evictions {
                     let is_best = kept == Some(clone.number);
                     let node = clone.node.or_else(|| pass.capacity.tentative_node(id));
                     let demand = demand.clone();
-                    let worth = state.worth_of_clone((id.1, id.2));
+                    let value_density = state.clone_value_density((id.1, id.2));
                     let victim = Victim {
                         id,
                         node,
                         demand,
-                        worth,
+                        value_density,
                     };
                     victims.push((is_best, clone.progress, clone.since_launch, victim));
                 }
@@ -154,8 +154,8 @@ impl Evictions {
             (key, victim.id.1, victim.id.2)
         };
         victims.sort_by(|a, b| {
-            a.3.worth
-                .total_cmp(&b.3.worth)
+            a.3.value_density
+                .total_cmp(&b.3.value_density)
                 .then(a.0.cmp(&b.0))
                 .then(a.1.total_cmp(&b.1))
                 .then(a.2.total_cmp(&b.2))
@@ -173,13 +173,13 @@ impl Evictions {
     fn free_capacity(
         &mut self,
         pass: &mut Round<'_>,
-        (job, worth): (&JobSnapshot, f64),
+        (job, value_density): (&JobSnapshot, f64),
         demand: &Amounts,
         node: Option<NodeIndex>,
     ) -> Option<NodeIndex> {
         let (node, mut picked) = match node {
             Some(node) => (node, Vec::new()),
-            None => self.clear_node(pass, (job, worth), demand)?,
+            None => self.clear_node(pass, (job, value_density), demand)?,
         };
         let mut total = Amounts::from_slice(pass.capacity.free_after_kills.total());
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
@@ -189,7 +189,7 @@ impl Evictions {
             if fits(&total, demand) {
                 break;
             }
-            if !picked.contains(&at) && self.may_go(pass, victim, worth, &picked) {
+            if !picked.contains(&at) && self.may_go(pass, victim, value_density, &picked) {
                 add(&mut total, &victim.demand, 1);
                 picked.push(at);
             }
@@ -244,7 +244,7 @@ impl Evictions {
     fn clear_node(
         &self,
         pass: &Round<'_>,
-        (job, worth): (&JobSnapshot, f64),
+        (job, value_density): (&JobSnapshot, f64),
         demand: &Amounts,
     ) -> Option<(NodeIndex, Vec<usize>)> {
         let mut trials: BTreeMap<NodeIndex, (Amounts, Vec<usize>)> = BTreeMap::new();
@@ -260,7 +260,7 @@ impl Evictions {
             let (free, picked) = trials
                 .entry(node)
                 .or_insert_with(|| (Amounts::from_slice(free), Vec::new()));
-            if self.may_go(pass, victim, worth, picked) {
+            if self.may_go(pass, victim, value_density, picked) {
                 add(free, &victim.demand, 1);
                 picked.push(at);
                 if fits(free, demand) {
@@ -273,7 +273,13 @@ impl Evictions {
 
     /// Whether the clone may be evicted. Its value density is no higher than that of the waiting attempt, an attempt
     /// of its task survives it and those picked, and no stop relies on it.
-    fn may_go(&self, pass: &Round<'_>, victim: &Victim, worth: f64, picked: &[usize]) -> bool {
+    fn may_go(
+        &self,
+        pass: &Round<'_>,
+        victim: &Victim,
+        value_density: f64,
+        picked: &[usize],
+    ) -> bool {
         let (position, index, number) = victim.id;
         let Some(state) = pass.jobs.get(position) else {
             return false;
@@ -284,7 +290,7 @@ impl Evictions {
             .map(|other| other.id.2)
             .chain([number])
             .collect();
-        victim.worth <= worth
+        victim.value_density <= value_density
             && !state.draft.doomed.contains(&(index, number))
             && !state.draft.survivors.contains(&(index, number))
             && survivor(state, victim, &going).is_some()

@@ -144,9 +144,9 @@ fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i6
     } else {
         Tier::Usual
     };
-    match &state.draft.worth {
-        Some(worth) if worth.is_timely => (Tier::Timely, urgency, Number(0.0)),
-        Some(worth) => (tier, 0, Number(-worth.waiting)),
+    match &state.draft.value_density {
+        Some(value_density) if value_density.is_timely => (Tier::Timely, urgency, Number(0.0)),
+        Some(value_density) => (tier, 0, Number(-value_density.waiting)),
         None => (tier, urgency, Number(0.0)),
     }
 }

@@ -7,7 +7,7 @@ use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
 use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
-use crate::round::{Claim, JobView, Round, TaskEstimate, Worth};
+use crate::round::{Claim, JobView, Round, TaskEstimate, ValueDensity};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
 
@@ -246,17 +246,17 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
 
     /// Sets the value of the job's waiting attempts and of its clones. `decide` evicts a clone only for an attempt
     /// of at least its value.
-    pub fn set_worth(&mut self, position: usize, worth: Worth) {
+    pub fn set_value_density(&mut self, position: usize, value_density: ValueDensity) {
         if let Some(job) = self.round.jobs.get_mut(position) {
-            job.draft.worth = Some(worth);
+            job.draft.value_density = Some(value_density);
         }
     }
 
     /// Has the job served with those that can all be in time, if it has a value.
     pub fn set_timely(&mut self, position: usize) {
         let job = self.round.jobs.get_mut(position);
-        if let Some(worth) = job.and_then(|job| job.draft.worth.as_mut()) {
-            worth.is_timely = true;
+        if let Some(value_density) = job.and_then(|job| job.draft.value_density.as_mut()) {
+            value_density.is_timely = true;
         }
     }
 

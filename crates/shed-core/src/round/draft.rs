@@ -9,7 +9,7 @@ use crate::snapshot::NodeIndex;
 
 /// Value density: expected deadlines met per second for which an attempt holds its slot.
 #[derive(Debug, Clone)]
-pub struct Worth {
+pub struct ValueDensity {
     /// The value density of each waiting attempt.
     pub waiting: f64,
     /// Whether the waiting attempts can be in time together with those of all jobs of a higher value density.
@@ -18,10 +18,10 @@ pub struct Worth {
     pub clones: Vec<((TaskIndex, AttemptNumber), f64)>,
 }
 
-impl Worth {
+impl ValueDensity {
     pub(super) fn of_clone(&self, id: (TaskIndex, AttemptNumber)) -> Option<f64> {
         let at = self.clones.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        self.clones.get(at).map(|(_, worth)| *worth)
+        self.clones.get(at).map(|(_, value_density)| *value_density)
     }
 }
 
@@ -85,7 +85,7 @@ pub struct JobDraft {
     pub optimized: bool,
     /// The value density of the job's waiting attempts and clones, if the policy compares them with those of other
     /// jobs.
-    pub(crate) worth: Option<Worth>,
+    pub(crate) value_density: Option<ValueDensity>,
     /// The job's demand and value, if the policy reserves headroom for future jobs.
     pub(crate) claim: Claim,
     /// Whether the optimizer's run changes nothing, so that the next one need not wait for launches.

@@ -142,17 +142,19 @@ impl<'a> JobView<'a> {
     }
 
     /// The value density of this clone, 0 without an estimate.
-    pub(crate) fn worth_of_clone(&self, id: (TaskIndex, AttemptNumber)) -> f64 {
-        let worth = self.draft.worth.as_ref();
-        worth.and_then(|worth| worth.of_clone(id)).unwrap_or(0.0)
+    pub(crate) fn clone_value_density(&self, id: (TaskIndex, AttemptNumber)) -> f64 {
+        let value_density = self.draft.value_density.as_ref();
+        value_density
+            .and_then(|value_density| value_density.of_clone(id))
+            .unwrap_or(0.0)
     }
 
     /// The value density of the waiting attempts, ∞ without an estimate.
-    pub(crate) fn worth_of_waiting(&self) -> f64 {
+    pub(crate) fn waiting_value_density(&self) -> f64 {
         self.draft
-            .worth
+            .value_density
             .as_ref()
-            .map_or(f64::INFINITY, |worth| worth.waiting)
+            .map_or(f64::INFINITY, |value_density| value_density.waiting)
     }
 
     /// Whether this plan stops the attempt.

@@ -32,7 +32,7 @@ pub(crate) mod standing;
 mod work;
 
 pub use assess::Assessment;
-pub use draft::{Allowance, Claim, JobDraft, Worth};
+pub use draft::{Allowance, Claim, JobDraft, ValueDensity};
 pub(crate) use estimates::REPORTS_MIN;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use findings::JobFindings;

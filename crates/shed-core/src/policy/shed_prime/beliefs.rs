@@ -11,7 +11,7 @@ use crate::policy::shed_prime::cross_job_prior::assume;
 use crate::policy::shed_prime::feasible_set::mark;
 use crate::policy::shed_prime::headroom::{follow, reserve};
 use crate::policy::shed_prime::value_density::{is_short, worth};
-use crate::round::{JobView, TaskEstimate, Worth};
+use crate::round::{JobView, TaskEstimate, ValueDensity};
 
 /// New attempts of each task that count towards a job's estimate of hope. If all of `max_clones` counted, jobs that
 /// only luck could save would be served first under overload, and delay others.
@@ -303,7 +303,7 @@ pub(super) fn weigh(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     let worths: Vec<_> = positions.map(|at| worth_of_job(desk, at)).collect();
     for (position, worth) in worths.into_iter().enumerate() {
         if let Some(worth) = worth {
-            desk.set_worth(position, worth);
+            desk.set_value_density(position, worth);
         }
     }
     if prime.timely {
@@ -314,7 +314,7 @@ pub(super) fn weigh(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     }
 }
 
-fn worth_of_job(desk: &PrimeDesk<'_, '_>, position: usize) -> Option<Worth> {
+fn worth_of_job(desk: &PrimeDesk<'_, '_>, position: usize) -> Option<ValueDensity> {
     let fresh = Fresh::at(desk, position)?;
     Some(worth(&fresh, desk.belief(position)?.ln_hope))
 }

@@ -109,7 +109,7 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
     };
     let worth = |waiter: &Waiter| {
         let state = desk.job(waiter.position);
-        Number(-state.map_or(0.0, JobView::worth_of_waiting))
+        Number(-state.map_or(0.0, JobView::waiting_value_density))
     };
     waiters.sort_by_cached_key(|waiter| (worth(waiter), name(waiter)));
     for (count, waiter) in waiters.iter_mut().enumerate() {

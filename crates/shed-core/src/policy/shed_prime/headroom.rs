@@ -88,7 +88,7 @@ fn known<'d>(desk: &'d PrimeDesk<'_, '_>, position: usize) -> Option<&'d Demands
 
 fn expected(desk: &PrimeDesk<'_, '_>, position: usize, own: Ask) -> Option<Demands> {
     let state = desk.job(position)?;
-    let above = TIMES_AS_MUCH * state.worth_of_waiting() / own.share;
+    let above = TIMES_AS_MUCH * state.waiting_value_density() / own.share;
     let waits = state.launchable_now() > 0 && own.share > 0.0;
     let others = waits.then(|| demand(desk, &state.job.key, above, own.seconds));
     Some(Demands {
@@ -306,7 +306,7 @@ fn allowance(
     if state.launchable_now() == 0 || ask.share <= 0.0 {
         return None;
     }
-    let worth = state.worth_of_waiting() / ask.share;
+    let worth = state.waiting_value_density() / ask.share;
     let up_to = TIMES_AS_MUCH * worth;
     let risk = (worth / demand.density).clamp(RISK_MIN, RISK_MAX);
     let kept = demand.mean + margin.of(risk) * demand.deviation;

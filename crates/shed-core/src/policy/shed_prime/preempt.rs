@@ -95,10 +95,10 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
             && tasks > 0
             && state.may_launch(now)
         {
-            let worth = match &state.draft.worth {
+            let worth = match &state.draft.value_density {
                 // The feasible set comes before all others, by slack.
                 Some(worth) if worth.is_timely => f64::INFINITY,
-                _ => state.worth_of_waiting(),
+                _ => state.waiting_value_density(),
             };
             let rank = (Number(-worth), slack, state.job.submitted, &state.job.key);
             let time = task_time(state, usual_share(desk, position));

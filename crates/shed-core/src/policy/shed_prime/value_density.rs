@@ -14,7 +14,7 @@ use crate::policy::shed_prime::beliefs::Fresh;
 use crate::policy::shed_prime::bundles::candidates;
 use crate::policy::shed_prime::price::{Candidate, price};
 use crate::round::clones::CloneTask;
-use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate, Worth};
+use crate::round::{AttemptEstimate, JobView, Number, TaskEstimate, ValueDensity};
 use crate::snapshot::{AttemptKind, SpeculationMode};
 
 /// A clone is launched before waiting first attempts only if its value density is this many times as high. Estimates
@@ -52,7 +52,7 @@ pub(super) fn surging(desk: &PrimeDesk<'_, '_>, position: usize) -> u32 {
 
 /// The value density of the job's waiting attempts and of its clones; `ln_hope` is the hope that ranks the job.
 /// Attempts without a deadline have no value.
-pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
+pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> ValueDensity {
     let estimate = &fresh.state.estimate;
     let waiting = f64::from(fresh.state.waiting_now().max(1));
     let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
@@ -66,7 +66,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> Worth {
         let tasks = std::iter::once(first).chain(tasks);
         tasks.flat_map(move |task| of_clones(fresh, task, ln_hope))
     });
-    Worth {
+    ValueDensity {
         waiting: hope / waiting / fresh.holds(0.0).max(1.0),
         is_timely: false,
         clones: clones.into_iter().flatten().collect(),
@@ -116,7 +116,7 @@ fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate, ln_hope: f64) -> f
 pub(super) fn rescue(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     let waits = |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(desk.now());
     let worth = |state: &JobView<'_>| match state.rank {
-        Some((is_hopeless, _)) if !is_hopeless => state.worth_of_waiting(),
+        Some((is_hopeless, _)) if !is_hopeless => state.waiting_value_density(),
         _ => 0.0,
     };
     let waiting = desk.jobs().iter().filter(waits);

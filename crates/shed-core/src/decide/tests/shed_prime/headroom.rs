@@ -137,7 +137,7 @@ fn headroom_is_the_mean_demand_and_some_deviations() {
 
 #[test]
 fn only_jobs_of_five_times_the_density_count() {
-    // A part of the cluster for 1001 s is worth one deadline: so is a fifth of that for the others.
+    // A part of the cluster for 1001 s is value_density one deadline: so is a fifth of that for the others.
     table(
         RESERVE,
         &long(),
