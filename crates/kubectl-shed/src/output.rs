@@ -130,7 +130,7 @@ pub async fn show<T: Serialize>(
         let text = || render(&data, canvas, Timestamp::now());
         let text = in_format(&data, args.output, text)?;
         match is_watched {
-            true => present.redraw(&format!("{problem}{text}"))?,
+            true => present.repaint(&format!("{problem}{text}"))?,
             false => terminal::print(&text)?,
         }
         if !is_watched || is_last(&data) {

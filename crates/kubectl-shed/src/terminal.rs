@@ -46,7 +46,7 @@ impl Terminal {
     }
 
     /// Replaces what the terminal shows. A text that is taller than the terminal is cut at its end.
-    pub fn redraw(&self, text: &str) -> anyhow::Result<()> {
+    pub fn repaint(&self, text: &str) -> anyhow::Result<()> {
         // Home, the text with each line's rest cleared, then what is below.
         let text = self.fitted(text).replace('\n', "\x1b[K\n");
         print(&format!("\x1b[H{text}\x1b[J"))

@@ -15,13 +15,13 @@ use crate::time::{Instant, Span};
 mod arrivals;
 mod clone_gains;
 mod experience;
-mod redraws;
+mod restarts;
 mod shown_times;
 
 pub use arrivals::{Arrival, Arrivals};
 pub use clone_gains::{CloneGains, Pair};
 pub use experience::{Durable, Experience, Invalid};
-pub use redraws::Redraws;
+pub use restarts::Restarts;
 pub use shown_times::{MissCheck, ShownSums, ShownTime, ShownTimes};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
@@ -237,13 +237,13 @@ impl Memory {
     }
 
     /// The results of attempts on nodes where slow ones were given up.
-    pub fn redraws(&self) -> &Redraws {
-        &self.experience.redraws
+    pub fn restarts(&self) -> &Restarts {
+        &self.experience.restarts
     }
 
     /// Replaces these results.
-    pub fn set_redraws(&mut self, redraws: Redraws) {
-        self.experience.redraws = redraws;
+    pub fn set_restarts(&mut self, restarts: Restarts) {
+        self.experience.restarts = restarts;
     }
 
     /// The demands of the jobs that arrived lately.

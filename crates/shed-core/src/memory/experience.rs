@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::history::History;
-use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
+use crate::memory::{Arrivals, CloneGains, Restarts, ShownTimes};
 use crate::time::Instant;
 
 /// What the planner has learned from past jobs. A new field is durable as well. Only [`Experience::keep`] and
@@ -15,8 +15,8 @@ pub struct Experience {
     /// The times of the jobs of each class.
     pub(super) history: History,
     /// The results of attempts on nodes where slow ones were given up.
-    #[serde(skip_serializing_if = "Redraws::are_none")]
-    pub(super) redraws: Redraws,
+    #[serde(skip_serializing_if = "Restarts::are_none")]
+    pub(super) restarts: Restarts,
     /// The demands of the jobs that arrived lately.
     #[serde(skip_serializing_if = "Arrivals::are_none")]
     pub(super) arrivals: Arrivals,
@@ -61,7 +61,7 @@ impl Experience {
     /// The number of entries: classes, tenants and jobs.
     pub fn len(&self) -> usize {
         let of_jobs = self.history.len() + self.arrivals.len() + self.shown_times.len();
-        of_jobs + self.redraws.len() + self.clone_gains.len()
+        of_jobs + self.restarts.len() + self.clone_gains.len()
     }
 
     /// Whether nothing was learned.
@@ -75,7 +75,7 @@ impl Experience {
         let share = share.clamp(0.0, 1.0);
         let kept = |count: usize| (count as f64 * share) as usize;
         self.history.keep(kept);
-        self.redraws.keep(kept);
+        self.restarts.keep(kept);
         self.arrivals.keep(kept);
         self.clone_gains.keep(kept);
         self.shown_times.keep(kept);
@@ -88,7 +88,7 @@ impl Experience {
     pub fn check(&self) -> Result<(), Invalid> {
         let fields = [
             ("history", self.history.is_sound()),
-            ("redraws", self.redraws.is_sound()),
+            ("restarts", self.restarts.is_sound()),
             ("arrivals", self.arrivals.is_sound()),
             ("clone_gains", self.clone_gains.is_sound()),
             ("shown_times", self.shown_times.is_sound()),

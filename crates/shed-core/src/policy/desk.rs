@@ -3,7 +3,7 @@
 use crate::capacity::Capacity;
 use crate::estimate::distribution::Distribution;
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::memory::{Arrivals, CloneGains, Redraws, ShownTimes};
+use crate::memory::{Arrivals, CloneGains, Restarts, ShownTimes};
 use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
@@ -280,13 +280,13 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     }
 
     /// Results of attempts that replaced slow ones.
-    pub fn redraws(&self) -> &Redraws {
-        &self.round.redraws
+    pub fn restarts(&self) -> &Restarts {
+        &self.round.restarts
     }
 
     /// The same, to be changed, and the jobs.
-    pub fn jobs_and_redraws(&mut self) -> (&[JobView<'a>], &mut Redraws) {
-        (&self.round.jobs, &mut self.round.redraws)
+    pub fn jobs_and_restarts(&mut self) -> (&[JobView<'a>], &mut Restarts) {
+        (&self.round.jobs, &mut self.round.restarts)
     }
 
     /// What clones have gained.

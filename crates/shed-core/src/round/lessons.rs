@@ -3,7 +3,7 @@
 use crate::estimate::history::Lesson;
 use crate::ids::JobKey;
 use crate::memory::{
-    Arrivals, CloneGains, JobMemory, Memory, PolicyState, Redraws, ShownTimes, SlowNodes,
+    Arrivals, CloneGains, JobMemory, Memory, PolicyState, Restarts, ShownTimes, SlowNodes,
 };
 use crate::round::learn::lesson;
 use crate::round::{JobView, Round};
@@ -14,7 +14,7 @@ use crate::time::Instant;
 pub(crate) struct Lessons {
     now: Instant,
     slow_nodes: SlowNodes,
-    redraws: Redraws,
+    restarts: Restarts,
     arrivals: Arrivals,
     clone_gains: CloneGains,
     shown_times: ShownTimes,
@@ -33,7 +33,7 @@ impl Lessons {
         Self {
             now: round.snapshot.now,
             slow_nodes: std::mem::take(&mut round.beliefs.remembered),
-            redraws: std::mem::take(&mut round.redraws),
+            restarts: std::mem::take(&mut round.restarts),
             arrivals: std::mem::take(&mut round.arrivals),
             clone_gains: std::mem::take(&mut round.clone_gains),
             shown_times: std::mem::take(&mut round.shown_times),
@@ -75,7 +75,7 @@ impl Lessons {
     /// Adds the lessons to the memory.
     pub(crate) fn enter(self, memory: &mut Memory) {
         memory.set_slow_nodes(self.slow_nodes);
-        memory.set_redraws(self.redraws);
+        memory.set_restarts(self.restarts);
         memory.set_arrivals(self.arrivals);
         memory.set_clone_gains(self.clone_gains);
         memory.set_shown_times(self.shown_times);

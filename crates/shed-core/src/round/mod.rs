@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::capacity::{Capacity, Holdings, NodeQueue, UnusableNodes};
 use crate::estimate::fit::DistributionChoice;
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
-use crate::memory::{Arrivals, CloneGains, Memory, Redraws, ShownTimes};
+use crate::memory::{Arrivals, CloneGains, Memory, Restarts, ShownTimes};
 use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedMove};
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
@@ -76,7 +76,7 @@ pub struct Round<'a> {
     by_submission: Vec<usize>,
     beliefs: Beliefs,
     /// The results of attempts on nodes where slow ones were given up.
-    pub(crate) redraws: Redraws,
+    pub(crate) restarts: Restarts,
     /// The demands of the jobs that arrived lately.
     pub(crate) arrivals: Arrivals,
     /// What clones have gained.
@@ -133,7 +133,7 @@ impl<'a> Round<'a> {
             memory,
             capacity: Capacity::with(snapshot, terms.capacity_share, &holdings, unusable),
             beliefs,
-            redraws: memory.redraws().clone(),
+            restarts: memory.restarts().clone(),
             arrivals: memory.arrivals().clone(),
             clone_gains: memory.clone_gains().clone(),
             shown_times: memory.shown_times().clone(),

@@ -22,7 +22,7 @@ pub enum Model {
     Resample,
     /// Real: the first attempt. Sampled: a clone or retry, from a Pareto distribution. In a share of the tasks
     /// slowness belongs to the task, and every attempt takes the time of the first.
-    Redraw {
+    Fresh {
         /// Shape β.
         beta: f64,
         /// Minimum in seconds.
@@ -102,12 +102,12 @@ impl Model {
         match *self {
             Self::Trace => plain(own),
             Self::Resample if which.attempt == 0 => plain(own),
-            Self::Redraw { own: share, .. }
+            Self::Fresh { own: share, .. }
                 if which.attempt == 0 || which.unit_of_task(seed) < share =>
             {
                 plain(own)
             }
-            Self::Redraw { beta, t_min, .. } => plain(Span::from_seconds_f64(
+            Self::Fresh { beta, t_min, .. } => plain(Span::from_seconds_f64(
                 which.stream(seed).pareto(t_min, beta),
             )),
             Self::Resample => {
@@ -158,7 +158,7 @@ pub struct ParseModelError(String);
 
 /// For error messages and `--help`.
 pub const HELP: &str = "`trace`, `resample`, `pareto{beta=1.5,t_min=120,max=600}` (beta above 0; \
-    t_min and max in seconds, both optional), `redraw{beta=1.5,t_min=120,own=0}` (own: a share of \
+    t_min and max in seconds, both optional), `fresh{beta=1.5,t_min=120,own=0}` (own: a share of \
     the tasks), `lognormal{sigma=0.5}` (sigma 0 to 5), `recorded`";
 
 impl FromStr for Model {
@@ -174,8 +174,8 @@ impl fmt::Display for Model {
         match self {
             Self::Trace => f.write_str("trace"),
             Self::Resample => f.write_str("resample"),
-            Self::Redraw { beta, t_min, own } => {
-                write!(f, "redraw{{beta={beta},t_min={t_min},own={own}}}")
+            Self::Fresh { beta, t_min, own } => {
+                write!(f, "fresh{{beta={beta},t_min={t_min},own={own}}}")
             }
             Self::Pareto { beta, t_min, max } => {
                 write!(f, "pareto{{beta={beta}")?;

@@ -16,7 +16,7 @@ pub(super) fn model(text: &str) -> Result<Model, String> {
             t_min: parameters.take_number("t_min", 0.001, 1e9)?,
             max: parameters.take_number("max", 0.001, 1e9)?,
         },
-        "redraw" => Model::Redraw {
+        "fresh" => Model::Fresh {
             beta: parameters.take_number("beta", 0.01, 1000.0)?.unwrap_or(1.5),
             t_min: parameters
                 .take_number("t_min", 0.001, 1e9)?
@@ -53,7 +53,7 @@ mod tests {
             "recorded",
             "pareto{beta=1.5}",
             "pareto{beta=2,t_min=120,max=600}",
-            "redraw{beta=1.5,t_min=120,own=0.5}",
+            "fresh{beta=1.5,t_min=120,own=0.5}",
             "lognormal{sigma=0.25}",
         ] {
             assert_eq!(text.parse::<Model>().unwrap().to_string(), text);

@@ -67,7 +67,7 @@ pub(super) fn restart(desk: &mut PrimeDesk<'_, '_>) {
         let Some(fresh) = Fresh::at(desk, position) else {
             continue;
         };
-        let kept = desk.redraws().kept(&state.job.tenant);
+        let kept = desk.restarts().kept(&state.job.tenant);
         let tasks = state.estimate.tasks.iter();
         let doomed = tasks.filter_map(|task| worse_than(&fresh, state, task, kept));
         // On an unusable node the attempt would give up its slot in vain.
@@ -89,8 +89,8 @@ fn remember(desk: &mut PrimeDesk<'_, '_>, position: usize, attempt: &AttemptEsti
     };
     if let (Some(node), Some(ratio)) = (node, ln_ratio(state, attempt)) {
         let (tenant, now) = (state.job.tenant.clone(), desk.now());
-        let (_, redraws) = desk.jobs_and_redraws();
-        redraws.give_up(&tenant, &node.name, now, ratio);
+        let (_, restarts) = desk.jobs_and_restarts();
+        restarts.give_up(&tenant, &node.name, now, ratio);
     }
 }
 
@@ -105,11 +105,11 @@ fn ln_ratio(state: &JobView<'_>, attempt: &AttemptEstimate) -> Option<f64> {
 pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
     let nodes = &desk.snapshot().nodes;
     let now = desk.now();
-    let (jobs, redraws) = desk.jobs_and_redraws();
-    if redraws.is_idle() {
+    let (jobs, restarts) = desk.jobs_and_restarts();
+    if restarts.is_idle() {
         return;
     }
-    redraws.retain(|name| nodes.iter().any(|node| node.name == *name));
+    restarts.retain(|name| nodes.iter().any(|node| node.name == *name));
     for state in jobs.iter().filter(|state| state.is_looked_at()) {
         let tasks = state.estimate.tasks.iter();
         for attempt in tasks.flat_map(|task| &task.attempts) {
@@ -118,10 +118,10 @@ pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
             };
             let has_shown = known_time(state).is_some_and(|time| attempt.age >= SHOWN * time);
             if has_shown
-                && redraws.awaits(&state.job.tenant, &node.name, now, attempt.since_launch)
+                && restarts.awaits(&state.job.tenant, &node.name, now, attempt.since_launch)
                 && let Some(ratio) = ln_ratio(state, attempt)
             {
-                redraws.note(&state.job.tenant, &node.name, ratio);
+                restarts.note(&state.job.tenant, &node.name, ratio);
             }
         }
     }

@@ -32,7 +32,7 @@ macro_rules! of_a {
         &[
             ("trace", "setup:A"),
             ("slots", "138"),
-            ("attempt-model", concat!("redraw{beta=1.5,t_min=120,own=", $own, "}")),
+            ("attempt-model", concat!("fresh{beta=1.5,t_min=120,own=", $own, "}")),
             ("resume", $resume),
             $(($flag, $value),)*
         ]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::fixtures::JobBuilder;
 use crate::ids::{NodeName, Tenant};
-use crate::memory::{Memory, Redraws};
+use crate::memory::{Memory, Restarts};
 use crate::policy::Policy;
 use crate::snapshot::{KillKind, SpeculationMode};
 use crate::time::Instant;
@@ -117,7 +117,7 @@ fn a_restart_relies_on_no_survivor_and_is_remembered() {
     let (plan, after) = plan_of(&snapshot, &Memory::default(), &policy);
     let kill = &report(&plan, "a").kills[0];
     assert_eq!((kill.kind, kill.survivor), (KillKind::Restart, None));
-    let awaits = |memory: &Memory, at| memory.redraws().awaits(&tenant(), &node(0), at, 0.0);
+    let awaits = |memory: &Memory, at| memory.restarts().awaits(&tenant(), &node(0), at, 0.0);
     assert!(awaits(&after, snapshot.now));
     // It is forgotten with the node.
     let mut gone = slots(1).job(lone(50.0)).build();
@@ -128,13 +128,13 @@ fn a_restart_relies_on_no_survivor_and_is_remembered() {
 
 /// The memory after this many slow attempts were replaced, on the same node, by attempts of this ratio.
 fn followed_by(count: usize, ln_ratio: f64) -> Memory {
-    let mut redraws = Redraws::default();
+    let mut restarts = Restarts::default();
     for _ in 0..count {
-        redraws.give_up(&tenant(), &node(0), Instant(0), 2.0);
-        redraws.note(&tenant(), &node(0), ln_ratio);
+        restarts.give_up(&tenant(), &node(0), Instant(0), 2.0);
+        restarts.note(&tenant(), &node(0), ln_ratio);
     }
     let mut memory = Memory::default();
-    memory.set_redraws(redraws);
+    memory.set_restarts(restarts);
     memory
 }
 
@@ -170,17 +170,17 @@ fn nodes_where_slowness_was_seen_to_stay_get_no_restart() {
 fn the_next_attempt_after_a_restart_teaches_once_it_has_shown_its_speed() {
     let policy: Policy = "shed-prime".parse().unwrap();
     let usual = |node| ends_in(0, 31.0).on(node);
-    let before = Redraws::default().kept(&tenant());
+    let before = Restarts::default().kept(&tenant());
     let kept_after = |given_up: f64, launched: f64| {
         let a = steady(job("a").tasks(2).deadline_in(1000.0), 60.0);
         let slow = attempt(1).launched(launched).on(0).progress(0.01, 29.5);
         let seen = cluster().job(a.task(0, [usual(1)]).task(1, [slow])).build();
-        let mut redraws = Redraws::default();
-        redraws.give_up(&tenant(), &node(0), crate::fixtures::at(given_up), 1.5);
+        let mut restarts = Restarts::default();
+        restarts.give_up(&tenant(), &node(0), crate::fixtures::at(given_up), 1.5);
         let mut memory = Memory::default();
-        memory.set_redraws(redraws);
+        memory.set_restarts(restarts);
         let (_, after) = plan_of(&seen, &memory, &policy);
-        after.redraws().kept(&tenant()) - before
+        after.restarts().kept(&tenant()) - before
     };
     // It has shown its speed after a tenth of 60 s. It starts 1 s after its launch.
     for (given_up, launched, learns) in [

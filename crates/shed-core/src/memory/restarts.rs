@@ -12,15 +12,15 @@ use crate::time::Instant;
 /// stays, or to the attempt and ends with it. Each tenant learns from its own; another tenant counts as one witness
 /// at most.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Redraws {
+pub struct Restarts {
     /// (Recordings from before tenants learned separately have none; their data is ignored.)
     #[serde(default)]
-    tenants: BTreeMap<Tenant, Redrawn>,
+    tenants: BTreeMap<Tenant, TenantRestarts>,
 }
 
 /// The results of one tenant's attempts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct Redrawn {
+struct TenantRestarts {
     /// Σ x², where x is ln(time of the attempt that was given up over the median of its job).
     #[serde(with = "float")]
     squares: f64,
@@ -52,7 +52,7 @@ const FOREIGN_MAX: f64 = FIRMNESS / 2.0;
 /// Tenants that are remembered; the one with the fewest results is forgotten first.
 const TENANTS_MAX: usize = 256;
 
-impl Redraws {
+impl Restarts {
     pub(super) fn are_none(&self) -> bool {
         *self == Self::default()
     }
@@ -131,7 +131,7 @@ impl Redraws {
 
     /// Whether the sums are those of numbers, and each awaited attempt follows a slow one.
     pub(super) fn is_sound(&self) -> bool {
-        let is_sound = |own: &Redrawn| {
+        let is_sound = |own: &TenantRestarts| {
             let is_slow =
                 |given_up: &GivenUp| given_up.ln_ratio.is_finite() && given_up.ln_ratio > 0.0;
             own.squares.is_finite()
@@ -171,57 +171,57 @@ mod tests {
     use super::*;
 
     /// This many slow attempts of the tenant were followed by attempts of this ratio.
-    fn followed(redraws: &mut Redraws, tenant: &str, times: usize, ln_ratio: f64) {
+    fn followed(restarts: &mut Restarts, tenant: &str, times: usize, ln_ratio: f64) {
         let (tenant, node) = (Tenant::from(tenant), NodeName::from("n"));
         for _ in 0..times {
-            redraws.give_up(&tenant, &node, Instant(0), 2.0);
-            redraws.note(&tenant, &node, ln_ratio);
+            restarts.give_up(&tenant, &node, Instant(0), 2.0);
+            restarts.note(&tenant, &node, ln_ratio);
         }
     }
 
     #[test]
     fn what_another_tenant_has_seen_counts_as_one_witness() {
-        let mut redraws = Redraws::default();
+        let mut restarts = Restarts::default();
         let ours = Tenant::from("ours");
-        assert!((redraws.kept(&ours) - 0.5).abs() < 1e-12);
-        followed(&mut redraws, "theirs", 1000, 2.0);
-        let told = redraws.kept(&ours);
+        assert!((restarts.kept(&ours) - 0.5).abs() < 1e-12);
+        followed(&mut restarts, "theirs", 1000, 2.0);
+        let told = restarts.kept(&ours);
         assert!(told > 0.6 && told < 0.7, "{told}");
         for tenant in ["b", "c", "d", "e"] {
-            followed(&mut redraws, tenant, 1000, 2.0);
+            followed(&mut restarts, tenant, 1000, 2.0);
         }
-        let by_many = redraws.kept(&ours);
+        let by_many = restarts.kept(&ours);
         assert!((by_many - 0.75).abs() < 1e-9, "{by_many}");
-        followed(&mut redraws, "ours", 10, 0.0);
-        assert!(redraws.kept(&ours) < 0.1, "its own attempts rule");
-        assert!(redraws.kept(&Tenant::from("theirs")) > 0.9);
+        followed(&mut restarts, "ours", 10, 0.0);
+        assert!(restarts.kept(&ours) < 0.1, "its own attempts rule");
+        assert!(restarts.kept(&Tenant::from("theirs")) > 0.9);
     }
 
     #[test]
     fn only_the_tenants_own_next_attempt_tells() {
-        let mut redraws = Redraws::default();
+        let mut restarts = Restarts::default();
         let (ours, theirs) = (Tenant::from("ours"), Tenant::from("theirs"));
         let node = NodeName::from("n");
-        redraws.give_up(&ours, &node, Instant(0), 1.0);
-        assert!(redraws.awaits(&ours, &node, Instant(5000), 3.0));
-        assert!(!redraws.awaits(&theirs, &node, Instant(5000), 3.0));
-        redraws.note(&theirs, &node, 9.0);
-        assert!(!redraws.is_idle());
+        restarts.give_up(&ours, &node, Instant(0), 1.0);
+        assert!(restarts.awaits(&ours, &node, Instant(5000), 3.0));
+        assert!(!restarts.awaits(&theirs, &node, Instant(5000), 3.0));
+        restarts.note(&theirs, &node, 9.0);
+        assert!(!restarts.is_idle());
     }
 
     #[test]
     fn tenants_without_end_are_not_remembered() {
-        let mut redraws = Redraws::default();
+        let mut restarts = Restarts::default();
         for number in 0..2 * TENANTS_MAX {
-            followed(&mut redraws, &format!("t{number}"), 1, 1.0);
+            followed(&mut restarts, &format!("t{number}"), 1, 1.0);
         }
-        assert_eq!(redraws.tenants.len(), TENANTS_MAX);
+        assert_eq!(restarts.tenants.len(), TENANTS_MAX);
     }
 
     #[test]
     fn what_was_known_before_tenants_learned_apart_is_read() {
         let text = r#"{"squares":4.0,"products":2.0,"places":{}}"#;
-        let redraws: Redraws = serde_json::from_str(text).unwrap();
-        assert!(redraws.are_none());
+        let restarts: Restarts = serde_json::from_str(text).unwrap();
+        assert!(restarts.are_none());
     }
 }
