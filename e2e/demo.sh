@@ -92,25 +92,25 @@ fail() {
 has_ended() {
     [ ! -e "$work/$1.failed" ] || fail "$1"
     [ -e "$work/$1.seconds" ] || return 1
-    [ ! -e "$work/$1.told" ] || return 0
+    [ ! -e "$work/$1.reported" ] || return 0
     say "step 1/$steps: built $1 in $(cat "$work/$1.seconds") s"
-    : >"$work/$1.told"
+    : >"$work/$1.reported"
 }
 
 say "step 1/$steps: build Kubernetes (Go) and shed (Rust) side by side; the first time some 8 minutes on 2 cores"
-rm -f "$work"/*.seconds "$work"/*.failed "$work"/*.told
+rm -f "$work"/*.seconds "$work"/*.failed "$work"/*.reported
 groups=()
 begin Kubernetes build_kubernetes
 begin shed build_shed
-told=$SECONDS
+reported=$SECONDS
 while :; do
     sleep 1
     running=()
     for name in Kubernetes shed; do has_ended "$name" || running+=("$name"); done
     [ "${#running[@]}" -gt 0 ] || break
-    if [ $((SECONDS - told)) -ge "$every" ]; then
+    if [ $((SECONDS - reported)) -ge "$every" ]; then
         for name in "${running[@]}"; do say "step 1/$steps: $name: $(last_line "$name")"; done
-        told=$SECONDS
+        reported=$SECONDS
     fi
 done
 

@@ -12,7 +12,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 cluster=$here/cluster/cluster
 cd "$here/.."
 
-# Wrong names are told before anything is built or brought up for them.
+# Wrong names are reported before anything is built or brought up for them.
 if [ -z "${SHED_PROGRAMS-}" ]; then
     cargo build --locked --quiet --package shed --package shed-e2e --bins
 fi

@@ -59,7 +59,7 @@ use batch::{BatchNotices, watch_batch};
 pub use changes::{Changes, Inbox};
 use clone_stops::{CloneStops, watch_namespaces};
 use index::PodIndex;
-pub use job_watch::Gap;
+pub use job_watch::JobFault;
 use job_watch::watch_jobs;
 pub use jobs::Departed;
 use jobs::JobTable;

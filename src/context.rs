@@ -30,7 +30,7 @@ use crate::context::backoff::{Backoff, Blocked};
 use crate::context::creation::Creations;
 use crate::context::done_writes::DoneWrites;
 use crate::context::event_budget::EventBudget;
-use crate::context::feasibility::Told;
+use crate::context::feasibility::ReportedFeasibility;
 use crate::context::placement::Placement;
 use crate::context::spacing::LastWrite;
 use crate::context::unanswered_writes::UnansweredWrite;
@@ -108,7 +108,7 @@ pub struct Memo {
     /// When its deadline was last evaluated, and the job's generation then.
     pub weighed: Option<(Instant, i64)>,
     /// The last published verdict about the deadline.
-    pub told: Option<Told>,
+    pub reported: Option<ReportedFeasibility>,
     /// Its calibrated PoCD after the last pass that looked at it.
     pub calibrated: Option<f64>,
     /// What the planner would have done for it, if it only observes.
@@ -131,13 +131,13 @@ pub struct ReconcileMemo {
     /// Deletes and releases of its pods that the watch has not shown yet.
     pub done_writes: DoneWrites,
     /// The version on which shed reported last that it waits for memory. The watch may show it for long after that.
-    pub told_crowded: Option<JobVersion>,
+    pub reported_crowded: Option<JobVersion>,
     /// Whether shed has checked its template for reserved labels and reported them.
-    pub reserved_told: bool,
+    pub reserved_reported: bool,
     /// Whether shed has reported that the job's object is too large to be written.
-    pub too_large_told: bool,
+    pub too_large_reported: bool,
     /// Whether shed has reported that the apiserver refuses to delete or release its pods.
-    pub refusal_told: bool,
+    pub refusal_reported: bool,
     /// Whether shed has reported that it does not run the job, because a newer operator has its
     /// ledger.
     pub stands_aside: bool,

@@ -207,7 +207,7 @@ async fn configuration(identity: &str) -> anyhow::Result<Config> {
 
 /// Runs a term whenever this replica leads, until it receives a stop signal.
 async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Result<()> {
-    let stop = told_to_stop();
+    let stop = stop_signal();
     tokio::pin!(stop);
     loop {
         let fence = tokio::select! {
@@ -284,7 +284,7 @@ async fn act(
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let (calm, calm_jobs) = mpsc::unbounded_channel();
     let (touched_batch, batch_jobs) = mpsc::unbounded_channel();
-    let told = Touched {
+    let reported = Touched {
         jobs: touched.clone(),
         calm_jobs: calm,
         batch: touched_batch,
@@ -294,7 +294,7 @@ async fn act(
     let adopt_jobs = setup.args.adopt_jobs;
     let watched = Stores::watched(adopt_jobs);
     setup.metrics.watch_ages.begin(watched);
-    let stores = Stores::start(&client, adopt_jobs, &told, clock, &mut tasks);
+    let stores = Stores::start(&client, adopt_jobs, &reported, clock, &mut tasks);
     setup.standing.leading(Some(Arc::clone(&stores)));
     let recorder = Recorder::new(client.clone(), reporter());
     let (events, event_sender) = event_queue::queue(setup.metrics.events_dropped.clone());
@@ -321,7 +321,7 @@ async fn act(
     tasks.spawn(planner.map(|()| "planner"));
     let orphans = reconcile::orphans::run(Arc::clone(&context));
     tasks.spawn(orphans.map(|()| "release of orphans"));
-    tell(&context, &mut tasks);
+    announce(&context, &mut tasks);
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
     check_for_restores(&context, &mut tasks);
@@ -453,15 +453,15 @@ fn check_for_restores(context: &ReconcileContext, tasks: &mut JoinSet<&'static s
 }
 
 /// Starts the reporters of jobs and pods that shed does not act on.
-fn tell(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
-    let gaps = reconcile::undecodable_jobs::run(Arc::clone(context));
-    tasks.spawn(gaps.map(|()| "telling of what is not understood"));
+fn announce(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
+    let undecodable = reconcile::undecodable_jobs::run(Arc::clone(context));
+    tasks.spawn(undecodable.map(|()| "reports of undecodable objects and unknown fields"));
     let values = reconcile::clone_stops::run(Arc::clone(context));
-    tasks.spawn(values.map(|()| "telling of unknown values of annotations"));
+    tasks.spawn(values.map(|()| "reports of unknown values of annotations"));
     let disowned = reconcile::disowned_pods::run(Arc::clone(context));
-    tasks.spawn(disowned.map(|()| "telling of pods that are no attempts"));
+    tasks.spawn(disowned.map(|()| "reports of pods that are not attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));
-    tasks.spawn(unadopted.map(|()| "telling of Jobs that are not run any more"));
+    tasks.spawn(unadopted.map(|()| "reports of Jobs that shed no longer runs"));
     let blocked = reconcile::blocked_jobs::run(Arc::clone(context));
     tasks.spawn(blocked.map(|()| "count of jobs that cannot continue"));
 }
@@ -534,7 +534,7 @@ fn reporter() -> Reporter {
 }
 
 /// SIGTERM or SIGINT.
-async fn told_to_stop() {
+async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut terminate), Ok(mut interrupt)) = (
         signal(SignalKind::terminate()),

@@ -33,15 +33,15 @@ def job(name, image):
 
 def wait(jobs, name, namespace):
     """Returns the condition with which the job ended."""
-    told = None
+    reported = None
     for _ in range(PATIENCE_SECONDS):
         found = DeadlineJob.model_validate(
             jobs.get_namespaced_custom_object(**RESOURCE, namespace=namespace, name=name)
         )
         status = found.status
-        if status and status.pocd not in (None, told):
-            told = status.pocd
-            print("PoCD", told, flush=True)
+        if status and status.pocd not in (None, reported):
+            reported = status.pocd
+            print("PoCD", reported, flush=True)
         for condition in (status.conditions if status else None) or []:
             if condition.status == "True" and condition.type in ("Complete", "Failed"):
                 return condition

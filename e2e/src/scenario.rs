@@ -38,7 +38,7 @@ pub enum Needs {
     OperatorProcess,
 }
 
-/// The operator is installed once per run; a failure is told to each test instead of tried again.
+/// The operator is installed once per run; a failure is reported to each test instead of tried again.
 static INSTALLED: OnceCell<Result<(), String>> = OnceCell::const_new();
 
 /// How long a namespace may take to go; pods that keep a finalizer would hold it forever.
@@ -129,8 +129,8 @@ where
 {
     let name = test_name(type_name::<F>());
     if std::env::var("SHED_E2E").as_deref() != Ok("1") {
-        static TOLD: std::sync::Once = std::sync::Once::new();
-        TOLD.call_once(|| say("all end-to-end tests are left out: run them with e2e/run.sh"));
+        static REPORTED: std::sync::Once = std::sync::Once::new();
+        REPORTED.call_once(|| say("all end-to-end tests are left out: run them with e2e/run.sh"));
         return;
     }
     if company.is_left_to_another_run() {
@@ -359,8 +359,8 @@ mod tests {
 
     #[test]
     fn the_summary_tells_a_failure_in_one_short_line() {
-        let told = one_line("waited 3s\n\tfor a pod");
-        assert_eq!(told, "waited 3s for a pod");
+        let reported = one_line("waited 3s\n\tfor a pod");
+        assert_eq!(reported, "waited 3s for a pod");
         let long = one_line(&"ä".repeat(2000));
         assert_eq!(long.chars().count(), 601);
         let payload: Box<dyn Any + Send> = Box::new("left != right".to_owned());

@@ -1,4 +1,4 @@
-//! Being told to stop: a program that returns takes the processes with it that it started.
+//! Signals to stop: a program that returns takes the processes with it that it started.
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for SIGINT, SIGTERM or SIGHUP.
-async fn told_to_stop() -> anyhow::Result<()> {
+async fn stop_signal() -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -26,7 +26,7 @@ pub async fn exit_code(
 ) -> ExitCode {
     let ended = tokio::select! {
         ended = work => ended,
-        told = told_to_stop() => told.and_then(|()| anyhow::bail!("{stopped}")),
+        reported = stop_signal() => reported.and_then(|()| anyhow::bail!("{stopped}")),
     };
     match ended {
         Ok(true) => ExitCode::SUCCESS,

@@ -13,23 +13,23 @@ pub struct Read {
     /// The job.
     pub job: DeadlineJob,
     /// Fields of its specification that are not known here, such as `spec.novel`.
-    pub unheeded: Vec<String>,
+    pub unknown_fields: Vec<String>,
 }
 
 /// Decodes a job from its parts.
 pub fn read(metadata: ObjectMeta, spec: &Value, status: &Value) -> Result<Read, String> {
-    let (spec, unheeded) = unknown_fields::read::<DeadlineJobSpec>(spec)
+    let (spec, unknown) = unknown_fields::read::<DeadlineJobSpec>(spec)
         .map_err(|problem| format!("spec{problem}"))?;
     let (status, _) = unknown_fields::read::<Option<DeadlineJobStatus>>(status)
         .map_err(|problem| format!("status{}", problem.trim_start_matches(": ")))?;
-    let unheeded = unheeded.iter().map(|field| format!("spec.{field}"));
+    let unknown = unknown.iter().map(|field| format!("spec.{field}"));
     Ok(Read {
         job: DeadlineJob {
             metadata,
             spec,
             status,
         },
-        unheeded: unheeded.collect(),
+        unknown_fields: unknown.collect(),
     })
 }
 
@@ -52,7 +52,7 @@ mod tests {
         let job = fixtures::job("");
         let read = read(&job, &[]).unwrap();
         assert_eq!(read.job, job);
-        assert!(read.unheeded.is_empty(), "{:?}", read.unheeded);
+        assert!(read.unknown_fields.is_empty(), "{:?}", read.unknown_fields);
     }
 
     #[test]
@@ -86,6 +86,9 @@ mod tests {
             ("/spec/speculation/novel", json!(true)),
         ];
         let read = read(&fixtures::job(""), &changes).unwrap();
-        assert_eq!(read.unheeded, ["spec.novel", "spec.speculation.novel"]);
+        assert_eq!(
+            read.unknown_fields,
+            ["spec.novel", "spec.speculation.novel"]
+        );
     }
 }

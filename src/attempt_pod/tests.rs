@@ -48,7 +48,7 @@ const WITH_FILE: &str = "{progress: {file: {}}, resume: Checkpoint, template: {s
     containers: [{name: task, env: [{name: MINE, value: x}, {name: SHED_ATTEMPT, value: forged}]}]}}}";
 
 #[test]
-fn a_task_learns_who_it_is_and_cannot_be_told_otherwise() {
+fn a_task_learns_who_it_is_and_cannot_be_reported_otherwise() {
     let spec = built(WITH_FILE, AttemptKind::Original).spec.unwrap();
     let env = spec.containers[0].env.clone().unwrap();
     let value = |name: &str| {

@@ -493,8 +493,11 @@ mod tests {
         let mut companion = fixtures::companion(&whole);
         let mut show = |companion: &DeadlineJob| {
             let job = WatchedJob::new(companion.clone(), 0);
-            let unheeded = Vec::new();
-            let event = Event::Apply(JobObject::Read { job, unheeded });
+            let unknown_fields = Vec::new();
+            let event = Event::Apply(JobObject::Read {
+                job,
+                unknown_fields,
+            });
             let (shown, _) = stores.apply_job_event(&mut companions, event);
             shown.iter().for_each(|job| stores.note_companion(job));
         };

@@ -168,7 +168,7 @@ mod tests {
     use crate::fixtures;
 
     #[test]
-    fn changes_are_told_once_and_their_number_is_bounded() {
+    fn changes_are_reported_once_and_their_number_is_bounded() {
         let stores = Stores::for_tests(vec![], vec![], &[]);
         let (inbox, other) = (stores.subscribe(), stores.subscribe());
         assert!(inbox.drain().all, "at first");

@@ -22,22 +22,22 @@ use crate::cluster::{Stores, Touched, Versioned, config, version};
 
 /// The undecodable fields of a job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gap {
+pub struct JobFault {
     /// Its identity and owners.
     pub metadata: ObjectMeta,
     /// The field that makes the job undecodable, and its error. Absent: the job is decodable except
-    /// for `unheeded`.
+    /// for `unknown_fields`.
     pub problem: Option<String>,
     /// Fields of its specification that are not known here.
-    pub unheeded: Vec<String>,
+    pub unknown_fields: Vec<String>,
 }
 
-impl Gap {
-    pub(super) fn unheeded(job: &WatchedJob, unheeded: Vec<String>) -> Self {
+impl JobFault {
+    pub(super) fn unknown_fields(job: &WatchedJob, unknown_fields: Vec<String>) -> Self {
         Self {
             metadata: essentials(job.meta(), LABEL_CLASS),
             problem: None,
-            unheeded,
+            unknown_fields,
         }
     }
 
@@ -45,7 +45,7 @@ impl Gap {
         Self {
             metadata,
             problem: Some(problem),
-            unheeded: Vec::new(),
+            unknown_fields: Vec::new(),
         }
     }
 }
@@ -128,10 +128,10 @@ impl Stores {
     }
 
     /// The undecodable fields, in the order of namespaces and names.
-    pub fn gaps(&self) -> Vec<Gap> {
+    pub fn faults(&self) -> Vec<JobFault> {
         let table = self.table.read();
-        self.count_visits(table.gaps.len());
-        table.gaps.values().cloned().collect()
+        self.count_visits(table.faults.len());
+        table.faults.values().cloned().collect()
     }
 
     /// Raised whenever the set of undecodable fields changed.

@@ -8,7 +8,7 @@ use kube::api::ObjectMeta;
 
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
-use crate::cluster::job_watch::Gap;
+use crate::cluster::job_watch::JobFault;
 use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob, has_begun, whole_bytes};
 use crate::cluster::whole_bytes::{Kind, WholeBytes};
 use crate::cluster::{Stores, version};
@@ -48,7 +48,7 @@ pub(super) struct JobTable {
     /// Jobs removed since the last call.
     departed: Vec<Departed>,
     /// Jobs that are not understood, or not wholly.
-    pub(super) gaps: BTreeMap<Key, Gap>,
+    pub(super) faults: BTreeMap<Key, JobFault>,
     /// Raised when `undecodable` changed.
     pub(super) gaps_version: u64,
     /// The list that is coming in.
@@ -98,7 +98,11 @@ impl Known {
 impl JobTable {
     /// The object as it is kept: a job that has not begun is kept whole only if the memory budget admits it.
     pub(super) fn within_bounds(&self, object: JobObject) -> JobObject {
-        let JobObject::Read { job, unheeded } = object else {
+        let JobObject::Read {
+            job,
+            unknown_fields,
+        } = object
+        else {
             return object;
         };
         let is_kept = job.live().is_none_or(|live| {
@@ -115,23 +119,30 @@ impl JobTable {
             Some(live) => WatchedJob::crowded(live),
             None => job,
         };
-        JobObject::Read { job, unheeded }
+        JobObject::Read {
+            job,
+            unknown_fields,
+        }
     }
 
     /// Stores a job in its current form. Returns the stored form, unless the job is undecodable.
     pub(super) fn put(&mut self, object: JobObject) -> Option<WatchedJob> {
         let key = key(object.meta());
-        let (known, gap) = match object {
-            JobObject::Read { job, unheeded } => {
-                let gap = (!unheeded.is_empty()).then(|| Gap::unheeded(&job, unheeded));
-                (Known::Watched(job), gap)
+        let (known, fault) = match object {
+            JobObject::Read {
+                job,
+                unknown_fields,
+            } => {
+                let fault = (!unknown_fields.is_empty())
+                    .then(|| JobFault::unknown_fields(&job, unknown_fields));
+                (Known::Watched(job), fault)
             }
             JobObject::Undecodable { metadata, problem } => {
-                let gap = Gap::undecodable((*metadata).clone(), problem);
-                (Known::Undecodable(Arc::from(metadata)), Some(gap))
+                let fault = JobFault::undecodable((*metadata).clone(), problem);
+                (Known::Undecodable(Arc::from(metadata)), Some(fault))
             }
         };
-        self.note_gap(&key, gap);
+        self.note_fault(&key, fault);
         let before = self.take(&key);
         self.compare(before.as_ref(), Some(&known));
         let uid: Arc<str> = known.metadata().uid.as_deref().unwrap_or_default().into();
@@ -158,7 +169,7 @@ impl JobTable {
 
     /// The job is gone.
     pub(super) fn remove(&mut self, key: &Key) {
-        self.note_gap(key, None);
+        self.note_fault(key, None);
         let before = self.take(key);
         self.compare(before.as_ref(), None);
     }
@@ -190,14 +201,14 @@ impl JobTable {
         Some(known)
     }
 
-    fn note_gap(&mut self, key: &Key, gap: Option<Gap>) {
-        if self.gaps.get(key) == gap.as_ref() {
+    fn note_fault(&mut self, key: &Key, fault: Option<JobFault>) {
+        if self.faults.get(key) == fault.as_ref() {
             return;
         }
         self.gaps_version += 1;
-        match gap {
-            Some(gap) => self.gaps.insert(key.clone(), gap),
-            None => self.gaps.remove(key),
+        match fault {
+            Some(fault) => self.faults.insert(key.clone(), fault),
+            None => self.faults.remove(key),
         };
     }
 

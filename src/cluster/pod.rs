@@ -303,7 +303,7 @@ pub(crate) fn deleted(pod: &Pod) -> Option<Instant> {
 }
 
 /// Whether the pod processes a segment whose end its agent has not reported yet.
-fn is_to_be_told(pod: &Pod) -> bool {
+fn is_to_be_reported(pod: &Pod) -> bool {
     does_a_part(pod) && agent_end(pod).is_none()
 }
 
@@ -372,7 +372,7 @@ fn stage(pod: &Pod, seen: Instant) -> Stage {
             finished,
             disrupted: terminal::is_disrupted(pod),
         },
-        _ if have_exited_with_0(pod) && (is_to_be_told(pod) || is_of_batch_job(pod)) => {
+        _ if have_exited_with_0(pod) && (is_to_be_reported(pod) || is_of_batch_job(pod)) => {
             Stage::Running
         }
         // The early success: final before the sidecar is gone and the phase follows.

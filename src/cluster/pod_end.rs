@@ -28,7 +28,7 @@ impl EndFacts {
     /// Facts from the pod itself, which ended at that instant.
     pub(crate) fn of(pod: &Pod, finished: Instant) -> Self {
         let deletion = deleted(pod);
-        let asked = deletion.into_iter().chain(disruption_told(pod)).min();
+        let asked = deletion.into_iter().chain(disruption_reported(pod)).min();
         Self {
             in_deletion: deletion.is_some(),
             seen_deleted: false,
@@ -69,12 +69,13 @@ pub(crate) fn count_from_launch(attempt: &mut AttemptSnapshot) {
 }
 
 /// Since when the pod has a disruption notice. It may be sent SIGTERM without a deletion.
-fn disruption_told(pod: &Pod) -> Option<Instant> {
+fn disruption_reported(pod: &Pod) -> Option<Instant> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_ref());
     let mut conditions = conditions.into_iter().flatten();
-    let told = conditions.find(|one| one.type_ == "DisruptionTarget" && one.status == "True")?;
-    told.last_transition_time.as_ref().map(clock::instant)
+    let reported =
+        conditions.find(|one| one.type_ == "DisruptionTarget" && one.status == "True")?;
+    reported.last_transition_time.as_ref().map(clock::instant)
 }
 
 impl PodFacts {

@@ -75,7 +75,7 @@ pub struct Crowded {
     /// Bytes of its specification.
     pub spec_bytes: usize,
     /// Whether its status reports why it waits.
-    pub is_told: bool,
+    pub is_reported: bool,
     /// Its status until then. Absent if it is large: the job must be read for it.
     pub status: Option<DeadlineJobStatus>,
 }
@@ -128,13 +128,14 @@ impl WatchedJob {
     /// A job that has not begun, as it is kept while the memory budget does not admit it.
     pub fn crowded(job: &DeadlineJob) -> Self {
         let status = job.status.clone().unwrap_or_default();
-        let is_told = conditions::crowded(&status, job.metadata.generation, Instant(0)) == status;
+        let is_reported =
+            conditions::crowded(&status, job.metadata.generation, Instant(0)) == status;
         let is_small = size::bytes(&status) <= STATUS_KEPT_MAX;
         let crowded = Crowded {
             bytes: whole_bytes(job),
             spec_bytes: size::bytes(&job.spec),
-            is_told,
-            status: (is_small && !is_told).then_some(status),
+            is_reported,
+            status: (is_small && !is_reported).then_some(status),
         };
         Self::resting(job, Rest::Crowded(Box::new(crowded)))
     }
@@ -304,8 +305,8 @@ fn is_at_rest(job: &DeadlineJob, ledger: &Ledger) -> bool {
     let is_remembered = ledger.policy_state.is_some() || !ledger.segments.is_empty();
     let is_open = ledger.ending.is_some() || ledger.finished || ledger.active_since.is_some();
     let mut status = job.status.iter();
-    let is_told = is_observed(job) && status.any(|status| status.is_true(api::SUSPENDED));
-    is_told && !has_attempts && !is_remembered && !is_open
+    let is_reported = is_observed(job) && status.any(|status| status.is_true(api::SUSPENDED));
+    is_reported && !has_attempts && !is_remembered && !is_open
 }
 
 /// Whether there is nothing to do for the suspended Job that this companion represents.
@@ -352,7 +353,7 @@ pub enum JobObject {
         /// Its stored form.
         job: WatchedJob,
         /// Fields of its specification that are not known here.
-        unheeded: Vec<String>,
+        unknown_fields: Vec<String>,
     },
     /// It can't.
     Undecodable {
@@ -378,9 +379,12 @@ impl<'de> Deserialize<'de> for JobObject {
         };
         let skipped = skipped + size::bytes(&metadata).saturating_sub(size::bytes(&kept));
         Ok(match read(kept, &spec, &status) {
-            Ok(Read { job, unheeded }) => Self::Read {
+            Ok(Read {
+                job,
+                unknown_fields,
+            }) => Self::Read {
                 job: WatchedJob::new(job, skipped),
-                unheeded,
+                unknown_fields,
             },
             Err(problem) => Self::Undecodable {
                 metadata: Box::new(identity),

@@ -75,8 +75,8 @@ impl Row {
         if self.says != Says::Blocked {
             return words;
         }
-        let told = before.and_then(told_since);
-        let since = told.map_or_else(|| clock::rfc3339(since), str::to_owned);
+        let reported = before.and_then(reported_since);
+        let since = reported.map_or_else(|| clock::rfc3339(since), str::to_owned);
         format!("{words} (since {since})")
     }
 }
@@ -123,11 +123,11 @@ pub fn without_help(condition: &Condition) -> &str {
 /// Whether a condition has had its reason since its status changed.
 pub fn is_first_reason(condition: &Condition) -> bool {
     let turned = condition.last_transition_time.0.to_string();
-    told_since(&condition.message) == Some(&*turned)
+    reported_since(&condition.message) == Some(&*turned)
 }
 
 /// The start of the state in a message.
-fn told_since(message: &str) -> Option<&str> {
+fn reported_since(message: &str) -> Option<&str> {
     let (_, since) = message.rsplit_once(" (since ")?;
     since.strip_suffix(')')
 }

@@ -27,7 +27,7 @@ const FRESH: (Span, Span) = (Span::from_seconds(1), Span::from_seconds(2));
 const FRESH_MAX: u32 = 5;
 
 /// Failures in a row before shed reports them to users.
-const FAILURES_TOLD: u32 = 2;
+const FAILURES_REPORTED: u32 = 2;
 
 /// Maximum number of attempts that shed records at a time until it has created a pod of the job in
 /// this process. If the apiserver refuses them, shed takes all of them back.
@@ -191,7 +191,7 @@ impl Creations {
             // The retry of a recorded attempt tells whether creation works again. Where all of them have
             // got their pods or have ended, only a new attempt can tell.
             let probes = count.uncreated == 0;
-            let is_due = !failing.is_told() || failing.until <= now;
+            let is_due = !failing.is_reported() || failing.until <= now;
             let until = limits.until.into_iter().chain([failing.until]).min();
             return Limits {
                 until: if probes { until } else { limits.until },
@@ -221,19 +221,22 @@ impl Creations {
 
     /// The obstacle to the creation of pods, if it is serious enough for the job's conditions.
     pub fn blocked(&self) -> Option<Blocked> {
-        let failing = self.failing.as_ref().filter(|failing| failing.is_told());
+        let failing = self
+            .failing
+            .as_ref()
+            .filter(|failing| failing.is_reported());
         let failing = failing.map(|failing| Blocked {
             reason: reason::POD_CREATION_FAILED,
             message: failing.message.clone(),
         });
         let refused = self.refused.iter().chain(&self.refused_clone);
-        let mut refused = refused.filter(|refused| refused.is_told());
+        let mut refused = refused.filter(|refused| refused.is_reported());
         failing.or_else(|| refused.next().map(|refused| refused.blocked.clone()))
     }
 
     /// Whether no pod can be created, for a reason that may pass at any time.
     pub fn is_failing(&self) -> bool {
-        self.failing.as_ref().is_some_and(Failing::is_told)
+        self.failing.as_ref().is_some_and(Failing::is_reported)
     }
 
     /// When a failed creation is tried again without another event.
@@ -300,15 +303,15 @@ impl Refused {
         message.contains("serviceaccount") && message.contains("not found")
     }
 
-    fn is_told(&self) -> bool {
+    fn is_reported(&self) -> bool {
         let may_pass = self.is_fresh() && self.count <= 2;
         !(self.is_lifted || may_pass)
     }
 }
 
 impl Failing {
-    fn is_told(&self) -> bool {
-        self.count >= FAILURES_TOLD
+    fn is_reported(&self) -> bool {
+        self.count >= FAILURES_REPORTED
     }
 }
 

@@ -33,7 +33,7 @@ enum Verdict {
 
 /// The last published verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct ReportedFeasibility {
     /// The specification that it is about.
     pub generation: i64,
     figures: Feasibility,
@@ -65,7 +65,7 @@ pub fn is_asked(
     ledger.started.is_none() || !is_said
 }
 
-impl Told {
+impl ReportedFeasibility {
     /// The verdict to publish now. It is `before` unless that is about another specification, the
     /// verdict turned, or its figures moved far enough.
     pub fn after(
@@ -170,20 +170,20 @@ mod tests {
         }
     }
 
-    fn told(figures: &Feasibility) -> Told {
-        Told::after(None, figures, 1, Instant(0))
+    fn reported(figures: &Feasibility) -> ReportedFeasibility {
+        ReportedFeasibility::after(None, figures, 1, Instant(0))
     }
 
     #[test]
-    fn both_figures_are_told_and_never_rounded_up() {
-        let (reason, message) = told(&figures(0.9499)).words();
+    fn both_figures_are_reported_and_never_rounded_up() {
+        let (reason, message) = reported(&figures(0.9499)).words();
         assert_eq!(reason, "DeadlineInfeasible");
         assert_eq!(
             message,
             "with 40 slots PoCD is 0.949, and the target is 0.95; the earliest deadline \
              that reaches 0.95 is 1970-01-01T00:16:40Z"
         );
-        assert_eq!(told(&figures(0.95)).words().0, "TargetReachable");
+        assert_eq!(reported(&figures(0.95)).words().0, "TargetReachable");
     }
 
     #[test]
@@ -191,26 +191,34 @@ mod tests {
         let of = |change: fn(&mut Feasibility)| {
             let mut figures = figures(0.5);
             change(&mut figures);
-            told(&figures).words().0
+            reported(&figures).words().0
         };
         assert_eq!(of(|f| f.is_known = false), "DurationsUnknown");
         assert_eq!(of(|f| f.pocd = None), "ClockNotStarted");
         assert_eq!(of(|f| f.width = 0), "InsufficientCapacity");
         let mut never = figures(0.5);
         never.earliest = None;
-        assert!(told(&never).words().1.contains("no deadline within a year"));
+        assert!(
+            reported(&never)
+                .words()
+                .1
+                .contains("no deadline within a year")
+        );
     }
 
     #[test]
-    fn a_verdict_does_not_flap_and_small_moves_are_not_told() {
-        let first = told(&figures(0.96));
-        let after = |figures: &Feasibility| Told::after(Some(&first), figures, 1, Instant(60_000));
+    fn a_verdict_does_not_flap_and_small_moves_are_not_reported() {
+        let first = reported(&figures(0.96));
+        let after = |figures: &Feasibility| {
+            ReportedFeasibility::after(Some(&first), figures, 1, Instant(60_000))
+        };
         // Below the target, but not by much: nothing new.
         assert_eq!(after(&figures(0.94)), first);
         assert_eq!(after(&figures(0.92)).words().0, "DeadlineInfeasible");
         // It takes the target itself to turn back.
         let turned = after(&figures(0.92));
-        let back = |pocd| Told::after(Some(&turned), &figures(pocd), 1, Instant(90_000));
+        let back =
+            |pocd| ReportedFeasibility::after(Some(&turned), &figures(pocd), 1, Instant(90_000));
         assert_eq!(back(0.945), turned);
         assert_eq!(back(0.95).words().0, "TargetReachable");
         let mut later = figures(0.96);
@@ -251,9 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn another_specification_is_told_anew() {
-        let first = told(&figures(0.96));
-        let next = Told::after(Some(&first), &figures(0.94), 2, Instant(0));
+    fn another_specification_is_reported_anew() {
+        let first = reported(&figures(0.96));
+        let next = ReportedFeasibility::after(Some(&first), &figures(0.94), 2, Instant(0));
         assert_eq!((next.generation, next.words().0), (2, "DeadlineInfeasible"));
     }
 }

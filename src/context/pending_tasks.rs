@@ -1,4 +1,4 @@
-//! The obstacle of tasks that wait for an attempt for longer than [`TOLD_AFTER`]. Obstacles to
+//! The obstacle of tasks that wait for an attempt for longer than [`REPORTED_AFTER`]. Obstacles to
 //! creating or starting attempts have their own condition, and so has a suspension.
 
 use shed_core::plan::JobReport;
@@ -10,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::clock::{self, Clock};
 
 /// Shorter waits are not reported, because each report would cause two writes.
-pub const TOLD_AFTER: Span = Span::from_seconds(10);
+pub const REPORTED_AFTER: Span = Span::from_seconds(10);
 
 /// The report about waiting tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum PendingTasks {
     /// No report: they have not waited for long, or the obstacle is unknown.
     Yet,
     /// They wait.
-    Told {
+    Reported {
         /// A reason of `TasksPending`.
         reason: &'static str,
         /// Details of the obstacle.
@@ -36,7 +36,7 @@ pub enum PendingTasks {
 pub struct Remembered {
     /// The obstacle of the tasks, and since when they wait.
     since: Option<(&'static str, Instant)>,
-    /// When that becomes worth telling.
+    /// When that is to be reported.
     pub look_at: Option<Instant>,
 }
 
@@ -57,17 +57,17 @@ impl PendingTasks {
             return Self::No;
         }
         let Some((reason, detail)) = found(ledger, facts, report, bounds, now) else {
-            remembered.look_at = Some(ticks.plus(TOLD_AFTER));
+            remembered.look_at = Some(ticks.plus(REPORTED_AFTER));
             return Self::Yet;
         };
         let before = before.filter(|(before, _)| *before == reason);
         let began = before.map_or(ticks, |(_, began)| began);
         remembered.since = Some((reason, began));
-        if ticks.since(began) < TOLD_AFTER {
-            remembered.look_at = Some(began.plus(TOLD_AFTER));
+        if ticks.since(began) < REPORTED_AFTER {
+            remembered.look_at = Some(began.plus(REPORTED_AFTER));
             return Self::Yet;
         }
-        Self::Told {
+        Self::Reported {
             reason,
             detail,
             since: clock.at(began),
@@ -218,7 +218,7 @@ mod tests {
             let after = look_at.since(self.clock.ticks());
             self.clock.skip_for_tests(after);
             match self.look() {
-                PendingTasks::Told { reason, .. } => Some(reason),
+                PendingTasks::Reported { reason, .. } => Some(reason),
                 _ => None,
             }
         }
@@ -255,13 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_since_it_began_and_another_reason_begins_anew() {
+    fn a_wait_is_reported_since_it_began_and_another_reason_begins_anew() {
         let mut world = World::new(1).reports(2, 0);
         let began = world.clock.now();
         assert_eq!(world.look(), PendingTasks::Yet);
         world.clock.skip_for_tests(Span::from_seconds(12));
-        let PendingTasks::Told { since, .. } = world.look() else {
-            panic!("not told");
+        let PendingTasks::Reported { since, .. } = world.look() else {
+            panic!("not reported");
         };
         assert_eq!(world.remembered.look_at, None, "until something happens");
         assert!(since.since(began).0.abs() < 1000, "{since:?} {began:?}");

@@ -44,7 +44,7 @@ pub struct Placement {
     /// Attempts that are not placed though they should be, and the node on which each was seen.
     unplaceable: BTreeMap<AttemptId, Option<Arc<str>>>,
     no_node: bool,
-    told: Option<(Blocked, Instant)>,
+    reported: Option<(Blocked, Instant)>,
     has_looked: bool,
 }
 
@@ -76,8 +76,8 @@ pub struct Input<'a> {
 
 impl Input<'_> {
     /// An object's time, by the process's own clock.
-    fn own(&self, told: Instant) -> Instant {
-        self.view.ticks.plus(told.since(self.view.now))
+    fn own(&self, reported: Instant) -> Instant {
+        self.view.ticks.plus(reported.since(self.view.now))
     }
 }
 
@@ -124,7 +124,7 @@ impl Placement {
                     if matches!(verdict, Verdict::Unplaceable) {
                         unplaceable.insert(id, None);
                     }
-                    match state.told_at(pod) {
+                    match state.reported_at(pod) {
                         at if at > input.view.ticks => due = due.into_iter().chain([at]).min(),
                         _ => words = words.or_else(|| Some(words_of(pod))),
                     }
@@ -138,7 +138,7 @@ impl Placement {
         let missing = may_run(input).then(|| self.missing(input)).flatten();
         self.no_node = missing.is_some();
         let of_cluster = missing.filter(|_| lacks_attempts(input)).map(no_node_words);
-        self.tell(
+        self.announce(
             of_cluster.or(words.filter(|_| may_run(input))),
             input.view.ticks,
         );
@@ -166,13 +166,13 @@ impl Placement {
 
     /// The obstacle to placing its attempts.
     pub fn blocked(&self) -> Option<&Blocked> {
-        self.told.as_ref().map(|(blocked, _)| blocked)
+        self.reported.as_ref().map(|(blocked, _)| blocked)
     }
 
     /// Whether nothing is known to keep its attempts from being placed. Before the first look nothing is
     /// known.
     pub fn is_clear(&self) -> bool {
-        self.has_looked && self.told.is_none()
+        self.has_looked && self.reported.is_none()
     }
 
     /// Whether the job's reconciler has new work or a new message.
@@ -229,16 +229,16 @@ impl Placement {
         misfit(spec, &input.view.places.demand, input.nodes.iter())
     }
 
-    fn tell(&mut self, blocked: Option<Blocked>, now: Instant) {
+    fn announce(&mut self, blocked: Option<Blocked>, now: Instant) {
         let Some(blocked) = blocked else {
-            self.told = None;
+            self.reported = None;
             return;
         };
-        let is_recent = |told: &(Blocked, Instant)| {
-            told.0.reason == blocked.reason && now.since(told.1) < WORDS_PERIOD
+        let is_recent = |reported: &(Blocked, Instant)| {
+            reported.0.reason == blocked.reason && now.since(reported.1) < WORDS_PERIOD
         };
-        if !self.told.as_ref().is_some_and(is_recent) {
-            self.told = Some((blocked, now));
+        if !self.reported.as_ref().is_some_and(is_recent) {
+            self.reported = Some((blocked, now));
         }
     }
 }
@@ -246,14 +246,14 @@ impl Placement {
 impl Waiting {
     fn seen(before: Option<Self>, pod: &PodFacts, input: &Input<'_>) -> Self {
         let (scheduling, now) = (&pod.scheduling, input.view.ticks);
-        let told = |at: Option<Instant>| at.map_or(now, |at| input.own(at));
+        let reported = |at: Option<Instant>| at.map_or(now, |at| input.own(at));
         let since = before.map_or(now, |before| before.since);
         let refused = scheduling.refusal.as_ref().map(|refusal| {
             let seen = before.and_then(|before| before.refused).unwrap_or(now);
-            seen.min(told(refusal.since))
+            seen.min(reported(refusal.since))
         });
         Self {
-            since: since.min(told(scheduling.created)),
+            since: since.min(reported(scheduling.created)),
             refused,
             is_disproved: before.is_some_and(|before| before.is_disproved),
         }
@@ -261,7 +261,7 @@ impl Waiting {
 
     /// Start of the report to users. Gates are often lifted at once by the controller that set
     /// them.
-    fn told_at(&self, pod: &PodFacts) -> Instant {
+    fn reported_at(&self, pod: &PodFacts) -> Instant {
         let since = self.refused.unwrap_or(self.since);
         match pod
             .scheduling

@@ -14,7 +14,7 @@ use crate::deadline_totals::DeadlineTotals;
 /// Time between two writes.
 pub const PERIOD: Duration = Duration::from_secs(30);
 
-/// A leader that is told to stop waits this long for its last write.
+/// A leader that is asked to stop waits this long for its last write.
 const HAND_OVER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Requests a last write.

@@ -148,7 +148,7 @@ impl FenceTable {
     }
 
     /// Waits for a grant to the pod. Returns it with the pod's nonce.
-    async fn told(&self, attempt: &Key) -> Option<(CommitGrant, String)> {
+    async fn reported(&self, attempt: &Key) -> Option<(CommitGrant, String)> {
         let granted = Arc::clone(&self.lock().get(attempt)?.granted);
         let look = || {
             let entries = self.lock();
@@ -303,7 +303,7 @@ async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
             return table.is_silent(attempt, fence.clock.ticks());
         }
     }
-    let Some((grant, nonce)) = table.told(attempt).await else {
+    let Some((grant, nonce)) = table.reported(attempt).await else {
         return;
     };
     let Ok(message) = fence.key.sign(&attempt.pod, &nonce, &grant) else {
@@ -333,7 +333,7 @@ impl FenceTable {
     }
 
     /// The grant that the attempt would receive now.
-    pub fn told_for_tests(&self, job: &str, pod_uid: &str) -> Option<CommitGrant> {
+    pub fn reported_for_tests(&self, job: &str, pod_uid: &str) -> Option<CommitGrant> {
         let attempt = Key::for_tests(job, pod_uid);
         self.lock().get(&attempt)?.grant.clone()
     }

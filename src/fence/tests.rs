@@ -45,23 +45,27 @@ fn a_question_counts_from_its_first_poll_and_only_while_it_is_upheld() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_told_what_the_ledger_does_not_say() {
+async fn nobody_is_reported_what_the_ledger_does_not_say() {
     let table = asking();
-    assert_eq!(table.told(&pod()).await, None);
+    assert_eq!(table.reported(&pod()).await, None);
     table.allow("pod", grant(7));
-    let told = table.told(&pod()).await;
-    assert_eq!(told, Some((grant(7), "nonce".to_owned())));
+    let reported = table.reported(&pod()).await;
+    assert_eq!(reported, Some((grant(7), "nonce".to_owned())));
     table.is_answered(&pod());
     table.take(&pod(), Some("nonce".to_owned()), Instant(9000));
-    assert_eq!(table.told(&pod()).await, None, "the ledger is asked again");
+    assert_eq!(
+        table.reported(&pod()).await,
+        None,
+        "the ledger is asked again"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_is_told_at_once() {
+async fn who_waits_is_reported_at_once() {
     let table = Arc::new(asking());
     let waiting = tokio::spawn({
         let table = Arc::clone(&table);
-        async move { table.told(&pod()).await }
+        async move { table.reported(&pod()).await }
     });
     tokio::task::yield_now().await;
     table.allow("pod", grant(7));
@@ -69,7 +73,7 @@ async fn who_waits_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_asks_and_is_granted_is_told_once() {
+async fn a_task_that_asks_and_is_granted_is_reported_once() {
     let agent = Agent::serve(br#"{"attempt":"pod","nonce":"nonce"}"#.to_vec()).await;
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     let fence = Fence {
@@ -89,7 +93,7 @@ async fn a_task_that_asks_and_is_granted_is_told_once() {
     fence.table.allow("pod", grant(7));
     attend(&fence, &client, &target).await;
     assert_eq!(agent.orders(), 1);
-    assert_eq!(fence.table.told_for_tests(JOB, "pod"), None, "told");
+    assert_eq!(fence.table.reported_for_tests(JOB, "pod"), None, "reported");
 }
 
 /// Attempts of a namespace's fenced job that run.

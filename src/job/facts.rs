@@ -28,7 +28,7 @@ pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
 /// Four times the possible error of an attempt's start. Kubelets date the start in whole seconds,
 /// and programs load before they begin to work. After this time a rate measured from the start is
 /// wrong by a quarter at most.
-const TIME_TOLD_MIN: Span = Span::from_seconds(4 * 2);
+const TIME_REPORTED_MIN: Span = Span::from_seconds(4 * 2);
 
 /// Observations of an attempt's pod since this process started, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -248,16 +248,16 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
     let begun = attempt.started.unwrap_or(launched);
     attempt.progress = reported
         .map(|reported| reported.progress)
-        .filter(|progress| tells_rate(progress, begun));
+        .filter(|progress| shows_rate(progress, begun));
     attempt
 }
 
 /// Whether the progress gives a rate. It does if it grew between two reports, or if the work so far
 /// took long compared with the error of the start. Until then the attempt counts as one without a
 /// report. Otherwise the first report of each pod would make it a straggler if pods start together.
-fn tells_rate(progress: &Progress, begun: Instant) -> bool {
+fn shows_rate(progress: &Progress, begun: Instant) -> bool {
     let goes_on = progress.last > progress.first || progress.last >= 1.0;
-    goes_on || progress.last_at.since(begun) >= TIME_TOLD_MIN
+    goes_on || progress.last_at.since(begun) >= TIME_REPORTED_MIN
 }
 
 /// A rule of the user's decides whether a failure counts.
@@ -363,10 +363,10 @@ mod tests {
             last_at: Instant(last_at),
             last,
         };
-        let tells = |last_at, last| tells_rate(&progress(last_at, last), Instant(1000));
-        assert!(!tells(2000, 0.1) && !tells(8999, 0.1));
-        assert!(tells(9000, 0.1), "most of that was work");
-        assert!(tells(2500, 0.2), "from one report to the next");
+        let shows = |last_at, last| shows_rate(&progress(last_at, last), Instant(1000));
+        assert!(!shows(2000, 0.1) && !shows(8999, 0.1));
+        assert!(shows(9000, 0.1), "most of that was work");
+        assert!(shows(2500, 0.2), "from one report to the next");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::cluster::pod::{AttemptFacts, JobPods, PodFacts};
 use crate::job::view::JobView;
 
 /// Large images take their time, so a pod that starts is an obstacle only after this time on its node.
-const TOLD_AFTER: Span = Span::from_seconds(60);
+const REPORTED_AFTER: Span = Span::from_seconds(60);
 
 /// An attempt that waits for its first container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Unstarted {
         let waiting = of(&view.pods, None).filter(waits);
         let waiting = waiting.filter_map(|(pod, _)| Self::of(pod));
         let longest = waiting.min_by_key(|one| one.since)?;
-        (view.now.since(longest.since) >= TOLD_AFTER).then_some(longest)
+        (view.now.since(longest.since) >= REPORTED_AFTER).then_some(longest)
     }
 
     /// The pod, its node, and since when.

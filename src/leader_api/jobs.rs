@@ -163,7 +163,7 @@ fn kind_name(kind: OwnerKind) -> &'static str {
     }
 }
 
-/// The cause as in JSON. The planner does not tell tasks that have not started from slow ones; the conditions do.
+/// The cause as in JSON. The planner does not distinguish tasks that have not started from slow ones; the conditions do.
 fn cause_name(status: &DeadlineJobStatus, cause: RiskCause) -> &'static str {
     let mut conditions = status.conditions.iter();
     let stated = conditions.find(|one| one.type_ == api::DEADLINE_AT_RISK && one.status == "True");

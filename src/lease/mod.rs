@@ -141,7 +141,7 @@ impl Election {
                 until,
             } => {
                 if self.standing.waiting(&holder) {
-                    tell_holder(&self.place, &holder, version.as_deref());
+                    log_holder(&self.place, &holder, version.as_deref());
                 }
                 Ok(Some(until))
             }
@@ -284,7 +284,7 @@ impl Election {
     }
 }
 
-fn tell_holder(place: &Place, holder: &str, version: Option<&str>) {
+fn log_holder(place: &Place, holder: &str, version: Option<&str>) {
     match version {
         Some(version) => {
             tracing::info!(lease = %place, holder, version, "waiting: another replica leads")

@@ -33,7 +33,7 @@ use tracing::debug_span;
 
 use crate::api::DeadlineJob;
 use crate::context::Context;
-use crate::context::feasibility::Told;
+use crate::context::feasibility::ReportedFeasibility;
 use crate::metrics::{JobFigures, JobLabels, JobWork, Metrics};
 use crate::observed_clones::Figures;
 use crate::plan_slices::JobUid;
@@ -171,7 +171,7 @@ impl Passes {
             self.planner
                 .decide(&view.snapshot, &mut self.memory, &self.policy, news)
         });
-        tell(&context.metrics, &passed, &mut self.refused);
+        announce(&context.metrics, &passed, &mut self.refused);
         self.is_memory_new = view.apart.keep_states(&mut self.memory);
         remember(context, view.snapshot.now, &self.memory);
         let decision = basis.map(|basis| Decision {
@@ -212,7 +212,7 @@ fn remember(context: &Context, now: Instant, memory: &Memory) {
 }
 
 /// Counts and logs the faults of a pass. The affected jobs get one attempt per task.
-fn tell(metrics: &Metrics, passed: &Passed<'_>, refused: &mut RefusedJobs) {
+fn announce(metrics: &Metrics, passed: &Passed<'_>, refused: &mut RefusedJobs) {
     for fault in refused.news(&passed.faults) {
         tracing::warn!(%fault, "facts refused");
         metrics.planning.jobs_rejected.inc();
@@ -279,7 +279,7 @@ fn publish(
             .or_default()
             .push(planned.action);
     }
-    let news = tell_feasibility(context, view, &plan.report);
+    let news = report_feasibility(context, view, &plan.report);
     let jobs: HashSet<ObjectRef<DeadlineJob>> = slices
         .keys()
         .chain(&news)
@@ -301,7 +301,7 @@ fn publish(
 }
 
 /// Stores with each job the verdict about its deadline, and returns the jobs whose verdict changed.
-fn tell_feasibility(
+fn report_feasibility(
     context: &Context,
     view: &observation::ClusterView,
     report: &PlanReport,
@@ -317,9 +317,10 @@ fn tell_feasibility(
         };
         let is_news = context.memos.with(uid, |memo| {
             memo.weighed = Some((ticks, generation));
-            let told = Told::after(memo.told.as_ref(), figures, generation, now);
-            let is_news = memo.told.as_ref() != Some(&told);
-            memo.told = Some(told);
+            let reported =
+                ReportedFeasibility::after(memo.reported.as_ref(), figures, generation, now);
+            let is_news = memo.reported.as_ref() != Some(&reported);
+            memo.reported = Some(reported);
             is_news
         });
         if is_news {

@@ -83,7 +83,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
 }
 
 #[tokio::test(start_paused = true)]
-async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
+async fn whether_the_deadline_can_be_kept_is_reported_with_the_first_write() {
     let (api, process) = cluster(|_| {});
     let (touched, mut jobs) = mpsc::unbounded_channel();
     let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
@@ -91,13 +91,13 @@ async fn whether_the_deadline_can_be_kept_is_told_with_the_first_write() {
     process.reconcile(api.job()).await.unwrap();
     let status = api.job().status.clone().unwrap_or_default();
     let mut conditions = status.conditions.iter();
-    let told = conditions.find(|one| one.type_ == crate::api::DEADLINE_FEASIBLE);
-    let told = told.expect("condition");
+    let reported = conditions.find(|one| one.type_ == crate::api::DEADLINE_FEASIBLE);
+    let reported = reported.expect("condition");
     assert_eq!(
-        (&*told.status, &*told.reason),
+        (&*reported.status, &*reported.reason),
         ("Unknown", "DurationsUnknown")
     );
-    assert_eq!(told.observed_generation, Some(1));
+    assert_eq!(reported.observed_generation, Some(1));
     // It was weighed just now.
     let view = observation::view(&process.context.shared);
     assert!(!view.snapshot.jobs[0].asks_feasibility);
@@ -338,7 +338,7 @@ fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
         ..guarded(&snapshot, plain)
     };
     let metrics = Metrics::new().unwrap();
-    tell(&metrics, &decided, &mut RefusedJobs::default());
+    announce(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.panics.get(), 1);
     let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
     assert_eq!(launched(&plan), ["a: original 3"]);
@@ -354,7 +354,7 @@ fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
     let (metrics, mut refused) = (Metrics::new().unwrap(), RefusedJobs::default());
     for _ in 0..2 {
         let decided = guarded(&snapshot, &policy());
-        tell(&metrics, &decided, &mut refused);
+        announce(&metrics, &decided, &mut refused);
         let plan = keep_sound_slices(&metrics, &decided.snapshot, &policy(), decided.plan);
         let expected = ["a: original 3", "b: original 3", "b: clone 2"];
         assert_eq!(launched(&plan), expected);
@@ -371,7 +371,7 @@ fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
     };
     let decided = guarded(&snapshot, &short);
     let metrics = Metrics::new().unwrap();
-    tell(&metrics, &decided, &mut RefusedJobs::default());
+    announce(&metrics, &decided, &mut RefusedJobs::default());
     assert_eq!(metrics.planning.jobs_cut_short.get(), 1);
     assert_eq!(launched(&decided.plan), ["a: original 3"]);
 }

@@ -49,7 +49,7 @@ struct Entry {
     /// When it was last polled.
     asked: Instant,
     /// End of the attempt's segment, as acknowledged by the attempt.
-    told: Option<u64>,
+    reported: Option<u64>,
     unanswered: u32,
     /// Number of its polls.
     asked_times: u32,
@@ -148,8 +148,9 @@ impl ProgressTable {
     }
 
     /// Records that the attempt has acknowledged the end of its segment.
-    fn is_told(&self, attempt: &Key, ends_at: Option<u64>) {
-        self.lock().change(attempt, |_, entry| entry.told = ends_at);
+    fn is_reported(&self, attempt: &Key, ends_at: Option<u64>) {
+        self.lock()
+            .change(attempt, |_, entry| entry.reported = ends_at);
     }
 
     fn measure(&self, entry: &Entry, first_report: Instant, now: Instant) {
@@ -173,7 +174,7 @@ impl Entry {
             launched,
             next: now,
             asked: Instant(0),
-            told: None,
+            reported: None,
             unanswered: 0,
             asked_times: 0,
         }

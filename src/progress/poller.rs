@@ -28,7 +28,7 @@ const ASKED_AT_ONCE_MAX: usize = 256;
 const TICK: Duration = Duration::from_millis(100);
 /// Poll interval of an attempt that has not acknowledged the end of its segment yet. Each poll
 /// repeats the end.
-const TELL_AGAIN: Span = Span(500);
+const ANNOUNCE_AGAIN: Span = Span(500);
 
 /// Dependencies of the polls.
 struct Poller {
@@ -79,8 +79,8 @@ impl Poller {
         let timer = self.metrics.progress.poll_seconds.start_timer();
         let Reply { answer, stop } = request::ask(&self.client, &question).await;
         timer.observe_duration();
-        if request::tell(&self.client, &question, &self.key, stop.as_ref()).await {
-            self.table.is_told(&question.attempt, question.ends_at);
+        if request::announce(&self.client, &question, &self.key, stop.as_ref()).await {
+            self.table.is_reported(&question.attempt, question.ends_at);
         }
         let now = self.clock.now();
         if self
@@ -200,8 +200,8 @@ impl Entry {
     /// When its next poll is due.
     fn due(&self, ends_at: Option<u64>) -> Instant {
         // An original must know where it stops before it is there.
-        match ends_at.is_some() && self.told != ends_at {
-            true => self.next.min(self.asked.plus(TELL_AGAIN)),
+        match ends_at.is_some() && self.reported != ends_at {
+            true => self.next.min(self.asked.plus(ANNOUNCE_AGAIN)),
             false => self.next,
         }
     }

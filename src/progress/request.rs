@@ -167,7 +167,7 @@ async fn exchange(client: &HttpClient, question: &Question) -> Option<Reply> {
 }
 
 /// Sends the end of its segment to the attempt. True if the attempt acknowledged it.
-pub(crate) async fn tell(
+pub(crate) async fn announce(
     client: &HttpClient,
     question: &Question,
     key: &SigningKey,

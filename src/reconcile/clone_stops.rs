@@ -18,30 +18,30 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    let mut told = Arc::default();
+    let mut reported = Arc::default();
     let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
-        look(&context, &mut told);
+        look(&context, &mut reported);
     }
 }
 
 /// Reports the unknown values that are new since the last check.
-fn look(context: &ReconcileContext, told: &mut Arc<CloneStops>) {
+fn look(context: &ReconcileContext, reported: &mut Arc<CloneStops>) {
     let now = context.shared.stores.clone_stops();
-    let before = std::mem::replace(told, Arc::clone(&now));
+    let before = std::mem::replace(reported, Arc::clone(&now));
     if Arc::ptr_eq(&now, &before) {
         return;
     }
     for (namespace, value) in now.ignored() {
         let mut known = before.ignored();
         if !known.any(|known| known == (namespace, value)) {
-            tell(context, namespace, value);
+            announce(context, namespace, value);
         }
     }
 }
 
-fn tell(context: &ReconcileContext, namespace: &str, value: &str) {
+fn announce(context: &ReconcileContext, namespace: &str, value: &str) {
     let note = format!(
         "annotation {ANNOTATION_CLONES}: unknown value `{value}`, which shed ignores: use {CLONES_STOP}, or remove \
          the annotation"

@@ -29,7 +29,7 @@ const CRASH_WAIT: Duration = Duration::from_secs(300);
 /// Waits between tries to create a companion double up to this.
 const CREATION_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row to create a companion before the Job's conditions report them.
-const FAILURES_TOLD: u32 = 2;
+const FAILURES_REPORTED: u32 = 2;
 /// Until the memory budget is asked again.
 const MEMORY_WAIT: Duration = Duration::from_secs(5);
 /// Until a place for an object that may be large is looked for again.
@@ -273,7 +273,7 @@ async fn not_created(
         return refuse(context, job, reason::INVALID_ANNOTATION, &message).await;
     }
     let count = context.companion_failures.count(job);
-    if count >= FAILURES_TOLD {
+    if count >= FAILURES_REPORTED {
         let why = match error {
             kube::Error::Api(status) => status.message.clone(),
             error => error.to_string(),

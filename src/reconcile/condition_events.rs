@@ -55,9 +55,9 @@ fn words(new: &DeadlineJobStatus, turned: Turned<'_>, all: &[Turned<'_>]) -> Opt
     }
     let note = messages::without_since(&condition.message).to_owned();
     if type_ == api::DEADLINE_FEASIBLE {
-        let is_told =
+        let is_reported =
             condition.status == "False" && find(all, api::DEADLINE_AT_RISK, "True").is_none();
-        return is_told.then_some((EventType::Warning, DEADLINE_INFEASIBLE, note));
+        return is_reported.then_some((EventType::Warning, DEADLINE_INFEASIBLE, note));
     }
     let row = messages::row(type_, &condition.reason)?;
     let by_type = NAMED_BY_TYPE.into_iter().find(|name| *name == type_);
@@ -91,9 +91,9 @@ fn find<'a>(all: &[Turned<'a>], type_: &str, status: &str) -> Option<&'a Conditi
 fn is_cause_of_risk(new: &DeadlineJobStatus, condition: &Condition) -> bool {
     let mut others = new.conditions.iter();
     let risk = others.find(|one| one.type_ == api::DEADLINE_AT_RISK && one.status == "True");
-    let is_told =
+    let is_reported =
         |risk: &Condition| risk.reason == condition.reason && messages::is_first_reason(risk);
-    condition.type_ == api::TASKS_PENDING && risk.is_some_and(is_told)
+    condition.type_ == api::TASKS_PENDING && risk.is_some_and(is_reported)
 }
 
 /// Whether a person has asked for the state: of one job, or of all jobs of a namespace.
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    fn told(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> Vec<(&'static str, String)> {
+    fn reported(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> Vec<(&'static str, String)> {
         let words = between(old, new);
         words
             .into_iter()
@@ -172,21 +172,21 @@ mod tests {
         let words = "tasks wait for capacity: every slot that they may use is taken; add nodes, raise \
                      --capacity-share, or wait until other attempts finish";
         let begun = [(reason::INSUFFICIENT_CAPACITY, words.to_owned())];
-        assert_eq!(told(&none, &waiting), begun);
-        assert_eq!(told(&waiting, &waiting), []);
+        assert_eq!(reported(&none, &waiting), begun);
+        assert_eq!(reported(&waiting, &waiting), []);
         let over = status(&[(api::TASKS_PENDING, reason::NO_TASKS_PENDING, "")]);
         let ended = [(
             reason::NO_TASKS_PENDING,
             "no runnable task is waiting".to_owned(),
         )];
-        assert_eq!(told(&waiting, &over), ended);
-        assert_eq!(told(&none, &over), [], "it never waited");
+        assert_eq!(reported(&waiting, &over), ended);
+        assert_eq!(reported(&none, &over), [], "it never waited");
     }
 
     #[test]
     fn a_risk_is_named_by_its_condition_with_the_pocd() {
         let risk = status(&[(api::DEADLINE_AT_RISK, reason::TASKS_SLOW, "0.9")]);
-        let [(name, note)] = &told(&status(&[]), &risk)[..] else {
+        let [(name, note)] = &reported(&status(&[]), &risk)[..] else {
             panic!("not one event");
         };
         assert_eq!(*name, api::DEADLINE_AT_RISK);
@@ -206,19 +206,19 @@ mod tests {
             "the earliest deadline is tomorrow",
         );
         let at_risk = status(&[risk, infeasible]);
-        let [(name, note)] = &told(&status(&[]), &at_risk)[..] else {
+        let [(name, note)] = &reported(&status(&[]), &at_risk)[..] else {
             panic!("not one event");
         };
         assert_eq!(*name, api::DEADLINE_AT_RISK);
         let end = "or add capacity; the earliest deadline is tomorrow";
         assert!(note.ends_with(end), "{note}");
         let waiting = status(&[risk, infeasible, WAITING]);
-        assert_eq!(told(&at_risk, &waiting), []);
+        assert_eq!(reported(&at_risk, &waiting), []);
         // Another cause of the wait is another warning, and so is a deadline that becomes infeasible later.
         let back_off = (api::TASKS_PENDING, reason::BACK_OFF, "00:10");
-        let other = told(&at_risk, &status(&[risk, infeasible, back_off]));
+        let other = reported(&at_risk, &status(&[risk, infeasible, back_off]));
         assert_eq!(other[0].0, reason::BACK_OFF);
-        let later = told(&status(&[risk]), &at_risk);
+        let later = reported(&status(&[risk]), &at_risk);
         assert_eq!(later[0].0, DEADLINE_INFEASIBLE);
         // The event of this risk named another cause.
         let mut list = Conditions::of(
@@ -236,7 +236,7 @@ mod tests {
             conditions: list.list,
             ..status(&[])
         };
-        assert_eq!(told(&slow, &waiting).len(), 1);
+        assert_eq!(reported(&slow, &waiting).len(), 1);
     }
 
     #[test]
@@ -264,15 +264,15 @@ mod tests {
             (api::TASKS_PENDING, reason::NO_TASKS_PENDING, ""),
             (api::SUCCESS_CRITERIA_MET, reason::COMPLETIONS_REACHED, "4"),
         ];
-        assert_eq!(told(&status(&[WAITING]), &status(&over)), []);
+        assert_eq!(reported(&status(&[WAITING]), &status(&over)), []);
     }
 
     #[test]
     fn a_state_that_a_person_has_asked_for_is_no_event() {
         let limited = status(&[(api::TASKS_PENDING, reason::PARALLELISM_REACHED, "")]);
         let over = status(&[(api::TASKS_PENDING, reason::NO_TASKS_PENDING, "")]);
-        assert_eq!(told(&status(&[]), &limited), []);
-        assert_eq!(told(&limited, &over), []);
+        assert_eq!(reported(&status(&[]), &limited), []);
+        assert_eq!(reported(&limited, &over), []);
     }
 
     /// Notes of obstacles name what the user can do.

@@ -26,7 +26,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// A pod that a batch/v1 Job takes in is its own within this time.
 const PATIENCE: Span = Span::from_seconds(2);
 /// Of one job not more often than this, however many pods carry its label.
-const TOLD_AGAIN: Span = Span::from_seconds(60);
+const REPORTED_AGAIN: Span = Span::from_seconds(60);
 
 /// Memory of the pods that carry a job's label and are not attempts.
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct Strangers {
     /// When each was first seen, and whether it was counted, by uid.
     seen: HashMap<String, (Instant, bool)>,
     /// When the last event was about a job, by uid.
-    told: HashMap<String, Instant>,
+    reported: HashMap<String, Instant>,
     /// Progress of the watch of pods when all of them were counted.
     settled: Option<u64>,
 }
@@ -68,8 +68,8 @@ fn look(
     let is_counted = |(_, counted): &(Instant, bool)| *counted;
     strangers.settled = strangers.seen.values().all(is_counted).then_some(version);
     strangers
-        .told
-        .retain(|_, told| now.since(*told) < TOLD_AGAIN);
+        .reported
+        .retain(|_, reported| now.since(*reported) < REPORTED_AGAIN);
     let mut events = Vec::new();
     for pod in fresh {
         let uid = pod.identity.labelled.as_deref().unwrap_or_default();
@@ -78,9 +78,9 @@ fn look(
         let attempts = &context.shared.metrics.attempts;
         attempts.pods_disowned.with([reason]).inc();
         // A client that can't write in the job's namespace must not cause events there.
-        let told = job.filter(|_| reason == OWNER || reason == NAME);
-        if let Some(job) = told.filter(|_| !strangers.told.contains_key(uid)) {
-            strangers.told.insert(uid.to_owned(), now);
+        let reported = job.filter(|_| reason == OWNER || reason == NAME);
+        if let Some(job) = reported.filter(|_| !strangers.reported.contains_key(uid)) {
+            strangers.reported.insert(uid.to_owned(), now);
             events.push((subject(&job), note(pod, reason)));
         }
     }

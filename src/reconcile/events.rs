@@ -39,14 +39,14 @@ pub fn announce(
         tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
     }
     let names = Names { job, ledger };
-    for told in words::told(notices, names, owner.status.as_ref()) {
-        let (type_, reason, note) = told.words;
-        let note = match told.is_end {
+    for reported in words::reported(notices, names, owner.status.as_ref()) {
+        let (type_, reason, note) = reported.words;
+        let note = match reported.is_end {
             true => Some(note),
             false => admit(context, &job.uid, note),
         };
         let Some(note) = note else { continue };
-        let (action, pod) = key(&told.about);
+        let (action, pod) = key(&reported.about);
         let event = Event {
             type_,
             reason: reason.to_owned(),

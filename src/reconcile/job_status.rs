@@ -91,7 +91,7 @@ pub fn is_ready(pod: &PodFacts) -> bool {
     })
 }
 
-/// The reason why shed does not run a Job, if it has told one.
+/// The reason why shed does not run a Job, if it has reported one.
 pub fn refusal(job: &Job) -> Option<&str> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let mut conditions = conditions.iter();
@@ -247,13 +247,13 @@ pub fn with(job: &Job, condition: &Condition) -> Option<JobStatus> {
 pub fn refused(job: &Job, reason: &str, message: &str, now: Instant) -> Option<JobStatus> {
     let mut status = job.status.clone().unwrap_or_default();
     let mut list = status.conditions.take().unwrap_or_default();
-    let told = list.iter().any(|own| {
+    let reported = list.iter().any(|own| {
         own.type_ == api::ADOPTION_REFUSED
             && own.status == "True"
             && own.reason.as_deref() == Some(reason)
             && own.message.as_deref() == Some(message)
     });
-    if told {
+    if reported {
         return None;
     }
     let condition = Condition {

@@ -69,8 +69,9 @@ where
         return driver::reconcile_by(job, Arc::clone(&context), work).await;
     }
     if !stores.reserve(Kind::Deadline, metadata, crowded.bytes) {
-        let is_told = crowded.is_told || tell_crowded(&context, skeleton, crowded).await?;
-        let wait = if is_told { MEMORY_WAIT } else { PLACE_WAIT };
+        let is_reported =
+            crowded.is_reported || report_crowded(&context, skeleton, crowded).await?;
+        let wait = if is_reported { MEMORY_WAIT } else { PLACE_WAIT };
         return Ok(Wake::requeue(wait));
     }
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -90,19 +91,19 @@ where
 }
 
 /// Reports why a job waits, once for each version. False if no place is free for a read of its status.
-async fn tell_crowded(
+async fn report_crowded(
     context: &ReconcileContext,
     skeleton: &Skeleton,
     crowded: &Crowded,
 ) -> Result<bool, Error> {
     let (metadata, memos) = (&skeleton.metadata, &context.shared.memos);
     let (uid, version) = (Arc::from(uid(skeleton)), Some(skeleton.version));
-    if memos.look(&uid, |memo| memo.reconcile.told_crowded == version) {
+    if memos.look(&uid, |memo| memo.reconcile.reported_crowded == version) {
         return Ok(true);
     }
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
-    let told = match &crowded.status {
-        Some(status) => record::tell_crowded(context, metadata, crowded.spec_bytes, status).await,
+    let reported = match &crowded.status {
+        Some(status) => record::report_crowded(context, metadata, crowded.spec_bytes, status).await,
         None => {
             let Some(_place) = context.shared.stores.whole_place(&namespace.into()) else {
                 return Ok(false);
@@ -114,15 +115,15 @@ async fn tell_crowded(
                 return Ok(true);
             };
             let status = job.status.unwrap_or_default();
-            record::tell_crowded(context, &job.metadata, crowded.spec_bytes, &status).await
+            record::report_crowded(context, &job.metadata, crowded.spec_bytes, &status).await
         }
     };
-    match told {
+    match reported {
         // The watch will show a newer version.
         Ok(()) | Err(Error::Conflict) => {}
         Err(error) => return Err(error),
     }
-    memos.look(&uid, |memo| memo.reconcile.told_crowded = version);
+    memos.look(&uid, |memo| memo.reconcile.reported_crowded = version);
     Ok(true)
 }
 

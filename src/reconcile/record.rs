@@ -24,7 +24,7 @@ use crate::cluster::Refusal;
 use crate::cluster::pod::{JobPods, Stage};
 use crate::conditions;
 use crate::context::backoff::Blocked;
-use crate::context::feasibility::Told;
+use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::{self, PendingTasks};
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{Memo, spacing, validation};
@@ -94,7 +94,7 @@ pub(super) async fn record(
     };
     let last_write = write::last_write(context, &status);
     context.shared.memos.with(&pass.view.job.uid, |memo| {
-        memo.reconcile.too_large_told = false;
+        memo.reconcile.too_large_reported = false;
         memo.reconcile.last_write = Some(last_write);
         memo.newest(&written);
         memo.reconcile.unanswered.clear();
@@ -122,11 +122,11 @@ fn render(
         .as_ref()
         .and_then(|report| report.risk.as_ref()?.task);
     let waiting_longest = Unstarted::longest(&pass.view, at_risk.map(|task| task.0));
-    let told_ledger = told_ledger(pass, old, &step.ledger);
+    let reported_ledger = reported_ledger(pass, old, &step.ledger);
     let clone_stops = context.shared.stores.clone_stops();
     let input = status::Input {
         job: &pass.view.job,
-        ledger: &told_ledger,
+        ledger: &reported_ledger,
         deadline: step.deadline,
         history: pass.history,
         old,
@@ -148,7 +148,7 @@ fn render(
         held_back: Case::after(&pass.view, step).is_held_back(clock, pass.view.now),
         waiting: &waiting,
         clone_stop: clone_stops.of(&pass.view.job.namespace),
-        told: memo.told.as_ref(),
+        reported: memo.reported.as_ref(),
         last_write: memo.last_write.map(|at| clock.at(at)),
         now: pass.view.now,
     };
@@ -196,7 +196,7 @@ struct Remembered {
     blocked: Option<Blocked>,
     placeable: bool,
     last_write: Option<Instant>,
-    told: Option<Told>,
+    reported: Option<ReportedFeasibility>,
     calibrated: Option<f64>,
     observed: Option<ObservedClones>,
 }
@@ -207,7 +207,7 @@ impl Remembered {
             blocked: memo.blocked(),
             placeable: memo.placement.is_clear(),
             last_write: memo.reconcile.last_write.map(|write| write.at),
-            told: memo.told.clone(),
+            reported: memo.reported.clone(),
             calibrated: memo.calibrated,
             observed: memo
                 .observed
@@ -256,9 +256,13 @@ fn have_turned(old: &DeadlineJobStatus, new: &DeadlineJobStatus) -> bool {
 
 /// The ledger as users see it, without a fate that may turn. (An earlier operator may have reported
 /// it already.)
-fn told_ledger<'a>(pass: &Pass, old: &DeadlineJobStatus, ledger: &'a Ledger) -> Cow<'a, Ledger> {
-    let is_told = old.is_true(api::FAILURE_TARGET);
-    if is_told || !deadline::may_turn(ledger, &pass.facts, &pass.view.pods, pass.view.now) {
+fn reported_ledger<'a>(
+    pass: &Pass,
+    old: &DeadlineJobStatus,
+    ledger: &'a Ledger,
+) -> Cow<'a, Ledger> {
+    let is_reported = old.is_true(api::FAILURE_TARGET);
+    if is_reported || !deadline::may_turn(ledger, &pass.facts, &pass.view.pods, pass.view.now) {
         return Cow::Borrowed(ledger);
     }
     Cow::Owned(Ledger {
@@ -397,7 +401,7 @@ pub(super) async fn refuse_unread(
 
 /// Reports that a job waits because the operator's memory budget does not admit it. A ledger of a newer form stays as
 /// it is.
-pub(super) async fn tell_crowded(
+pub(super) async fn report_crowded(
     context: &ReconcileContext,
     metadata: &ObjectMeta,
     spec_bytes: usize,

@@ -14,7 +14,7 @@ use crate::reconcile::pod_writer::Written;
 const POD_WRITE_REFUSED: &str = "PodWriteRefused";
 
 /// Reports to users once, until all writes of a later pass succeed.
-pub(super) fn tell(
+pub(super) fn announce(
     context: &ReconcileContext,
     owner: &DeadlineJob,
     written: [(&str, &Written); 2],
@@ -27,10 +27,10 @@ pub(super) fn tell(
     });
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let is_refused = refusal.is_some();
-    let was_told = context.shared.memos.with(&uid, |memo| {
-        std::mem::replace(&mut memo.reconcile.refusal_told, is_refused)
+    let was_reported = context.shared.memos.with(&uid, |memo| {
+        std::mem::replace(&mut memo.reconcile.refusal_reported, is_refused)
     });
-    let Some((verb, message)) = refusal.filter(|_| !was_told) else {
+    let Some((verb, message)) = refusal.filter(|_| !was_reported) else {
         return;
     };
     let note = format!(

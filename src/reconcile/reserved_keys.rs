@@ -10,11 +10,11 @@ use crate::reconcile::events;
 use crate::validate::ValidatedJob;
 
 /// Reports once, when pods of the job are created, what its template holds in vain.
-pub(super) async fn tell(context: &ReconcileContext, owner: &DeadlineJob, job: &ValidatedJob) {
-    let told = context.shared.memos.with(&job.uid, |memo| {
-        std::mem::replace(&mut memo.reconcile.reserved_told, true)
+pub(super) async fn announce(context: &ReconcileContext, owner: &DeadlineJob, job: &ValidatedJob) {
+    let reported = context.shared.memos.with(&job.uid, |memo| {
+        std::mem::replace(&mut memo.reconcile.reserved_reported, true)
     });
-    if told {
+    if reported {
         return;
     }
     let reserved = fields(job);

@@ -105,7 +105,7 @@ fn unstarted(input: Input<'_>) -> Option<(&'static str, Option<String>)> {
 /// What tasks without an attempt wait for.
 fn waiting(input: Input<'_>, report: &JobReport) -> &'static str {
     match input.waiting {
-        PendingTasks::Told { reason, .. } if *reason == reason::PARALLELISM_REACHED => {
+        PendingTasks::Reported { reason, .. } if *reason == reason::PARALLELISM_REACHED => {
             reason::PARALLELISM_REACHED
         }
         _ if report.kept_back > 0 => reason::HEADROOM_RESERVED,

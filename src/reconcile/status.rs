@@ -13,7 +13,7 @@ use crate::completion_history::Known;
 use crate::conditions::Conditions;
 use crate::conditions::messages::{self, LAST_RISK};
 use crate::context::backoff::Blocked;
-use crate::context::feasibility::Told;
+use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::PendingTasks;
 use crate::context::spacing::FIGURES_WAIT;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
@@ -84,7 +84,7 @@ pub struct Input<'a> {
     /// The namespace whose annotation stops new clones of the job.
     pub clone_stop: Option<CloneStop<'a>>,
     /// The verdict on whether the deadline can be kept.
-    pub told: Option<&'a Told>,
+    pub reported: Option<&'a ReportedFeasibility>,
     /// When the status was last written by this process.
     pub last_write: Option<Instant>,
     /// When.
@@ -309,12 +309,12 @@ fn unknown_deadline_condition(list: &mut Conditions, input: Input<'_>) {
 }
 
 fn feasibility_condition(list: &mut Conditions, input: Input<'_>) {
-    let told = input
-        .told
-        .filter(|told| told.generation == input.job.generation);
+    let reported = input
+        .reported
+        .filter(|reported| reported.generation == input.job.generation);
     let is_unknown = input.job.deadline.gives_none(input.deadline);
-    if let Some(told) = told.filter(|_| input.ledger.ending.is_none() && !is_unknown) {
-        let (reason, detail) = told.words();
+    if let Some(reported) = reported.filter(|_| input.ledger.ending.is_none() && !is_unknown) {
+        let (reason, detail) = reported.words();
         list.say(api::DEADLINE_FEASIBLE, reason, &detail);
     }
 }
@@ -352,7 +352,7 @@ fn obstacle_conditions(list: &mut Conditions, input: Input<'_>) {
         _ => {}
     }
     match input.waiting {
-        PendingTasks::Told {
+        PendingTasks::Reported {
             reason,
             detail,
             since,
@@ -422,11 +422,11 @@ fn checkpoint_and_progress_conditions(list: &mut Conditions, input: Input<'_>) {
 /// attempt shows that attempts can be created and start.)
 fn is_placeable_again(input: Input<'_>) -> bool {
     let of_placement = [reason::NO_MATCHING_NODE, reason::UNSCHEDULABLE];
-    let mut told = input.old.conditions.iter();
-    let is_told = told.any(|one| {
+    let mut reported = input.old.conditions.iter();
+    let is_reported = reported.any(|one| {
         one.type_ == api::ATTEMPTS_BLOCKED && of_placement.contains(&one.reason.as_str())
     });
-    input.placeable && is_told
+    input.placeable && is_reported
 }
 
 fn end_conditions(list: &mut Conditions, input: Input<'_>) {

@@ -25,30 +25,30 @@ the Job";
 
 /// Reported companions, and the state at the last check.
 #[derive(Default)]
-struct Told {
+struct Reported {
     uids: HashSet<String>,
     seen: Option<(u64, u64)>,
 }
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    let mut told = Told::default();
+    let mut reported = Reported::default();
     let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
-        for companion in look(&context, &mut told) {
-            tell(&context, &companion).await;
+        for companion in look(&context, &mut reported) {
+            announce(&context, &companion).await;
         }
     }
 }
 
 /// Companions that were not reported before, unless nothing has changed since.
-fn look(context: &ReconcileContext, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
+fn look(context: &ReconcileContext, reported: &mut Reported) -> Vec<Arc<DeadlineJob>> {
     let now = (
         context.shared.stores.live_version(),
         context.shared.stores.batch_version(),
     );
-    if told.seen.replace(now) == Some(now) {
+    if reported.seen.replace(now) == Some(now) {
         return Vec::new();
     }
     // A companion that has ended is not live.
@@ -60,7 +60,7 @@ fn look(context: &ReconcileContext, told: &mut Told) -> Vec<Arc<DeadlineJob>> {
     context.shared.metrics.reconciles.not_adopted.set(count);
     let uid = |job: &DeadlineJob| job.metadata.uid.clone().unwrap_or_default();
     let present: HashSet<String> = left.iter().map(|job| uid(job)).collect();
-    let before = std::mem::replace(&mut told.uids, present);
+    let before = std::mem::replace(&mut reported.uids, present);
     let is_new = |job: &Arc<DeadlineJob>| !before.contains(&uid(job));
     left.into_iter().filter(is_new).collect()
 }
@@ -83,7 +83,7 @@ fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
 }
 
 /// Reports it on the Job, and on the companion, for users who cannot read events of Jobs.
-async fn tell(context: &ReconcileContext, companion: &DeadlineJob) {
+async fn announce(context: &ReconcileContext, companion: &DeadlineJob) {
     let (namespace, name) = (&companion.metadata.namespace, &companion.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{NOTE}");
     let (type_, reason) = (EventType::Warning, api::NOT_ADOPTED);

@@ -10,7 +10,7 @@ use kube::Resource;
 use kube::runtime::events::EventType;
 
 use crate::api::DeadlineJob;
-use crate::cluster::Gap;
+use crate::cluster::JobFault;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
 use crate::reconcile::looks;
@@ -22,46 +22,49 @@ const NAMED_MAX: usize = 10;
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    let mut told = BTreeMap::new();
+    let mut reported = BTreeMap::new();
     let mut seen = None;
     let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
-        look(&context, &mut told, &mut seen).await;
+        look(&context, &mut reported, &mut seen).await;
     }
 }
 
 /// Reports new findings, unless nothing has changed since the last check.
 async fn look(
     context: &ReconcileContext,
-    told: &mut BTreeMap<String, Words>,
+    reported: &mut BTreeMap<String, Words>,
     seen: &mut Option<u64>,
 ) {
     let version = context.shared.stores.gaps_version();
     if seen.replace(version) == Some(version) {
         return;
     }
-    let gaps = context.shared.stores.gaps();
-    let unreadable = gaps.iter().filter(|gap| gap.problem.is_some()).count();
+    let faults = context.shared.stores.faults();
+    let unreadable = faults
+        .iter()
+        .filter(|fault| fault.problem.is_some())
+        .count();
     let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
     context.shared.metrics.reconciles.unreadable.set(unreadable);
     let mut present = BTreeMap::new();
-    for gap in &gaps {
-        let (uid, words) = (gap.metadata.uid.clone().unwrap_or_default(), words(gap));
-        if told.get(&uid) != Some(&words) {
-            tell(context, gap, &words).await;
+    for fault in &faults {
+        let (uid, words) = (fault.metadata.uid.clone().unwrap_or_default(), words(fault));
+        if reported.get(&uid) != Some(&words) {
+            announce(context, fault, &words).await;
         }
         present.insert(uid, words);
     }
-    *told = present;
+    *reported = present;
 }
 
 /// Reason of an event, and its note.
 type Words = (&'static str, String);
 
-fn words(gap: &Gap) -> Words {
+fn words(fault: &JobFault) -> Words {
     let version = env!("CARGO_PKG_VERSION");
-    match &gap.problem {
+    match &fault.problem {
         Some(problem) => (
             "Unreadable",
             format!(
@@ -70,7 +73,7 @@ fn words(gap: &Gap) -> Words {
             ),
         ),
         None => {
-            let named: Vec<&str> = gap.unheeded.iter().map(String::as_str).collect();
+            let named: Vec<&str> = fault.unknown_fields.iter().map(String::as_str).collect();
             let more = match named.len().saturating_sub(NAMED_MAX) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
@@ -87,25 +90,25 @@ fn words(gap: &Gap) -> Words {
     }
 }
 
-async fn tell(context: &ReconcileContext, gap: &Gap, (reason, note): &Words) {
-    let (namespace, name) = (&gap.metadata.namespace, &gap.metadata.name);
+async fn announce(context: &ReconcileContext, fault: &JobFault, (reason, note): &Words) {
+    let (namespace, name) = (&fault.metadata.namespace, &fault.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{note}");
-    if gap.problem.is_some() {
+    if fault.problem.is_some() {
         let errors = &context.shared.metrics.reconciles.errors;
         let reason = "undecodable";
         errors.with([reason]).inc();
     }
-    let about = reference(gap);
+    let about = reference(fault);
     events::publish_about(context, &about, EventType::Warning, reason, note.clone());
 }
 
-fn reference(gap: &Gap) -> ObjectReference {
+fn reference(fault: &JobFault) -> ObjectReference {
     ObjectReference {
         api_version: Some(DeadlineJob::api_version(&()).into_owned()),
         kind: Some(DeadlineJob::kind(&()).into_owned()),
-        name: gap.metadata.name.clone(),
-        namespace: gap.metadata.namespace.clone(),
-        uid: gap.metadata.uid.clone(),
+        name: fault.metadata.name.clone(),
+        namespace: fault.metadata.namespace.clone(),
+        uid: fault.metadata.uid.clone(),
         ..ObjectReference::default()
     }
 }

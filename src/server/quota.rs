@@ -12,7 +12,7 @@ use crate::token_bucket::TokenBucket;
 const TOKENS_BURST: u32 = 10;
 const TOKENS_PERIOD: Span = Span::from_seconds(2);
 
-/// Clients that are told apart. Others are refused until one of these has been quiet.
+/// Clients that are distinguished. Others are refused until one of these has been quiet.
 const CLIENTS_MAX: usize = 1024;
 
 /// A burst for each client, then one per period. Everyone who can connect may send tokens, and each one costs the

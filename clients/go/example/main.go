@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	if _, err := jobs.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	told := ""
+	reported := ""
 	return wait.PollUntilContextTimeout(ctx, time.Second, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		object, err := jobs.Get(ctx, args[0], metav1.GetOptions{})
 		if err != nil {
@@ -62,9 +62,9 @@ func run(ctx context.Context, args []string) error {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job); err != nil {
 			return false, err
 		}
-		if status := job.Status; status != nil && status.Pocd != nil && *status.Pocd != told {
-			told = *status.Pocd
-			fmt.Println("PoCD", told)
+		if status := job.Status; status != nil && status.Pocd != nil && *status.Pocd != reported {
+			reported = *status.Pocd
+			fmt.Println("PoCD", reported)
 		}
 		return ended(job.Status)
 	})

@@ -1,4 +1,4 @@
-//! The sidecar itself: writes the resume point, then answers polls until it is told to stop.
+//! The sidecar itself: writes the resume point, then answers polls until it is stopped.
 //! It reads the progress file only when asked and keeps nothing between two polls.
 
 use std::future::Future;

@@ -78,15 +78,15 @@ pub fn commit(command: &[OsString]) -> anyhow::Result<Infallible> {
 
 /// Asks the pod's agent until it answers.
 pub async fn wait_for_grant(port: u16) -> CommitGrant {
-    let mut is_told = false;
+    let mut is_reported = false;
     loop {
         match ask(port).await {
             Ok(grant) => return grant,
             Err(error) => {
-                if !is_told {
+                if !is_reported {
                     tracing::warn!("no response from the agent, retrying: {error:#}");
                 }
-                is_told = true;
+                is_reported = true;
                 tokio::time::sleep(RETRY_AFTER).await;
             }
         }

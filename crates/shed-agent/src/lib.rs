@@ -136,7 +136,7 @@
 //!
 //! With `SHED_STOP_FILE` (`resume: Range`) the answer to `GET /progress` also has a nonce, and
 //! [`stop`] takes the operator's signed word on where the task stops at `POST /stop-at`. When it is
-//! told to end, after the task, the agent leaves the last report as its termination message.
+//! asked to end, after the task, the agent leaves the last report as its termination message.
 
 pub mod agent;
 pub mod commit;

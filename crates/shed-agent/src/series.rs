@@ -36,7 +36,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// `start` is the progress of the point that the attempt was told to resume from, 0 if none.
+    /// `start` is the progress of the point from which the attempt was to resume, 0 if none.
     /// A report below it is `backwards`: the work up to there is known to be done.
     pub fn new(start: f64) -> Self {
         let start = if start.is_nan() {

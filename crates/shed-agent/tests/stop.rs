@@ -88,7 +88,7 @@ impl Range {
         self.call(&format!("POST {STOP_PATH}"), message).await.0
     }
 
-    fn told(&self) -> Option<String> {
+    fn reported(&self) -> Option<String> {
         std::fs::read_to_string(self.folder.join("stop")).ok()
     }
 
@@ -102,12 +102,12 @@ impl Range {
 #[tokio::test]
 async fn the_task_finds_where_it_stops_and_a_later_order_counts() {
     let range = Range::start("orders").await;
-    assert_eq!((range.state().await.unit, range.told()), (None, None));
+    assert_eq!((range.state().await.unit, range.reported()), (None, None));
     for unit in [40, 30, 70] {
         let nonce = range.state().await.nonce;
         let order = range.key.sign(UID, &nonce, &StopAt { unit }).unwrap();
         assert_eq!(range.post(&order).await, 200);
-        assert_eq!(range.told(), Some(format!("{unit}\n")));
+        assert_eq!(range.reported(), Some(format!("{unit}\n")));
         assert_eq!(range.state().await.unit, Some(unit));
     }
     let (folder, key) = range.stop().await;
@@ -131,7 +131,7 @@ async fn an_order_that_is_not_the_operators_or_was_overheard_is_refused() {
     for message in [&forged, &of_another, &old, &b"{}".to_vec()] {
         assert_eq!(range.post(message).await, 403);
     }
-    assert_eq!(range.told(), None);
+    assert_eq!(range.reported(), None);
     let order = range.key.sign(UID, &nonce, &StopAt { unit: 40 }).unwrap();
     assert_eq!(range.post(&order).await, 200);
     assert_eq!(range.post(&order).await, 403, "it was overheard");

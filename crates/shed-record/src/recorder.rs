@@ -63,7 +63,7 @@ impl Recorder {
         on_fault: impl Fn(Fault) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
-        let (tell_finished, finished) = mpsc::channel();
+        let (notify_finished, finished) = mpsc::channel();
         let on_fault: OnFault = Arc::new(on_fault);
         let passes_waiting = Arc::new(AtomicUsize::new(0));
         let full_pass_needed = Arc::new(AtomicBool::new(true));
@@ -79,7 +79,7 @@ impl Recorder {
             .spawn(move || {
                 thread.run(&receiver);
                 // The receiver may be gone.
-                let _ = tell_finished.send(());
+                let _ = notify_finished.send(());
             })?;
         Ok(Self {
             sender,

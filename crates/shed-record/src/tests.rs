@@ -453,13 +453,13 @@ fn a_recorder_that_cannot_write_says_so_and_makes_nobody_wait() {
     let folder = Folder::new("blocked");
     fs::write(&folder.0, "no folder").unwrap();
     let faults = Arc::new(Mutex::new((0u32, Vec::new())));
-    let told = Arc::clone(&faults);
+    let reported = Arc::clone(&faults);
     let policy = Policy::default();
     let recorder = Recorder::start(&folder.0, 1 << 20, &policy, at(0.0), move |fault| {
-        let mut told = told.lock();
+        let mut reported = reported.lock();
         match fault {
-            Fault::Lost => told.0 += 1,
-            Fault::Write(error) => told.1.push(error.to_string()),
+            Fault::Lost => reported.0 += 1,
+            Fault::Write(error) => reported.1.push(error.to_string()),
         }
     });
     let recorder = recorder.unwrap();

@@ -1,5 +1,5 @@
 // Command pause is the process that holds a pod's namespaces open. It waits to
-// be told to stop, and as process 1 of a shared process namespace it collects
+// be asked to stop, and as process 1 of a shared process namespace it collects
 // the children that others leave behind.
 package main
 

@@ -206,7 +206,7 @@ fn agent(user: &str, user_agent: &str) -> String {
     }
     let account = user.strip_prefix("system:serviceaccount:kube-system:");
     let component = account.or_else(|| user.strip_prefix("system:"));
-    // Administrators are told apart by their user agents, such as kwok/v0.8.0 (linux/amd64).
+    // Administrators are distinguished by their user agents, such as kwok/v0.8.0 (linux/amd64).
     let program = user_agent.split('/').next().unwrap_or_default();
     match component.filter(|name| !name.contains(':')) {
         Some(name) => name.to_owned(),

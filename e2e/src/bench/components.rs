@@ -57,11 +57,11 @@ pub async fn restart_controller_manager(kubeconfig: &Path) -> Result<()> {
             .context("no controller-manager")
     };
     let earlier = pid()?;
-    let told = Command::new("kill")
+    let reported = Command::new("kill")
         .arg(earlier.to_string())
         .status()
         .await?;
-    anyhow::ensure!(told.success(), "could not stop the controller-manager");
+    anyhow::ensure!(reported.success(), "could not stop the controller-manager");
     wait::until(
         "the controller-manager to stop",
         STARTED_WITHIN,

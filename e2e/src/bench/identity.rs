@@ -1,4 +1,4 @@
-//! The operator's own identity in the cluster: requests are told apart by it, and as in production they pass
+//! The operator's own identity in the cluster: requests are distinguished by it, and as in production they pass
 //! authorization and the apiserver's flow control.
 
 use std::path::Path;

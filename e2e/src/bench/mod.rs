@@ -93,7 +93,7 @@ pub trait Bench: Parser {
     fn is_clean(&self, line: &Line<Self::Load, Self::Figures>) -> bool;
 }
 
-/// Runs a bench to its end, or until it is told to stop: then it ends the operators that it started.
+/// Runs a bench to its end, or until it is stopped: then it ends the operators that it started.
 pub async fn run<B: Bench>(bench: &B) -> ExitCode {
     let file = bench.common().results.display();
     let stopped = format!("stopped; finished measurements are in {file}");

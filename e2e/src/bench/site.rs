@@ -50,7 +50,7 @@ impl Site {
         })
     }
 
-    /// Makes an account for the operator, by which its requests are told apart in the audit log.
+    /// Makes an account for the operator, by which its requests are distinguished in the audit log.
     pub async fn make_account(&self) -> Result<()> {
         // Before minutes are spent on a load without it.
         drop(AuditLog::at_end(&self.kubeconfig)?);

@@ -20,11 +20,11 @@ const CONDITION: &str = "example.com/Notes";
 /// More than etcd takes, 1.5 MiB.
 const TOO_MANY: usize = 1_600_000;
 /// The event that says that a job is too large.
-const TOLD: &str = "ObjectTooLarge";
+const REPORTED: &str = "ObjectTooLarge";
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 /// The operator tries again each minute.
-const TOLD_WITHIN: Duration = Duration::from_secs(75);
+const REPORTED_WITHIN: Duration = Duration::from_secs(75);
 
 /// The user's acts so far.
 enum Stage {
@@ -98,18 +98,18 @@ impl Bloat {
         }
         *looked = Instant::now();
         let (job, since) = (*job, *since);
-        let selector = format!("involvedObject.name={job},reason={TOLD}");
-        let told = self
+        let selector = format!("involvedObject.name={job},reason={REPORTED}");
+        let reported = self
             .events
             .list(&ListParams::default().fields(&selector))
             .await;
         // Asked again if the apiserver does not answer.
-        if told.is_ok_and(|told| !told.items.is_empty()) || self.is_bounded(job).await {
+        if reported.is_ok_and(|reported| !reported.items.is_empty()) || self.is_bounded(job).await {
             self.edit(job, 0).await?;
             self.stage = Stage::After;
-        } else if since.elapsed() > TOLD_WITHIN {
+        } else if since.elapsed() > REPORTED_WITHIN {
             bail!(
-                "I13: neither an event {TOLD} nor a condition says that {job} is too large, {TOLD_WITHIN:?} after \
+                "I13: neither an event {REPORTED} nor a condition says that {job} is too large, {REPORTED_WITHIN:?} after \
                  an edit"
             );
         }

@@ -48,7 +48,7 @@ pub enum Deed {
 /// The act of a kubelet, whose clock is off by `skew`, on a pod at `now`; nothing if
 /// all is as it should be.
 pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Option<Deed> {
-    let told = |time: Timestamp| {
+    let reported = |time: Timestamp| {
         let time = time.saturating_add(skew).unwrap_or(time);
         // Kubelets tell whole seconds.
         time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -58,18 +58,28 @@ pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Opti
         ("Succeeded" | "Failed", true) => Some(Deed::LetGo),
         ("Succeeded" | "Failed", false) => None,
         // It never ran.
-        ("Pending", true) => Some(Deed::Report(ended(pod, 137, &told(now), &told(now)))),
-        ("Pending", false) => Some(Deed::Report(running(pod, &told(life.started)))),
+        ("Pending", true) => Some(Deed::Report(ended(
+            pod,
+            137,
+            &reported(now),
+            &reported(now),
+        ))),
+        ("Pending", false) => Some(Deed::Report(running(pod, &reported(life.started)))),
         // Also what a node reports late: its container finished unobserved.
         _ if life.ends <= now => {
             let code = annotation(pod, EXIT_CODE).and_then(|text| text.parse().ok());
-            let (code, started) = (code.unwrap_or(0), told(life.started));
-            Some(Deed::Report(ended(pod, code, &started, &told(life.ends))))
+            let (code, started) = (code.unwrap_or(0), reported(life.started));
+            Some(Deed::Report(ended(
+                pod,
+                code,
+                &started,
+                &reported(life.ends),
+            )))
         }
         (_, true) => {
             let code = annotation(pod, EXIT_WHEN_DELETED).and_then(|text| text.parse().ok());
-            let (code, started) = (code.unwrap_or(143), told(life.started));
-            Some(Deed::Report(ended(pod, code, &started, &told(now))))
+            let (code, started) = (code.unwrap_or(143), reported(life.started));
+            Some(Deed::Report(ended(pod, code, &started, &reported(now))))
         }
         (_, false) => None,
     }
@@ -125,7 +135,7 @@ fn containers(pod: &Pod, runs: bool, state: &Value) -> Vec<Value> {
 fn init_containers(pod: &Pod, started: &str, finished: Option<&str>) -> Vec<Value> {
     let spec = pod.spec.as_ref();
     let containers = spec.into_iter().flat_map(|spec| &spec.init_containers);
-    let told = containers.flatten().map(|container| {
+    let reported = containers.flatten().map(|container| {
         let stays = container.restart_policy.as_deref() == Some("Always");
         let end = if stays { finished } else { Some(started) };
         let state = match end {
@@ -137,7 +147,7 @@ fn init_containers(pod: &Pod, started: &str, finished: Option<&str>) -> Vec<Valu
             "ready": end.is_none() || !stays, "started": end.is_none(), "restartCount": 0,
             "state": state})
     });
-    told.collect()
+    reported.collect()
 }
 
 #[cfg(test)]
@@ -198,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_off_shows_in_what_is_told() {
+    fn a_clock_that_is_off_shows_in_what_is_reported() {
         let ahead = end(&pod("Running", false), 11, 30);
         assert_eq!(ahead, Some((3, "2026-01-01T00:00:40Z".to_owned())));
     }

@@ -172,7 +172,7 @@ impl Nodes {
     }
 
     /// The node with most attempts does not answer any more: nothing on it changes, and the
-    /// control plane is told at once what it would find out within a minute.
+    /// control plane learns at once what it would find out within a minute.
     pub async fn lose(&self) -> Result<()> {
         let name = self.shared.busiest().await?;
         let addresses = self.shared.addresses_on(&name).await?;

@@ -50,7 +50,7 @@ impl Report {
             seen.jobs,
             outcome.took.as_secs_f64()
         );
-        self.tell(
+        self.report(
             &format!("{} without a fault", workload.name()),
             &outcome.broken,
         );
@@ -80,7 +80,7 @@ impl Report {
         if !outcome.broken.is_empty() {
             println!("        kept in {name}");
         }
-        self.tell(&name, &outcome.broken);
+        self.report(&name, &outcome.broken);
         let sum = self.sums.entry((point.fault, workload)).or_default();
         sum.runs += 1;
         sum.states += outcome.states;
@@ -95,12 +95,12 @@ impl Report {
         }
     }
 
-    fn tell(&mut self, name: &str, broken: &[String]) {
+    fn report(&mut self, name: &str, broken: &[String]) {
         let first = broken.first().map(|line| format!("{name}: {line}"));
         self.broken.extend(first);
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         // A violation in one state mostly persists in the following states.
-        let first = broken.iter().filter(|line| told.insert(what(line)));
+        let first = broken.iter().filter(|line| reported.insert(what(line)));
         for line in first.take(10) {
             println!("        {line}");
         }

@@ -150,7 +150,7 @@ pub fn latest_pods(states: &[Entry]) -> Vec<Pod> {
 }
 
 /// A history as lines of JSON.
-pub fn told(states: &[Entry]) -> Result<String> {
+pub fn reported(states: &[Entry]) -> Result<String> {
     let lines = states.iter().map(|state| {
         let (what, object) = match &state.change {
             Change::Pod(pod) => ("pod", serde_json::to_value(pod)?),

@@ -236,8 +236,8 @@ impl Story<'_> {
     fn see_job(&mut self, job: DeadlineJob) {
         if let Some(status) = &job.status {
             self.say_pocd(status.pocd);
-            let told = |type_: &str| SAID.contains(&type_);
-            for condition in status.conditions.iter().filter(|one| told(&one.type_)) {
+            let reported = |type_: &str| SAID.contains(&type_);
+            for condition in status.conditions.iter().filter(|one| reported(&one.type_)) {
                 let (type_, is) = (&condition.type_, &condition.status);
                 // False is only news after True.
                 if is == "True" || self.said.contains(&format!("{type_} True")) {

@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn lanes_are_sorted_and_end_as_their_attempts() {
         let lanes = lanes(&attempts(), second(0));
-        let told: Vec<_> = lanes
+        let reported: Vec<_> = lanes
             .iter()
             .map(|lane| (&*lane.name, lane.from, lane.to, &*lane.note))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("task 0: original on n1", 0.0, 8.0, "won"),
                 ("task 1: original on n1", 0.0, 12.0, "stopped"),

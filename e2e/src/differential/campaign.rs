@@ -290,8 +290,8 @@ async fn beat(client: &Client) {
         for number in 0..NODES {
             let patch = Patch::Strategic(json!({"status": {"conditions": [ready()]}}));
             let name = format!("differential-{number}");
-            let told = nodes.patch_status(&name, &parameters, &patch);
-            if let Err(error) = told.await {
+            let reported = nodes.patch_status(&name, &parameters, &patch);
+            if let Err(error) = reported.await {
                 eprintln!("differential: the heartbeat of {name}: {error}");
             }
         }

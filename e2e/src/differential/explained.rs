@@ -172,7 +172,7 @@ mod tests {
         let (_, table) = page
             .split_once("### Differences that the test of random Jobs knows")
             .unwrap();
-        let told: Vec<&str> = table
+        let reported: Vec<&str> = table
             .lines()
             .skip_while(|line| !line.starts_with("|--"))
             .skip(1)
@@ -182,7 +182,7 @@ mod tests {
             .iter()
             .map(|row| format!("| `{}` | {} |", row.field, row.reason))
             .collect();
-        assert_eq!(told, meant);
+        assert_eq!(reported, meant);
         assert!(ROWS.len() <= MOST_ROWS);
     }
 }

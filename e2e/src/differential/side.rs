@@ -231,7 +231,7 @@ impl<'s> Side<'s> {
         let done = pods
             .patch_status(&pod.name_any(), &PatchParams::default(), &patch)
             .await;
-        told(done)
+        reported(done)
     }
 
     /// The kubelet's last word on a deleted pod.
@@ -244,7 +244,7 @@ impl<'s> Side<'s> {
             ..DeleteParams::default().grace_period(0)
         };
         let done = self.pods().delete(&pod.name_any(), &parameters).await;
-        told(done)
+        reported(done)
     }
 
     /// An act that brings a Job closer to its end.
@@ -290,11 +290,11 @@ impl<'s> Side<'s> {
             }
             Act::Restart { pod, container } => {
                 let status = at(pod).and_then(|pod| kubelet::restarted(pod, container));
-                self.tell(at(pod), status).await
+                self.announce(at(pod), status).await
             }
             Act::NotReady { pod } => {
                 let status = at(pod).map(|pod| kubelet::not_ready(pod));
-                self.tell(at(pod), status).await
+                self.announce(at(pod), status).await
             }
             Act::Suspend => self.edit(json!({"suspend": true})).await,
             Act::Resume => self.edit(json!({"suspend": false})).await,
@@ -342,7 +342,7 @@ impl<'s> Side<'s> {
             true => kubelet::restarted(pod, container),
             false => Some(kubelet::ended(pod, end)),
         });
-        let went = self.tell(pod, status).await?;
+        let went = self.announce(pod, status).await?;
         if let (End::Collected, Some(pod)) = (end, pod) {
             let at_once = DeleteParams::default().grace_period(0);
             self.pods().delete(&pod.name_any(), &at_once).await?;
@@ -350,7 +350,7 @@ impl<'s> Side<'s> {
         Ok(went)
     }
 
-    async fn tell(
+    async fn announce(
         &self,
         pod: Option<&Arc<Pod>>,
         status: Option<Value>,
@@ -414,11 +414,11 @@ impl<'s> Side<'s> {
             );
             if !job_is_gone {
                 let jobs = self.jobs();
-                told(jobs.patch(name, &parameters, &free).await)?;
-                told(jobs.delete(name, &DeleteParams::background()).await)?;
+                reported(jobs.patch(name, &parameters, &free).await)?;
+                reported(jobs.delete(name, &DeleteParams::background()).await)?;
             }
             for pod in view.left() {
-                told(self.pods().patch(&pod.name_any(), &parameters, &free).await)?;
+                reported(self.pods().patch(&pod.name_any(), &parameters, &free).await)?;
                 self.remove(pod).await?;
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -434,7 +434,7 @@ fn changed_template() -> Value {
 }
 
 /// Whether the apiserver answered: what is gone meanwhile needs nothing any more.
-fn told<T>(answer: Result<T, kube::Error>) -> Result<()> {
+fn reported<T>(answer: Result<T, kube::Error>) -> Result<()> {
     answer.map(drop).or_else(|error| refusal(error).map(drop))
 }
 

@@ -17,7 +17,7 @@ pub struct Ran {
     pub started: Option<f64>,
     /// When its work was done or stopped, if it began.
     pub ended: Option<f64>,
-    /// When it was seen to be killed; not told by the simulator, which is given how long a kill takes.
+    /// When it was seen to be killed; not reported by the simulator, which is given how long a kill takes.
     pub killed: Option<f64>,
     /// When its slot was free again.
     pub freed: f64,

@@ -142,7 +142,7 @@ async fn start_twice(
         let subject = stage.start().await?;
         settle(stage, outcome, &subject, name).await?;
         if load == Load::LiveJobs {
-            tell_who_waits(stage, home, outcome).await?;
+            report_waiting(stage, home, outcome).await?;
         }
         judge(stage, &subject, outcome)?;
         stays_below_half(&subject, outcome)?;
@@ -161,7 +161,7 @@ fn stays_below_half(subject: &HostOperator, outcome: &mut Outcome) -> Result<()>
 }
 
 /// Each job runs, or its status reports that it waits.
-async fn tell_who_waits(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Result<()> {
+async fn report_waiting(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) -> Result<()> {
     let (mut running, mut waiting) = (0, 0);
     let page = ListParams::default().limit(20);
     each(&stage.jobs(home), page, |job| {

@@ -1,5 +1,5 @@
 //! The operator at scale, on a real control plane with fake nodes: one large job, many objects, a
-//! tenant that is slow. Counts are asserted, times are only told.
+//! tenant that is slow. Counts are asserted, times are only reported.
 
 mod bytes;
 mod large;

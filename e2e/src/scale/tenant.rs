@@ -58,15 +58,15 @@ async fn both(stage: &Stage<'_>, outcome: &mut Outcome) -> Result<()> {
         }
         let job = if is_slow { "second" } else { "first" };
         let launch = launched(stage, job).await;
-        tell(stage, &passes, ("launch", name, launch?), outcome);
+        report(stage, &passes, ("launch", name, launch?), outcome);
         let kill = killed(stage, job).await;
-        tell(stage, &passes, ("kill", name, kill?), outcome);
+        report(stage, &passes, ("kill", name, kill?), outcome);
     }
     judge(stage, &subject, outcome)
 }
 
 /// Notes how long a wait was, and that it must not be long in passes and slow calls.
-fn tell(
+fn report(
     stage: &Stage<'_>,
     passes: &Passes,
     (what, name, wait): (&str, &str, Wait),

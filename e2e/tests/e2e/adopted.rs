@@ -137,9 +137,9 @@ async fn an_annotation_that_cannot_be_read_is_refused_by_name_until_it_is_mended
         let events: Api<Event> = world.api();
         wait::until("an event that says so", SOON, || async {
             let events = events.list(&ListParams::default()).await?.items;
-            let told = |event: &Event| event.message.as_deref() == Some(said.as_str());
-            let told = events.iter().any(told).then_some(());
-            Ok(Seen::from_option(told, || {
+            let reported = |event: &Event| event.message.as_deref() == Some(said.as_str());
+            let reported = events.iter().any(reported).then_some(());
+            Ok(Seen::from_option(reported, || {
                 format!("{} events", events.len())
             }))
         })

@@ -18,7 +18,7 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
 #[tokio::test]
-async fn an_image_that_can_not_be_pulled_is_told_and_its_capacity_given_back() {
+async fn an_image_that_can_not_be_pulled_is_reported_and_its_capacity_given_back() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let mut template = shell("true");
         template["spec"]["containers"][0]["image"] = json!("localhost/no-such-image:none");
@@ -28,10 +28,10 @@ async fn an_image_that_can_not_be_pulled_is_told_and_its_capacity_given_back() {
                 pods.iter().any(waits_for_image)
             })
             .await?;
-        let told = Duration::from_secs(10);
-        job.wait_true(api::ATTEMPTS_BLOCKED, reason::IMAGE_PULL_FAILED, told)
+        let reported = Duration::from_secs(10);
+        job.wait_true(api::ATTEMPTS_BLOCKED, reason::IMAGE_PULL_FAILED, reported)
             .await?;
-        wait_event(world, &job.name, reason::IMAGE_PULL_FAILED, told).await?;
+        wait_event(world, &job.name, reason::IMAGE_PULL_FAILED, reported).await?;
         let first = stuck[0].uid();
         job.wait_pods("the stuck pod to be removed", SOON, |pods| {
             pods.iter().all(|pod| pod.uid() != first)
@@ -90,7 +90,7 @@ async fn wait_event(world: &World, job: &str, reason: &str, timeout: Duration) -
 }
 
 #[tokio::test]
-async fn an_init_container_that_crashes_is_told() {
+async fn an_init_container_that_crashes_is_reported() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let mut template = shell("true");
         let mut crash = template["spec"]["containers"][0].clone();
@@ -117,7 +117,7 @@ async fn an_init_container_that_crashes_is_told() {
 }
 
 #[tokio::test]
-async fn a_quota_is_told_and_waited_for() {
+async fn a_quota_is_reported_and_waited_for() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         set_quota(world, 0).await?;
         let spec = json!({"completions": 2, "template": shell_or_fake("true", 500, 0)});
@@ -225,7 +225,7 @@ fn restricted(mut template: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_volume_that_clones_could_not_mount_is_told_with_the_fix() {
+async fn a_volume_that_clones_could_not_mount_is_reported_with_the_fix() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         // Nothing need provide it: what is wrong stands in the claim.
         let claim: PersistentVolumeClaim = serde_json::from_value(json!({
@@ -244,10 +244,12 @@ async fn a_volume_that_clones_could_not_mount_is_told_with_the_fix() {
         let spec = json!({"resume": "Checkpoint", "progress": {"file": {}}, "template": template});
         let job = Job::submit(world, "shares", spec).await?;
         let type_ = api::VOLUME_NOT_SHARED;
-        let told = job
+        let reported = job
             .wait_true(type_, reason::SINGLE_NODE_ACCESS_MODE, SOON)
             .await?;
-        let message = &condition(&told, type_).context("the condition")?.message;
+        let message = &condition(&reported, type_)
+            .context("the condition")?
+            .message;
         for words in [
             "spec.template.spec.volumes[0]",
             "ReadWriteOnce",

@@ -162,7 +162,7 @@ async fn an_exit_with_0_in_answer_to_a_deletion_is_no_result() {
 }
 
 #[tokio::test]
-async fn a_finish_in_time_that_is_reported_late_is_never_told_as_a_miss() {
+async fn a_finish_in_time_that_is_reported_late_is_never_reported_as_a_miss() {
     scenario(Needs::OperatorProcess, Company::Shared, async |world| {
         for on_miss in ["Fail", "Continue"] {
             let change = json!({"deadline": {"within": "15s"}, "onMiss": on_miss});
@@ -213,18 +213,18 @@ async fn an_adopted_job_that_finished_in_time_never_missed_its_deadline() {
         pass(deadline + SignedDuration::from_millis(2500)).await?;
         let in_time = whole_seconds(deadline - SignedDuration::from_secs(1))?;
         succeeds(world, &running, in_time).await?;
-        let told = |job: &batch::Job| -> Vec<String> {
+        let reported = |job: &batch::Job| -> Vec<String> {
             let conditions = job.status.iter().flat_map(|status| &status.conditions);
             let true_ones = conditions.flatten().filter(|one| one.status == "True");
             true_ones.map(|one| one.type_.clone()).collect()
         };
         let complete = wait::for_object(&jobs, "report", "its end", SOON, |job| {
-            told(job).iter().any(|type_| type_ == api::COMPLETE)
+            reported(job).iter().any(|type_| type_ == api::COMPLETE)
         })
         .await?;
-        let told = told(&complete);
+        let reported = reported(&complete);
         for type_ in [api::DEADLINE_MISSED, api::FAILURE_TARGET] {
-            ensure!(!told.iter().any(|one| one == type_), "{told:?}");
+            ensure!(!reported.iter().any(|one| one == type_), "{reported:?}");
         }
         Ok(())
     })
@@ -253,15 +253,17 @@ async fn the_operator_knows_the_apiservers_time() {
     .await;
 }
 
-/// A deadline that passes: the job is told as failed, though later than its attempts are stopped.
+/// A deadline that passes: the job is reported as failed, though later than its attempts are stopped.
 #[tokio::test]
-async fn a_miss_is_told_when_its_attempts_are_stopped() {
+async fn a_miss_is_reported_when_its_attempts_are_stopped() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let change = json!({"deadline": {"within": "8s"}});
         let job = Job::submit(world, "missed", spec(&change)).await?;
         job.wait_running(1).await?;
-        let told = |job: &DeadlineJob| is_true(job, api::FAILURE_TARGET);
-        let failing = job.wait("its fate", Duration::from_secs(40), told).await?;
+        let reported = |job: &DeadlineJob| is_true(job, api::FAILURE_TARGET);
+        let failing = job
+            .wait("its fate", Duration::from_secs(40), reported)
+            .await?;
         ensure!(
             is_true(&failing, api::DEADLINE_MISSED),
             "{}",

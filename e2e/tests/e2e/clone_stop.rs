@@ -72,12 +72,12 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
     let own = world.operator.namespace();
     let set = |value| world.annotate_namespace(own, api::ANNOTATION_CLONES, value);
     set(STOP).await?;
-    let told = job
+    let reported = job
         .wait("the stop of the cluster", SOON, |job| {
             says(job, "True", reason::CLUSTER_ANNOTATION)
         })
         .await?;
-    let message = &condition(&told, api::CLONES_STOPPED)
+    let message = &condition(&reported, api::CLONES_STOPPED)
         .context("condition")?
         .message;
     ensure!(message.contains(own), "{message}");

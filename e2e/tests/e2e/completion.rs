@@ -130,8 +130,8 @@ async fn tasks_know_who_they_are() {
             assert_eq!(of(api::ENV_ATTEMPT), label(pod, api::LABEL_ATTEMPT));
             assert_eq!(of(api::ENV_ATTEMPT_ID), pod.name_any());
             assert_eq!(of(api::ENV_PROGRESS_FILE), api::PROGRESS_PATH);
-            let told: jiff::Timestamp = of(api::ENV_DEADLINE).parse()?;
-            assert_eq!(told.as_second(), deadline.as_second());
+            let reported: jiff::Timestamp = of(api::ENV_DEADLINE).parse()?;
+            assert_eq!(reported.as_second(), deadline.as_second());
         }
         Ok(())
     })

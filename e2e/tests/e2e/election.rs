@@ -84,7 +84,7 @@ async fn frozen_and_killed_leaders_are_replaced_and_write_nothing_late() {
             "a pod too many"
         );
 
-        // Told to stop, a replica gives the Lease back; the one of the run leads again in the end.
+        // When it is stopped, a replica gives the Lease back; the one of the run leads again in the end.
         for replica in &replicas[1..] {
             // The killed one is gone.
             drop(replica.signal("TERM").await);

@@ -59,7 +59,7 @@ async fn the_events_of_a_saved_job_tell_what_happened() {
         let completed = message(&events, "Completed")?;
         ensure!(completed.contains("s before the deadline"), "{completed}");
         let position = |reason: &str| events.iter().position(|(own, _)| own == reason);
-        // The win and the end are told side by side, because they are of one write.
+        // The win and the end are reported side by side, because they are of one write.
         ensure!(
             position("CloneLaunched") < position("CloneWon").min(position("Completed")),
             "{events:?}"

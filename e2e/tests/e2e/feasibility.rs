@@ -1,4 +1,4 @@
-//! Whether a deadline can be kept is told before anything runs.
+//! Whether a deadline can be kept is reported before anything runs.
 
 use anyhow::{Context, ensure};
 use serde_json::json;
@@ -27,7 +27,7 @@ fn says(job: &DeadlineJob, status: &str, reason: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_earliest_deadline_is_told_before_anything_runs_and_follows_the_specification() {
+async fn the_earliest_deadline_is_reported_before_anything_runs_and_follows_the_specification() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let first = submit(world, "first", &json!({"completions": 4, "suspend": true})).await?;
         first
@@ -41,12 +41,12 @@ async fn the_earliest_deadline_is_told_before_anything_runs_and_follows_the_spec
         let spec = json!({"completions": 20, "parallelism": 1, "suspend": true,
             "deadline": {"within": "30s"}, "targetPoCD": 0.8});
         let second = submit(world, "second", &spec).await?;
-        let told = second
+        let reported = second
             .wait("its deadline to be too early", SOON, |job| {
                 says(job, "False", reason::DEADLINE_INFEASIBLE)
             })
             .await?;
-        let message = &condition(&told, api::DEADLINE_FEASIBLE)
+        let message = &condition(&reported, api::DEADLINE_FEASIBLE)
             .context("condition")?
             .message;
         let earliest = message
@@ -54,18 +54,18 @@ async fn the_earliest_deadline_is_told_before_anything_runs_and_follows_the_spec
             .next()
             .context("a figure")?;
         let earliest: jiff::Timestamp = earliest.parse().context(message.clone())?;
-        let deadline = told.status.and_then(|status| status.deadline);
+        let deadline = reported.status.and_then(|status| status.deadline);
         ensure!(deadline.is_some_and(|deadline| earliest > deadline.0));
         // Its own advice, with the time that passes until it is taken.
         let later = earliest + jiff::SignedDuration::from_secs(20);
         let deadline = json!({"within": null, "at": later});
         second.change(&json!({"deadline": deadline})).await?;
-        let told = second
+        let reported = second
             .wait("its deadline to be feasible", SOON, |job| {
                 says(job, "True", reason::TARGET_REACHABLE)
             })
             .await?;
-        let status = told.status.context("status")?;
+        let status = reported.status.context("status")?;
         assert_eq!((status.active, status.attempts.originals), (0, 0));
         Ok(())
     })

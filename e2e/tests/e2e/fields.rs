@@ -347,8 +347,8 @@ async fn a_mistake_that_only_the_operator_sees_leaves_nothing_once_it_is_reverte
             .wait_true(api::SPEC_INVALID, api::reason::INVALID_SPEC, SOON)
             .await?;
         let conditions = &status(&refused).conditions;
-        let told = conditions.iter().find(|one| one.type_ == api::SPEC_INVALID);
-        let message = told.map(|one| one.message.as_str()).unwrap_or_default();
+        let reported = conditions.iter().find(|one| one.type_ == api::SPEC_INVALID);
+        let message = reported.map(|one| one.message.as_str()).unwrap_or_default();
         ensure!(message.contains("spec.deadline.within"), "{message}");
         job.change(&json!({"deadline": {"within": "1h"}})).await?;
         let after = calm(world, &job).await?;
@@ -375,7 +375,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     for next in others {
         match (job.change(&top_of(walk, next)).await, walk.answer) {
             (Ok(()), Answer::Taken) => value = next,
-            (Err(error), Answer::Refused) => told(&error, walk.top(), "cannot be changed")?,
+            (Err(error), Answer::Refused) => reported(&error, walk.top(), "cannot be changed")?,
             (Ok(()), Answer::Refused) => anyhow::bail!("{value} to {next} was taken"),
             (Err(error), Answer::Taken) => {
                 return Err(error).with_context(|| format!("{value} to {next}"));
@@ -387,7 +387,7 @@ async fn go(world: &World, walk: &Walk, name: &str) -> Result<()> {
     let Err(error) = job.change(&top_of(walk, &walk.invalid)).await else {
         anyhow::bail!("{} was taken", walk.invalid);
     };
-    told(&error, walk.top(), "")?;
+    reported(&error, walk.top(), "")?;
     let after = job.api.get(&job.name).await?;
     // The operator sees no change: what it does meanwhile, such as a launch once there is capacity, is of another cause.
     let generations = [before.metadata.generation, after.metadata.generation];
@@ -439,13 +439,13 @@ async fn accepted_at_creation(world: &World, name: &str, spec: &Value) -> Result
 }
 
 /// The refusal names the field and says what is wrong.
-fn told(error: &kube::Error, field: &str, words: &str) -> Result<()> {
+fn reported(error: &kube::Error, field: &str, words: &str) -> Result<()> {
     let message = match error {
         kube::Error::Api(response) => response.message.clone(),
         other => other.to_string(),
     };
-    let is_told = message.contains(&format!("spec.{field}")) && message.contains(words);
-    ensure!(is_told, "spec.{field} and `{words}` not in: {message}");
+    let is_reported = message.contains(&format!("spec.{field}")) && message.contains(words);
+    ensure!(is_reported, "spec.{field} and `{words}` not in: {message}");
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! Pods that no node could hold, that no scheduler places, and that can't be created: what users are
-//! told, and that no other job waits for them.
+//! reported, and that no other job waits for them.
 
 use std::time::{Duration, Instant};
 
@@ -87,9 +87,9 @@ async fn assert_not_held_up(world: &World, name: &str) -> Result<()> {
 
 /// The message of `AttemptsBlocked`, once it has that reason and the words of the table.
 async fn blocked(job: &Job<'_>, reason: &str) -> Result<String> {
-    let told = check(job, api::ATTEMPTS_BLOCKED, reason).await?;
-    let found = condition(&told, api::ATTEMPTS_BLOCKED).context("no condition")?;
-    assert_eq!(status(&told).phase.as_deref(), Some("Pending"));
+    let reported = check(job, api::ATTEMPTS_BLOCKED, reason).await?;
+    let found = condition(&reported, api::ATTEMPTS_BLOCKED).context("no condition")?;
+    assert_eq!(status(&reported).phase.as_deref(), Some("Pending"));
     Ok(found.message.clone())
 }
 
@@ -134,8 +134,8 @@ async fn a_job_that_no_node_could_hold_says_what_is_missing_and_shows_one_pod() 
                 let said = world
                     .messages_of(&job.name, reason::NO_MATCHING_NODE)
                     .await?;
-                let is_told = said.contains(words).then_some(());
-                Ok(Seen::from_option(is_told, || said))
+                let is_reported = said.contains(words).then_some(());
+                Ok(Seen::from_option(is_reported, || said))
             })
             .await?;
         }
@@ -209,7 +209,7 @@ fn first_sleep(nodes: usize, seconds: u32) -> String {
 
 /// More attempts than nodes, one on each: the planner does not know of that rule, the scheduler does.
 #[tokio::test]
-async fn what_the_scheduler_refuses_is_told_in_its_words_and_holds_no_capacity() {
+async fn what_the_scheduler_refuses_is_reported_in_its_words_and_holds_no_capacity() {
     scenario(Needs::Pods, Company::Alone, async |world| {
         let nodes = world.cluster.node_names().await?.len();
         let mut apart = shell_or_fake(&first_sleep(nodes, 20), 20_000, 0);
@@ -221,10 +221,10 @@ async fn what_the_scheduler_refuses_is_told_in_its_words_and_holds_no_capacity()
             }],
         }});
         let job = submit(world, "apart", nodes + 3, apart).await?;
-        let told = job
+        let reported = job
             .wait_true(api::ATTEMPTS_BLOCKED, reason::UNSCHEDULABLE, UNPLACEABLE)
             .await?;
-        let message = &condition(&told, api::ATTEMPTS_BLOCKED)
+        let message = &condition(&reported, api::ATTEMPTS_BLOCKED)
             .context("none")?
             .message;
         ensure!(message.contains("anti-affinity"), "{message}");
@@ -248,14 +248,14 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
         template["metadata"]["annotations"]["shed.dev/kwok-run-ms"] = json!("40000");
         let first = submit_known(world, "first", nodes + 3, template.clone()).await?;
         first.wait_running(nodes).await?;
-        let told = first
+        let reported = first
             .wait_true(api::ATTEMPTS_BLOCKED, reason::UNSCHEDULABLE, UNPLACEABLE)
             .await?;
-        let message = &condition(&told, api::ATTEMPTS_BLOCKED)
+        let message = &condition(&reported, api::ATTEMPTS_BLOCKED)
             .context("none")?
             .message;
         ensure!(message.contains("Insufficient cpu"), "{message}");
-        assert_eq!(status(&told).phase.as_deref(), Some("Running"));
+        assert_eq!(status(&reported).phase.as_deref(), Some("Running"));
         // Jobs of earlier tests may be taken for a sign that more will come.
         let reasons = [reason::INSUFFICIENT_CAPACITY, reason::HEADROOM_RESERVED];
         let waits = |job: &DeadlineJob| {
@@ -488,7 +488,7 @@ async fn denied(world: &World, policy: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_away_is_told_and_waited_for() {
+async fn a_webhook_that_is_away_is_reported_and_waited_for() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let name = format!("{}-away", world.namespace);
         let hook = json!({
@@ -507,8 +507,8 @@ async fn a_webhook_that_is_away_is_told_and_waited_for() {
         let test = async || {
             wait_refused(world).await?;
             let job = submit(world, "away", 4, chosen_template()).await?;
-            let told = check(&job, api::ATTEMPTS_BLOCKED, reason::POD_CREATION_FAILED).await?;
-            let message = &condition(&told, api::ATTEMPTS_BLOCKED)
+            let reported = check(&job, api::ATTEMPTS_BLOCKED, reason::POD_CREATION_FAILED).await?;
+            let message = &condition(&reported, api::ATTEMPTS_BLOCKED)
                 .context("none")?
                 .message;
             ensure!(message.contains("away.example.com"), "{message}");

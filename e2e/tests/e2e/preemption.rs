@@ -8,7 +8,7 @@ use shed::api;
 use shed_e2e::jobs::{Job, SOON, assert_counts_balance, label, said, shell, status};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
-use crate::progress::tells_pocd;
+use crate::progress::shows_pocd;
 use crate::tasks::{first_unit, worker};
 
 /// A node holds one attempt that requests this much of its cpu.
@@ -40,7 +40,7 @@ async fn go(world: &World) -> Result<()> {
     });
     let patient = Job::submit(world, "patient", patient).await?;
     patient
-        .wait("its attempts to be heard of", SOON, tells_pocd)
+        .wait("its attempts to be heard of", SOON, shows_pocd)
         .await?;
     let urgent = json!({
         "deadline": {"within": "30s"},

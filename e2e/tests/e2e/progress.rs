@@ -10,7 +10,7 @@ use shed_e2e::wait::{self, Seen};
 use crate::tasks::worker;
 
 /// The resumed attempt writes its resume point into its termination message.
-const TELL_RESUME: &str = r#"
+const REPORT_RESUME: &str = r#"
 if [ "$SHED_ATTEMPT" != 0 ]; then
     cat "$SHED_RESUME_FILE" > /dev/termination-log
     exit 0
@@ -23,7 +23,7 @@ async fn hostile_reports_are_refused_and_counted_and_the_last_good_one_stays() {
         let before = refused(world).await?;
         let script = format!(
             r#"
-{TELL_RESUME}
+{REPORT_RESUME}
 publish() {{ mv "$SHED_PROGRESS_FILE.new" "$SHED_PROGRESS_FILE"; sleep 3; }}
 echo '{{"progress":0.25,"checkpoint":"a quarter"}}' > "$SHED_PROGRESS_FILE.new"; publish
 for bad in NaN -1 7 nonsense 3/0; do
@@ -82,7 +82,7 @@ async fn a_task_may_serve_its_progress_itself() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let script = format!(
             r#"
-{TELL_RESUME}
+{REPORT_RESUME}
 mkdir -p /tmp/served
 echo '{{"progress":"2/5","checkpoint":"two of five"}}' > /tmp/served/state
 httpd -p 8081 -h /tmp/served
@@ -136,8 +136,8 @@ done
         });
         let job = Job::submit(world, "metered", spec).await?;
         // Nothing but its reports tells how long it takes.
-        let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
-        let ends = status(&told).estimated_completion_time;
+        let reported = job.wait("a PoCD while it runs", SOON, shows_pocd).await?;
+        let ends = status(&reported).estimated_completion_time;
         ensure!(ends.is_some(), "no expected end");
         job.wait_complete().await?;
         Ok(())
@@ -146,7 +146,7 @@ done
 }
 
 #[tokio::test]
-async fn attempts_that_do_not_answer_are_told() {
+async fn attempts_that_do_not_answer_are_reported() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let spec = json!({
             "progress": {"httpGet": {"port": 8082}, "periodSeconds": 1},
@@ -162,16 +162,16 @@ async fn attempts_that_do_not_answer_are_told() {
 }
 
 #[tokio::test]
-async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
+async fn pocd_is_reported_while_a_job_runs_and_its_series_go_with_it() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let spec = json!({
             "completions": 2,
             "progress": {"file": {}, "periodSeconds": 1},
             "template": shell(&worker(30, 0.5, 0.5, ":")),
         });
-        let job = Job::submit(world, "told", spec).await?;
-        let told = job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
-        let pocd = status(&told).pocd.map_or(0.0, |pocd| pocd.value());
+        let job = Job::submit(world, "reported", spec).await?;
+        let reported = job.wait("a PoCD while it runs", SOON, shows_pocd).await?;
+        let pocd = status(&reported).pocd.map_or(0.0, |pocd| pocd.value());
         ensure!((0.0..=1.0).contains(&pocd), "PoCD {pocd}");
         wait_pocd_series(world, true).await?;
         job.wait_complete().await?;
@@ -181,7 +181,7 @@ async fn pocd_is_told_while_a_job_runs_and_its_series_go_with_it() {
 }
 
 /// At its end a job's PoCD is known without any estimate.
-pub fn tells_pocd(job: &api::DeadlineJob) -> bool {
+pub fn shows_pocd(job: &api::DeadlineJob) -> bool {
     status(job).pocd.is_some() && !is_true(job, api::COMPLETE)
 }
 

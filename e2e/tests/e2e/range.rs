@@ -161,7 +161,7 @@ async fn every_unit_is_in_exactly_one_winning_part_whoever_dies_when() {
 }
 
 #[tokio::test]
-async fn an_original_stops_where_it_is_told_and_the_clone_does_the_rest() {
+async fn an_original_stops_where_it_is_reported_and_the_clone_does_the_rest() {
     scenario(Needs::ThisMachine, Company::Shared, async |world| {
         let folder = Folder::new(&world.namespace)?;
         let job = Job::submit(world, "shared", spec(&folder)).await?;

@@ -15,7 +15,7 @@ use shed_e2e::jobs::{
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::versions::Versions;
 
-use crate::progress::tells_pocd;
+use crate::progress::shows_pocd;
 use crate::tasks::{first_unit, worker};
 
 /// A job of 4 tasks of some 8 seconds; the first attempt of task 0 would take some 80.
@@ -221,8 +221,8 @@ async fn observe_reports_and_launches_nothing() {
         let before = refused().await?;
         let observe = json!({"speculation": {"mode": "Observe"}});
         let ended = straggle_without_clones(world, &observe).await?;
-        let told = refused().await? - before;
-        ensure!(told >= 1.0, "the clone that was wanted is not counted");
+        let reported = refused().await? - before;
+        ensure!(reported >= 1.0, "the clone that was wanted is not counted");
         let at_risk = condition(&ended, api::DEADLINE_AT_RISK);
         ensure!(at_risk.is_some(), "the risk was never judged");
         Ok(())
@@ -265,7 +265,7 @@ async fn straggle_without_clones(world: &World, change: &Value) -> Result<api::D
     }
     let job = Job::submit(world, "alone", spec).await?;
     if change["speculation"]["mode"] == "Observe" {
-        job.wait("a PoCD while it runs", SOON, tells_pocd).await?;
+        job.wait("a PoCD while it runs", SOON, shows_pocd).await?;
     }
     let ended = job.wait_complete().await?;
     let counts = status(&ended).attempts;

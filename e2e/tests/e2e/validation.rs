@@ -191,9 +191,9 @@ async fn what_a_job_is_can_not_be_changed() {
                 Ok(()) => "accepted".to_owned(),
                 Err(error) => message_of(&error),
             };
-            let told = message.contains(&format!("spec.{field} cannot be changed"))
+            let reported = message.contains(&format!("spec.{field} cannot be changed"))
                 && message.contains("create another DeadlineJob");
-            if !told {
+            if !reported {
                 wrong.push(format!("{field}: {message}"));
             }
         }
@@ -235,16 +235,16 @@ async fn who_may_not_create_pods_may_not_create_jobs() {
         let writer = client_as(world, "writer").await?;
         let by_writer = manifest("by-writer", &suspended);
         wait::until(
-            "the writer to be told why not",
+            "the writer to be reported why not",
             shed_e2e::jobs::SOON,
             || async {
                 let message = match create(world, writer.clone(), &by_writer).await {
                     Ok(()) => anyhow::bail!("the writer was allowed"),
                     Err(error) => message_of(&error),
                 };
-                let told =
+                let reported =
                     message.contains("may not create pods") && message.contains("rolebinding");
-                Ok(Seen::from_option(told.then_some(()), || message))
+                Ok(Seen::from_option(reported.then_some(()), || message))
             },
         )
         .await?;

@@ -14,7 +14,7 @@ use shed::conditions::messages::{self, NAMED, Says};
 use shed_e2e::jobs::{Job, SOON, condition, shell_or_fake, summary};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
-/// Waits for a state, and checks that it is told in the words of its row.
+/// Waits for a state, and checks that it is reported in the words of its row.
 pub async fn check(job: &Job<'_>, type_: &str, reason: &str) -> Result<DeadlineJob> {
     let row = messages::row(type_, reason).context("no such row")?;
     let is_so = |job: &DeadlineJob| {
@@ -60,7 +60,7 @@ async fn a_job_that_waits_says_for_what() {
         check(&narrow, api::DEADLINE_FEASIBLE, reason::DURATIONS_UNKNOWN).await?;
         narrow.change(&json!({"parallelism": 2})).await?;
         check(&narrow, api::TASKS_PENDING, reason::NO_TASKS_PENDING).await?;
-        // After some failures the next attempt is far enough away to be told.
+        // After some failures the next attempt is far enough away to be reported.
         let fails = shell_or_fake("exit 3", 300, 3);
         let change = json!({"backoffLimitPerIndex": 9, "completions": 1, "template": fails});
         let failing = submit(world, "failing", 300, change).await?;
@@ -104,7 +104,7 @@ async fn a_job_whose_pods_are_refused_says_by_whom_and_since_when() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_passes_or_moves_is_told() {
+async fn a_deadline_that_passes_or_moves_is_reported() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let soft = json!({"deadline": {"within": "4s"}, "onMiss": "Continue"});
         let soft = submit(world, "soft", 120_000, soft).await?;

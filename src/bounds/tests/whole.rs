@@ -110,7 +110,7 @@ impl Driven {
             held_back: false,
             waiting: &PendingTasks::No,
             clone_stop: None,
-            told: None,
+            reported: None,
             last_write: None,
             now: self.now,
         });
@@ -386,9 +386,9 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
     driven.show((4_999, 0), Stage::Succeeded { finished });
     driven.step(&[]);
     assert!(driven.undurable > 500, "{}", driven.undurable);
-    let told = driven.owner.status.as_ref().unwrap().conditions.iter();
-    let told = told.filter(|one| one.type_ == crate::api::CHECKPOINTS_NOT_DURABLE);
-    assert_eq!(told.count(), 1);
+    let reported = driven.owner.status.as_ref().unwrap().conditions.iter();
+    let reported = reported.filter(|one| one.type_ == crate::api::CHECKPOINTS_NOT_DURABLE);
+    assert_eq!(reported.count(), 1);
     driven.suspend(true);
     driven.go();
     assert_eq!(driven.ledger.counts.superseded, 4_999);

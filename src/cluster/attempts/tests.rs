@@ -58,8 +58,8 @@ fn of_what_happens_to_a_pod_the_job_hears_that_controls_it_or_may_take_it_in() {
     let mine = fixtures::attempt_pod(&job, (0, 0), "node-1", "Running");
     let (stores, _) = adopted(vec![]);
     let heard = |stores: &Stores, pod: Pod| {
-        let (told, _) = stores.apply_pod_event(Event::Apply(pod.into()));
-        let jobs = told.iter().filter_map(|pod| stores.job_of(pod));
+        let (reported, _) = stores.apply_pod_event(Event::Apply(pod.into()));
+        let jobs = reported.iter().filter_map(|pod| stores.job_of(pod));
         jobs.map(|job| job.name).collect::<Vec<_>>()
     };
     let companion = translate::companion_name_of("pi", "job-uid");

@@ -31,10 +31,15 @@ fn seen(stores: &Stores) -> [Vec<String>; 3] {
         uids
     };
     let read = stores.jobs.state();
-    let gaps = stores.gaps();
+    let faults = stores.faults();
     [
         sorted(read.iter().map(|job| job.meta().uid.clone()).collect()),
-        sorted(gaps.iter().map(|gap| gap.metadata.uid.clone()).collect()),
+        sorted(
+            faults
+                .iter()
+                .map(|fault| fault.metadata.uid.clone())
+                .collect(),
+        ),
         sorted(stores.staying_uids().into_iter().map(Some).collect()),
     ]
 }
@@ -47,7 +52,7 @@ fn uids(words: [&str; 3]) -> [Vec<String>; 3] {
 fn a_job_that_can_not_be_read_keeps_no_other_from_being_read() {
     let (stores, _writer) = Stores::of_objects(vec![unreadable("a"), readable("b")], vec![]);
     assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
-    let problem = stores.gaps()[0].problem.clone().unwrap();
+    let problem = stores.faults()[0].problem.clone().unwrap();
     assert!(
         problem.starts_with("spec.onMiss: unknown variant `Postpone`"),
         "{problem}"
@@ -62,7 +67,7 @@ fn a_job_is_dropped_when_it_can_not_be_read_any_more_and_taken_in_again() {
     assert_eq!(
         touched[0].meta().uid.as_deref(),
         Some("a"),
-        "who waits for it is told"
+        "who waits for it is reported"
     );
     let (touched, _) = stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
     assert_eq!(seen(&stores), uids(["a b", "", "a b"]));
@@ -96,9 +101,9 @@ fn a_job_with_a_field_that_is_not_known_is_read_and_the_field_is_named() {
     let novel = fixtures::object(&job("a"), &[("/spec/novel", Value::from(1))]);
     let (stores, mut writer) = Stores::of_objects(vec![novel], vec![]);
     assert_eq!(seen(&stores), uids(["a", "a", "a"]));
-    assert_eq!(stores.gaps()[0].unheeded, ["spec.novel"]);
+    assert_eq!(stores.faults()[0].unknown_fields, ["spec.novel"]);
     stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
-    assert!(stores.gaps().is_empty());
+    assert!(stores.faults().is_empty());
 }
 
 #[test]

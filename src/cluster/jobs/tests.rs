@@ -47,9 +47,9 @@ fn what_goes_on_is_found_without_a_visit_of_what_has_ended() {
 fn the_job_of_a_pod_is_found_at_once() {
     let stores = many(10_000);
     let pod = fixtures::attempt_pod(&named("ended-77", ""), (0, 0), "node-1", "Running");
-    let (told, _) = stores.apply_pod_event(Event::Apply(pod.into()));
+    let (reported, _) = stores.apply_pod_event(Event::Apply(pod.into()));
     stores.visits();
-    let job = stores.job_of(&told[0]).unwrap();
+    let job = stores.job_of(&reported[0]).unwrap();
     assert_eq!((job.name.as_str(), stores.visits()), ("ended-77", 1));
 }
 

@@ -106,8 +106,8 @@ fn what_was_seen_in_order_goes_over_any_clock() {
 }
 
 #[test]
-fn a_disruption_that_is_told_counts_as_a_deletion_that_was_asked_for() {
-    let told = |at: i64, status: &str| {
+fn a_disruption_that_is_reported_counts_as_a_deletion_that_was_asked_for() {
+    let reported = |at: i64, status: &str| {
         let at = clock::time(seconds(at)).0;
         let condition =
             format!("{{type: DisruptionTarget, status: '{status}', lastTransitionTime: '{at}'}}");
@@ -117,9 +117,9 @@ fn a_disruption_that_is_told_counts_as_a_deletion_that_was_asked_for() {
         dated_after: true,
         ..SURE
     };
-    assert_eq!(told(49, "True"), answer);
-    assert_eq!(told(49, "False"), SURE);
-    assert_eq!(told(52, "True"), SURE);
+    assert_eq!(reported(49, "True"), answer);
+    assert_eq!(reported(49, "False"), SURE);
+    assert_eq!(reported(52, "True"), SURE);
 }
 
 mod judged {

@@ -304,7 +304,7 @@ fn jobs_that_find_no_capacity_are_kept_whole_once_others_are_gone() {
     let waiting = stores.skeletons();
     let bytes = match &waiting[0].rest {
         Rest::Crowded(crowded) => {
-            assert!(crowded.status.is_some() && !crowded.is_told);
+            assert!(crowded.status.is_some() && !crowded.is_reported);
             crowded.bytes
         }
         rest => panic!("{rest:?}"),

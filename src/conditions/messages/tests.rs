@@ -15,15 +15,15 @@ fn declared(source: &str) -> BTreeSet<&str> {
 fn every_condition_and_reason_has_a_row_and_no_row_has_another() {
     let source = include_str!("../../api/conditions.rs");
     let (types, reasons) = source.split_once("pub mod reason").unwrap();
-    let told: BTreeSet<&str> = TABLE.iter().map(|row| row.reason).collect();
-    assert_eq!(told, declared(reasons));
+    let reported: BTreeSet<&str> = TABLE.iter().map(|row| row.reason).collect();
+    assert_eq!(reported, declared(reasons));
     let rows = TABLE.iter().flat_map(|row| row.conditions);
-    let told: BTreeSet<&str> = rows.copied().collect();
-    assert_eq!(told, declared(types));
+    let reported: BTreeSet<&str> = rows.copied().collect();
+    assert_eq!(reported, declared(types));
 }
 
 #[test]
-fn a_state_is_told_in_one_way() {
+fn a_state_is_reported_in_one_way() {
     let mut seen = BTreeSet::new();
     for row in TABLE {
         for condition in row.conditions {

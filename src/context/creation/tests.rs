@@ -186,7 +186,7 @@ fn a_clone_that_is_refused_holds_off_clones_alone() {
 }
 
 #[test]
-fn failures_are_told_from_the_second_on_and_tried_ever_later() {
+fn failures_are_reported_from_the_second_on_and_tried_ever_later() {
     let failed = || Answers {
         failed: Some("failed calling webhook".to_owned()),
         ..Answers::default()

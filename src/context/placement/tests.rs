@@ -93,7 +93,7 @@ impl Case {
         self.placement.unplaceable.keys().copied().collect()
     }
 
-    fn told(&self) -> Option<(&str, &str)> {
+    fn reported(&self) -> Option<(&str, &str)> {
         let blocked = self.placement.blocked()?;
         Some((blocked.reason, blocked.message.as_str()))
     }
@@ -111,19 +111,19 @@ const ANTI: &str = "0/3 nodes are available: 3 node(s) did not match pod anti-af
 const FULL: &str = "0/3 nodes are available: 3 Insufficient cpu.";
 
 #[test]
-fn what_its_scheduler_refuses_for_ten_seconds_is_unplaceable_and_told_in_its_words() {
+fn what_its_scheduler_refuses_for_ten_seconds_is_unplaceable_and_reported_in_its_words() {
     let mut case = Case::one();
     case.pod((0, 0), "", &refused(1, ANTI));
     assert_eq!(case.look(5), Some(11));
-    assert_eq!((case.unplaceable(), case.told()), (vec![], None));
+    assert_eq!((case.unplaceable(), case.reported()), (vec![], None));
     assert_eq!(case.look(11), None);
     assert_eq!(case.unplaceable(), [(0, 0)]);
     let words = format!("pod p-0-0: {ANTI}");
-    assert_eq!(case.told(), Some(("Unschedulable", words.as_str())));
+    assert_eq!(case.reported(), Some(("Unschedulable", words.as_str())));
     // It is placed after all.
     case.pod((0, 0), "nodeName: n,", "");
     case.look(12);
-    assert_eq!((case.unplaceable(), case.told()), (vec![], None));
+    assert_eq!((case.unplaceable(), case.reported()), (vec![], None));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
     assert_eq!(case.look(9), Some(10));
     case.look(10);
     assert_eq!(case.unplaceable(), [(0, 0)]);
-    let (reason, words) = case.told().unwrap();
+    let (reason, words) = case.reported().unwrap();
     assert_eq!(reason, "Unschedulable");
     assert!(
         words.contains("own (spec.template.spec.schedulerName) has placed"),
@@ -155,10 +155,10 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
     for second in [1, 10, 60, 300] {
         busy.binds = vec![("default-scheduler", second - 1)];
         assert_eq!(busy.look(second), Some(second + 9));
-        assert_eq!((busy.unplaceable(), busy.told()), (vec![], None));
+        assert_eq!((busy.unplaceable(), busy.reported()), (vec![], None));
     }
     busy.look(310);
-    let (_, words) = busy.told().unwrap();
+    let (_, words) = busy.reported().unwrap();
     assert!(
         words.contains("default-scheduler has not responded"),
         "{words}"
@@ -166,16 +166,16 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
 }
 
 #[test]
-fn a_gated_pod_holds_nothing_from_the_start_and_is_told_after_a_while() {
+fn a_gated_pod_holds_nothing_from_the_start_and_is_reported_after_a_while() {
     let mut case = Case::one();
     let gated = refused(0, "Scheduling is blocked")
         .replace("reason: Unschedulable", "reason: SchedulingGated");
     case.pod((0, 0), "", &gated);
     assert_eq!(case.look(1), Some(10));
-    assert_eq!((case.unplaceable(), case.told()), (vec![(0, 0)], None));
+    assert_eq!((case.unplaceable(), case.reported()), (vec![(0, 0)], None));
     case.look(10);
     assert_eq!(
-        case.told(),
+        case.reported(),
         Some(("Unschedulable", "pod p-0-0: Scheduling is blocked"))
     );
 }
@@ -186,7 +186,7 @@ fn where_nodes_are_full_the_planner_s_count_of_capacity_stands_until_it_is_dispr
     case.pod((0, 0), "", &refused(0, FULL));
     case.look(10);
     assert_eq!(case.unplaceable(), [], "it waits for the cluster to grow");
-    assert_eq!(case.told().unwrap().0, "Unschedulable");
+    assert_eq!(case.reported().unwrap().0, "Unschedulable");
     assert!(case.placement.waits_for_capacity());
     // The planner counts capacity, but the scheduler still refuses.
     case.placement.note_capacity(true, own(20));
@@ -211,7 +211,7 @@ fn where_nodes_are_full_the_planner_s_count_of_capacity_stands_until_it_is_dispr
 }
 
 #[test]
-fn words_that_change_are_told_anew_once_a_minute() {
+fn words_that_change_are_reported_anew_once_a_minute() {
     let mut case = Case::one();
     case.pod((0, 0), "", &refused(0, ANTI));
     case.look(10);
@@ -225,41 +225,47 @@ fn words_that_change_are_told_anew_once_a_minute() {
     assert!(!case.placement.is_news_after(&before));
     case.look(70);
     assert!(case.placement.is_news_after(&before));
-    assert!(case.told().unwrap().1.contains("0/4"));
+    assert!(case.reported().unwrap().1.contains("0/4"));
 }
 
 #[test]
-fn a_job_that_no_node_could_hold_is_told_at_once_what_is_missing() {
+fn a_job_that_no_node_could_hold_is_reported_at_once_what_is_missing() {
     let selector = "{completions: 2, template: {spec: {nodeSelector: {disk: ssd}, containers: [{name: c, \
     image: i}]}}}";
     let mut case = Case::new(selector, &[]);
     case.look(0);
     assert!(case.placement.no_node);
-    let (reason, words) = case.told().unwrap();
+    let (reason, words) = case.reported().unwrap();
     assert_eq!(reason, "NoMatchingNode");
     assert!(words.contains("no node has the label disk=ssd"), "{words}");
     // Its node's own words don't hide that.
     case = Case::new(selector, &[AttemptKind::Original]);
     case.pod((0, 0), "", &refused(0, ANTI));
     case.look(20);
-    assert_eq!(case.told().unwrap().0, "NoMatchingNode");
+    assert_eq!(case.reported().unwrap().0, "NoMatchingNode");
     // A job whose attempts all run needs no capacity.
     case.job.rules.completions = 1;
     case.pod((0, 0), "nodeName: n,", "");
     case.look(21);
-    assert_eq!(case.told(), None);
+    assert_eq!(case.reported(), None);
     // Neither does a job that may not run.
     case.job.rules.completions = 2;
     case.look(22);
-    assert!(case.told().is_some());
+    assert!(case.reported().is_some());
     case.job.rules.suspend = true;
     case.look(23);
-    assert_eq!((case.told(), case.placement.no_node), (None, false));
+    assert_eq!((case.reported(), case.placement.no_node), (None, false));
     // A cluster without nodes.
     let mut empty = Case::new("", &[]);
     empty.nodes.clear();
     empty.look(0);
-    assert!(empty.told().unwrap().1.contains("the cluster has no nodes"));
+    assert!(
+        empty
+            .reported()
+            .unwrap()
+            .1
+            .contains("the cluster has no nodes")
+    );
 }
 
 #[test]

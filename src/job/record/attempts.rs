@@ -20,9 +20,9 @@ use crate::job::record::Input;
 /// Of a record that another client has edited, no more lines are read.
 const OLD_MAX: usize = 128;
 
-/// How much a line tells. Lines with a smaller value are left out last.
+/// How much a line shows. Lines with a smaller value are left out last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tells {
+pub(super) enum Significance {
     /// The attempt is live, and its expected end was worth a computation.
     Forecast,
     /// It is live, and its task had several attempts.
@@ -37,8 +37,8 @@ pub(super) enum Tells {
     Pending,
 }
 
-impl Tells {
-    /// What a line of this state tells. `is_rival`: its task had several attempts.
+impl Significance {
+    /// What a line of this state shows. `is_rival`: its task had several attempts.
     pub(super) fn of(state: AttemptState, is_forecast: bool, is_rival: bool) -> Self {
         match state {
             AttemptState::Pending | AttemptState::Running if is_forecast => Self::Forecast,
@@ -62,8 +62,8 @@ pub(super) fn rivals<'a>(lines: impl Iterator<Item = &'a AttemptRecord>) -> BTre
     further.map(|line| line.task).collect()
 }
 
-/// Order of lines, the first to keep first: how much they tell, then the latest end, then the task.
-pub(super) type Order = (Tells, Reverse<Option<Instant>>, AttemptId);
+/// Order of lines, the first to keep first: how much they show, then the latest end, then the task.
+pub(super) type Order = (Significance, Reverse<Option<Instant>>, AttemptId);
 
 /// Where a line comes from.
 #[derive(Debug, Clone, Copy)]
@@ -152,8 +152,8 @@ impl<'a> Found<'a> {
 
     fn order(&self, id: AttemptId, state: AttemptState, end: Option<Instant>) -> Order {
         let is_forecast = self.forecast.contains(&id);
-        let tells = Tells::of(state, is_forecast, self.is_rival(id));
-        (tells, Reverse(end), id)
+        let significance = Significance::of(state, is_forecast, self.is_rival(id));
+        (significance, Reverse(end), id)
     }
 
     fn is_rival(&self, (task, _): AttemptId) -> bool {

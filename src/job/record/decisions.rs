@@ -33,7 +33,7 @@ pub(super) fn continued(input: &Input<'_>) -> Vec<DecisionRecord> {
     list
 }
 
-/// Takes out the decision that tells least: the oldest one that launched and stopped nothing, or else the oldest.
+/// Takes out the decision that shows least: the oldest one that launched and stopped nothing, or else the oldest.
 pub(super) fn drop_oldest(list: &mut Vec<DecisionRecord>) -> Option<DecisionRecord> {
     if list.is_empty() {
         return None;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::api::{AttemptRecord, JobRecord, RECORD_MAX};
 use crate::clock;
-use crate::job::record::attempts::{self, Tells};
+use crate::job::record::attempts::{self, Significance};
 use crate::job::record::{count, curve, decisions};
 use crate::size;
 
@@ -15,9 +15,9 @@ enum Part {
     Refusals,
     /// Points of the curve, the one that it needs least first.
     Points,
-    /// Attempts, the one that tells least first, as long as it is the only one of its task.
+    /// Attempts, the one that shows least first, as long as it is the only one of its task.
     PlainAttempts,
-    /// Attempts, the one that tells least first.
+    /// Attempts, the one that shows least first.
     Attempts,
     /// Decisions, the oldest first, refusals before others.
     Decisions,
@@ -74,7 +74,7 @@ impl Part {
                 let rivals = attempts::rivals(record.attempts.iter());
                 let lines = record.attempts.iter();
                 let plain =
-                    lines.filter(|line| tells(line, rivals.contains(&line.task)).is_plain());
+                    lines.filter(|line| significance(line, rivals.contains(&line.task)).is_plain());
                 plain.count()
             }
             Self::Attempts => record.attempts.len(),
@@ -101,17 +101,17 @@ impl Part {
     }
 }
 
-/// Position of the attempt that tells least.
+/// Position of the attempt that shows least.
 fn least(lines: &[AttemptRecord]) -> Option<usize> {
     let rivals = attempts::rivals(lines.iter());
     let orders = lines.iter().enumerate().map(|(at, line)| {
         let end = line.end_time.as_ref().map(clock::instant);
-        let tells = tells(line, rivals.contains(&line.task));
-        (tells, Reverse(end), line.task, line.attempt, at)
+        let significance = significance(line, rivals.contains(&line.task));
+        (significance, Reverse(end), line.task, line.attempt, at)
     });
     orders.max().map(|(.., at)| at)
 }
 
-fn tells(line: &AttemptRecord, is_rival: bool) -> Tells {
-    Tells::of(line.state, line.estimated_end_time.is_some(), is_rival)
+fn significance(line: &AttemptRecord, is_rival: bool) -> Significance {
+    Significance::of(line.state, line.estimated_end_time.is_some(), is_rival)
 }

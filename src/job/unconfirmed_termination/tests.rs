@@ -53,7 +53,7 @@ fn node(ready: &str) -> Vec<Node> {
 }
 
 #[test]
-fn nobody_is_told_to_taint_a_healthy_node() {
+fn nobody_is_reported_to_taint_a_healthy_node() {
     for phase in ["Running", "Pending", "Failed"] {
         let said = said(NONE, &deleted(phase), &node("True"), LATE).unwrap();
         assert_eq!(said.reason, reason::TERMINATION_NOT_REPORTED);

@@ -91,7 +91,7 @@ fn object(number: u32, change: &Change) -> DeadlineJob {
 fn watched(number: u32, change: &Change) -> JobObject {
     JobObject::Read {
         job: WatchedJob::new(object(number, change), 0),
-        unheeded: vec![],
+        unknown_fields: vec![],
     }
 }
 

@@ -44,7 +44,7 @@ fn creations(said: &[String]) -> usize {
 #[tokio::test]
 async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_capacity() {
     let template = "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}";
-    for (code, reason, message, told, most) in [
+    for (code, reason, message, reported, most) in [
         (422, "Invalid", DENIED, "PodInvalid", 6),
         (403, "Forbidden", DENIED, "PodForbidden", 6),
         (
@@ -70,17 +70,20 @@ async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_capa
         }
         assert!(
             (2..=most).contains(&posts),
-            "{told}: {posts} in ten minutes"
+            "{reported}: {posts} in ten minutes"
         );
-        assert!(puts <= 2 * most + 2, "{told}: {puts} writes of the ledger");
+        assert!(
+            puts <= 2 * most + 2,
+            "{reported}: {puts} writes of the ledger"
+        );
         let blocked = api.condition(crate::api::ATTEMPTS_BLOCKED);
-        assert_eq!(blocked, Some(("True".to_owned(), told.to_owned())));
+        assert_eq!(blocked, Some(("True".to_owned(), reported.to_owned())));
         let (plan, _) = decide(
             &observation::view(&process.context.shared).snapshot,
             Memory::default(),
             &policy(),
         );
-        assert_eq!(plan.report.capacity.used.get("cpu"), 0, "{told}");
+        assert_eq!(plan.report.capacity.used.get("cpu"), 0, "{reported}");
     }
 }
 

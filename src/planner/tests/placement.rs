@@ -69,7 +69,7 @@ fn answer_all(api: &Apiserver, seconds: i64, reason: &str, message: &str) {
 const ANTI: &str = "0/1 nodes are available: 1 node(s) did not match pod anti-affinity rules.";
 
 #[tokio::test]
-async fn what_no_scheduler_places_holds_no_capacity_and_is_told_in_its_words() {
+async fn what_no_scheduler_places_holds_no_capacity_and_is_reported_in_its_words() {
     let (api, process) = launched("", 2).await;
     let context = &process.context.shared;
     let held = |view: &observation::ClusterView| {
@@ -128,14 +128,14 @@ async fn where_nodes_are_full_the_pod_waits_for_the_cluster_to_grow() {
     let view = observation::view(&process.context.shared);
     let attempt = |task: usize| &view.snapshot.jobs[0].tasks[task].attempts[0];
     assert!(!attempt(2).unplaceable, "what comes free is meant for it");
-    let told = process
+    let reported = process
         .memo(&api.job())
         .placement
         .blocked()
         .cloned()
         .unwrap();
     assert_eq!(
-        (told.reason, told.message),
+        (reported.reason, reported.message),
         ("Unschedulable", format!("pod {name}: {full}"))
     );
 }
@@ -194,18 +194,19 @@ async fn a_node_that_does_not_say_what_it_can_hold_holds_nothing_and_breaks_noth
         launches(&view, &policy()),
         HashMap::from([("a".to_owned(), 1)])
     );
-    let told = process
+    let reported = process
         .memo(&api.job())
         .placement
         .blocked()
         .cloned()
         .unwrap();
-    assert_eq!(told.reason, "NoMatchingNode");
+    assert_eq!(reported.reason, "NoMatchingNode");
     assert!(
-        told.message
+        reported
+            .message
             .contains("no node reports its allocatable resources"),
         "{}",
-        told.message
+        reported.message
     );
 }
 
@@ -388,7 +389,7 @@ async fn a_clone_that_can_not_be_placed_is_given_up_and_counts_against_its_task(
         );
         process.context.shared.stores.show(api.pods());
         let view = observation::view(&process.context.shared);
-        assert_eq!(view.news.len(), 1, "its reconciler is told");
+        assert_eq!(view.news.len(), 1, "its reconciler is reported");
         api.said();
         process.look(&api).await.unwrap();
         assert!(api.said().contains(&format!("DELETE pod 0-{number}")));

@@ -47,9 +47,9 @@ async fn ask_once(poller: &Arc<Poller>, agent: &Agent) {
     Arc::clone(poller).exchange((question, place)).await;
 }
 
-fn told(poller: &Poller) -> Option<u64> {
+fn reported(poller: &Poller) -> Option<u64> {
     let key = Key::for_tests(JOB, POD);
-    poller.table.lock().get(&key).unwrap().told
+    poller.table.lock().get(&key).unwrap().reported
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn a_poll_reads_the_report_and_tells_the_end_of_the_segment() {
     let (poller, agent) = (polling(&stores), agent().await);
     ask_once(&poller, &agent).await;
     assert!(poller.table.reports_of(JOB).contains_key(POD));
-    assert_eq!((agent.orders(), told(&poller)), (1, Some(END)));
+    assert_eq!((agent.orders(), reported(&poller)), (1, Some(END)));
     let page = poller.metrics.page().unwrap();
     assert!(page.contains("shed_progress_poll_duration_seconds_count 1"));
 }
@@ -193,11 +193,11 @@ fn a_division_moves_the_poll_of_its_task_alone() {
     let divided = fixtures::object(&job, &[("/status", status)]);
     stores.see_job(&mut writer, Event::Apply(divided));
     assert_eq!(polled_at(400), []);
-    let told = [("quick-1".to_owned(), Some(5))];
-    assert_eq!(polled_at(500), told);
+    let reported = [("quick-1".to_owned(), Some(5))];
+    assert_eq!(polled_at(500), reported);
     assert_eq!(polled_at(900), []);
     poller
         .table
-        .is_told(&Key::for_tests("uid-quick", "quick-1"), Some(5));
+        .is_reported(&Key::for_tests("uid-quick", "quick-1"), Some(5));
     assert_eq!(polled_at(1100).len(), 2, "its period begins with each poll");
 }

@@ -69,7 +69,7 @@ fn said(job: &Mutex<Job>) -> Option<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_failure_on() {
+async fn a_companion_that_can_not_be_created_is_reported_on_the_job_from_the_second_failure_on() {
     let api = Apiserver::new(fixtures::job(""));
     let mut process = Process::start(&api);
     for (code, message) in [
@@ -88,8 +88,8 @@ async fn a_companion_that_can_not_be_created_is_told_on_the_job_from_the_second_
         for count in 1..8 {
             let action = create(&process.context, &held, &wanted).await.unwrap();
             waits.push(action);
-            let told = said(&job);
-            assert_eq!(told.is_some(), count > 1, "{told:?}");
+            let reported = said(&job);
+            assert_eq!(reported.is_some(), count > 1, "{reported:?}");
         }
         let seconds = [2, 4, 8, 16, 32, 60, 60];
         assert_eq!(
@@ -120,9 +120,9 @@ async fn what_the_schema_refuses_waits_for_a_change_of_the_job() {
         let wanted = translate::companion(&held).unwrap();
         let created = create(&process.context, &held, &wanted).await.unwrap();
         assert_eq!(created, expected);
-        let told = said(&job);
-        assert_eq!(told.is_some(), !field.is_empty());
-        if let Some((reason, words)) = told {
+        let reported = said(&job);
+        assert_eq!(reported.is_some(), !field.is_empty());
+        if let Some((reason, words)) = reported {
             assert_eq!(reason, "InvalidAnnotation");
             assert!(
                 words.contains("shed.dev/progress: Invalid value: 0"),
@@ -175,7 +175,7 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     context.client = client;
     let looked = look(Arc::new(held), Arc::clone(&process.context)).await;
     assert_eq!(looked.unwrap(), Wake::await_change());
-    let (reason, words) = said(&job).expect("it is told");
+    let (reason, words) = said(&job).expect("it is reported");
     assert_eq!(reason, "GangScheduling");
     assert!(words.contains("spec.scheduling"), "{words}");
 }

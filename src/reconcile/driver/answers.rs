@@ -189,7 +189,7 @@ async fn record_again(
             recorded => return recorded.map(|_| ()),
         }
     }
-    // The attempts stay recorded, so a later pass requests them again and is told the same. Until then the pass would
+    // The attempts stay recorded, so a later pass requests them again with the same answer. Until then the pass would
     // keep its place from other jobs.
     Ok(())
 }

@@ -124,8 +124,8 @@ async fn write_pods(
         Ok(()) => create(context, pass, owner, step, &api).await,
         Err(error) => Err(error),
     };
-    let told = [("delete", &deleted), ("release", &released)];
-    refused_writes::tell(context, owner, told);
+    let reported = [("delete", &deleted), ("release", &released)];
+    refused_writes::announce(context, owner, reported);
     let is_cut_short = deleted.is_cut_short || released.is_cut_short;
     let (deleted, released) = (deleted.failure, released.failure);
     deleted
@@ -178,7 +178,7 @@ async fn create(
     if step.creates.is_empty() || answers::creations_wait(context, &pass.view.job.uid).is_some() {
         return Ok(false);
     }
-    reserved_keys::tell(context, owner, &pass.view.job).await;
+    reserved_keys::announce(context, owner, &pass.view.job).await;
     let pods = pods(context, &pass.view.job, owner, step);
     let writer = PodWriter::new(context, &pass.view.job.namespace);
     let template_extras = pass

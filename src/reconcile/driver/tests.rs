@@ -357,8 +357,8 @@ async fn a_burst_of_clones_is_one_event_and_the_next_burst_another() {
             .iter()
             .all(|(words, _)| words == "POST event CloneLaunched")
     );
-    let told = |number: usize, field: &str| events[number].1.pointer(field).cloned();
-    let note = |number| told(number, "/note").unwrap().to_string();
+    let reported = |number: usize, field: &str| events[number].1.pointer(field).cloned();
+    let note = |number| reported(number, "/note").unwrap().to_string();
     assert!(
         note(0).contains("shed started 3 clones, of task 0"),
         "{}",
@@ -366,8 +366,8 @@ async fn a_burst_of_clones_is_one_event_and_the_next_burst_another() {
     );
     for (number, attempt) in [1, 4].into_iter().enumerate() {
         let name = pod_name(&api.job(), (0, attempt));
-        assert_eq!(told(number, "/related/name"), Some(name.into()));
-        assert_eq!(told(number, "/related/kind"), Some("Pod".into()));
+        assert_eq!(reported(number, "/related/name"), Some(name.into()));
+        assert_eq!(reported(number, "/related/kind"), Some("Pod".into()));
     }
     assert!(
         note(1).contains(&pod_name(&api.job(), (0, 4))),

@@ -23,7 +23,7 @@ pub type Words = (EventType, &'static str, String);
 
 /// An event about notices.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct ReportedEvent {
     /// What it says.
     pub words: Words,
     /// What it is about besides the job.
@@ -83,7 +83,11 @@ fn tasks(all: impl Iterator<Item = u32>) -> String {
 }
 
 /// The events about the notices of one step, in their order.
-pub fn told(notices: &[Notice], names: Names<'_>, status: Option<&DeadlineJobStatus>) -> Vec<Told> {
+pub fn reported(
+    notices: &[Notice],
+    names: Names<'_>,
+    status: Option<&DeadlineJobStatus>,
+) -> Vec<ReportedEvent> {
     let mut events = Vec::new();
     let mut seen: Vec<Group> = Vec::new();
     for notice in notices {
@@ -136,7 +140,7 @@ impl Group {
     }
 }
 
-fn of_group(group: Group, members: &[&Notice], names: Names<'_>) -> Option<Told> {
+fn of_group(group: Group, members: &[&Notice], names: Names<'_>) -> Option<ReportedEvent> {
     let ids: Vec<AttemptId> = members.iter().filter_map(|notice| id(notice)).collect();
     let words = match group {
         Group::Clones => clone_words(members, &ids, names),
@@ -154,7 +158,7 @@ fn of_group(group: Group, members: &[&Notice], names: Names<'_>) -> Option<Told>
                 "{} failed for good, and shed starts no further attempts; read the log of the last attempt",
                 tasks(failed.into_iter())
             );
-            return Some(Told {
+            return Some(ReportedEvent {
                 words: (EventType::Warning, "TaskFailed", note),
                 about: About::Task(first),
                 is_end: false,
@@ -162,7 +166,7 @@ fn of_group(group: Group, members: &[&Notice], names: Names<'_>) -> Option<Told>
         }
     };
     let first = *ids.first()?;
-    Some(Told {
+    Some(ReportedEvent {
         words,
         about: About::Pod(names.pod(first)),
         is_end: false,
@@ -330,11 +334,11 @@ fn stop_words(kind: KillKind, ids: &[AttemptId], names: Names<'_>) -> Option<Wor
     Some((type_, reason, note))
 }
 
-fn of_one(notice: &Notice, status: Option<&DeadlineJobStatus>) -> Option<Told> {
+fn of_one(notice: &Notice, status: Option<&DeadlineJobStatus>) -> Option<ReportedEvent> {
     match notice {
         // The event of the missed deadline reports it.
         Notice::Finished(Conclusion::DeadlineExceeded) => None,
-        Notice::Finished(conclusion) => Some(Told {
+        Notice::Finished(conclusion) => Some(ReportedEvent {
             words: end_words(*conclusion, status),
             about: About::Job,
             is_end: true,
@@ -344,7 +348,7 @@ fn of_one(notice: &Notice, status: Option<&DeadlineJobStatus>) -> Option<Told> {
                 "pod {pod} carries this job's labels and an attempt number that is not in the ledger; shed \
                  deletes it"
             );
-            Some(Told {
+            Some(ReportedEvent {
                 words: (EventType::Warning, "UnrecordedAttempt", note),
                 about: About::Pod(pod.clone()),
                 is_end: false,

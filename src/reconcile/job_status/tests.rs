@@ -158,7 +158,7 @@ fn what_has_ended_does_not_change_any_more() {
 }
 
 #[test]
-fn a_target_that_was_turned_back_is_not_told() {
+fn a_target_that_was_turned_back_is_not_reported() {
     let mut world = World::new("completions: 1");
     world.says(api::FAILURE_TARGET, reason::DEADLINE_MET);
     world.recorded.conditions[0].status = "False".to_owned();
@@ -207,7 +207,7 @@ fn a_success_policy_is_the_reason_also_where_all_succeeded() {
 }
 
 #[test]
-fn a_refusal_is_told_once_and_taken_back_when_the_job_runs() {
+fn a_refusal_is_reported_once_and_taken_back_when_the_job_runs() {
     let mut world = World::new("completions: 1");
     let status = refused(&world.job, reason::INVALID_ANNOTATION, "x", NOW);
     assert!(status.is_some());

@@ -218,23 +218,23 @@ async fn resumed_without_memory(change: impl FnOnce(&mut Ledger)) -> (Apiserver,
 
 #[tokio::test]
 async fn a_resumed_job_without_memory_reports_that_it_waits() {
-    let is_told = |api: &Apiserver| {
+    let is_reported = |api: &Apiserver| {
         let blocked = api.condition(api::ATTEMPTS_BLOCKED);
         blocked.is_some_and(|(_, reason)| reason == api::reason::OPERATOR_MEMORY)
     };
     let (api, said) = resumed_without_memory(|_| {}).await;
     assert_eq!(said, [vec!["PUT job status"], vec![], vec![]]);
-    assert!(is_told(&api));
+    assert!(is_reported(&api));
     // Its status is too large to be kept until then.
     let grow = |ledger: &mut Ledger| ledger.ended_runs = vec![Span(1_000_000); 1000];
     let (api, said) = resumed_without_memory(grow).await;
     assert_eq!(said, [vec!["GET job", "PUT job status"], vec![], vec![]]);
-    assert!(is_told(&api));
+    assert!(is_reported(&api));
     let ledger = api.job().status.clone().unwrap().ledger.unwrap();
     assert_eq!(ledger.ended_runs.len(), 1000);
     // A write would lose fields of a newer ledger.
     let (api, said) = resumed_without_memory(|ledger| ledger.form = u32::MAX).await;
-    assert!(said.concat().is_empty() && !is_told(&api));
+    assert!(said.concat().is_empty() && !is_reported(&api));
 }
 
 #[tokio::test]

@@ -156,13 +156,13 @@ async fn what_is_remembered_of_a_job_goes_with_it() {
         .context
         .shared
         .memos
-        .with(&gone, |memo| memo.reconcile.too_large_told = true);
+        .with(&gone, |memo| memo.reconcile.too_large_reported = true);
     looks(&process, 1).await;
     process
         .context
         .shared
         .memos
-        .with(&gone, |memo| assert!(!memo.reconcile.too_large_told));
+        .with(&gone, |memo| assert!(!memo.reconcile.too_large_reported));
     drop(api);
 }
 

@@ -205,8 +205,9 @@ fn too_large(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJ
     };
     let bytes = size::bytes(&job);
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let is_told = |memo: &mut Memo| std::mem::replace(&mut memo.reconcile.too_large_told, true);
-    if !context.shared.memos.with(&uid, is_told) {
+    let is_reported =
+        |memo: &mut Memo| std::mem::replace(&mut memo.reconcile.too_large_reported, true);
+    if !context.shared.memos.with(&uid, is_reported) {
         let (field, most) = size::largest(&job);
         let note = format!(
             "the object has {bytes} bytes, more than the apiserver accepts, so shed cannot record the job's \

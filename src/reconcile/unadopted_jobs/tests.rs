@@ -37,18 +37,18 @@ fn not_taken(stores: Arc<Stores>, mut job: Job) -> Arc<Stores> {
 }
 
 #[tokio::test]
-async fn a_begun_job_that_is_not_adopted_any_more_is_told_and_counted_once() {
+async fn a_begun_job_that_is_not_adopted_any_more_is_reported_and_counted_once() {
     for adopting in [is_off, not_taken] {
         let (api, process) = process(begun(), adopting);
-        let mut told = Told::default();
-        let new = look(&process.context, &mut told);
+        let mut reported = Reported::default();
+        let new = look(&process.context, &mut reported);
         assert_eq!(new.len(), 1);
-        tell(&process.context, &new[0]).await;
+        announce(&process.context, &new[0]).await;
         process.send_events().await;
         let regarding = api.call("POST event NotAdopted").body["regarding"]["kind"].clone();
         assert_eq!(regarding, "DeadlineJob", "the last of the two");
         assert_eq!(api.said(), ["POST event NotAdopted"; 2]);
-        assert!(look(&process.context, &mut told).is_empty());
+        assert!(look(&process.context, &mut reported).is_empty());
         assert_eq!(
             process.context.shared.metrics.reconciles.not_adopted.get(),
             1
@@ -57,7 +57,7 @@ async fn a_begun_job_that_is_not_adopted_any_more_is_told_and_counted_once() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_run_gone_over_or_not_begun_is_not_told() {
+async fn a_job_that_is_run_gone_over_or_not_begun_is_not_reported() {
     let run = |stores: Arc<Stores>, job| stores.adopting(AdoptJobs::Managed, vec![job]);
     let gone = |stores: Arc<Stores>, _| stores.adopting(AdoptJobs::Managed, vec![]);
     let finished = Ledger {
@@ -70,7 +70,7 @@ async fn a_job_that_is_run_gone_over_or_not_begun_is_not_told() {
         process(None, is_off),
         process(Some(finished), is_off),
     ] {
-        assert!(look(&process.context, &mut Told::default()).is_empty());
+        assert!(look(&process.context, &mut Reported::default()).is_empty());
         assert_eq!(
             process.context.shared.metrics.reconciles.not_adopted.get(),
             0

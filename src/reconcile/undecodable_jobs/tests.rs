@@ -60,12 +60,12 @@ async fn an_idle_look_visits_nothing() {
     let object = fixtures::object(&job, &[("/spec/novel", json!(1))]);
     let (stores, _writer) = Stores::of_objects(vec![object], vec![]);
     let process = Process::with_stores(&api, stores);
-    let (mut told, mut seen) = (BTreeMap::new(), None);
+    let (mut reported, mut seen) = (BTreeMap::new(), None);
     let stores = &process.context.shared.stores;
     stores.visits();
-    look(&process.context, &mut told, &mut seen).await;
+    look(&process.context, &mut reported, &mut seen).await;
     assert_eq!(stores.visits(), 1);
-    look(&process.context, &mut told, &mut seen).await;
+    look(&process.context, &mut reported, &mut seen).await;
     assert_eq!(stores.visits(), 0);
     process.send_events().await;
     assert_eq!(api.said().len(), 1);

@@ -234,7 +234,7 @@ fn the_own_namespace_is_shown_without_the_right_to_all() {
 }
 
 #[test]
-fn a_kubeconfig_without_rights_is_told_so() {
+fn a_kubeconfig_without_rights_is_reported_so() {
     let mock = cluster("page-none", &[]);
     let said = mock.fails(&["page"]);
     assert!(

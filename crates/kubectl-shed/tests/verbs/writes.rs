@@ -1,4 +1,4 @@
-//! Which verbs write, and that they write only when they are told to. Each verb runs to its end against an apiserver
+//! Which verbs write, and that they write only on request. Each verb runs to its end against an apiserver
 //! that grants every request.
 
 use std::collections::{BTreeMap, BTreeSet};

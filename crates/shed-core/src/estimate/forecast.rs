@@ -370,8 +370,8 @@ mod tests {
         for number in 0..40 {
             end(&mut forecasts, &format!("t{number}"), 3, true);
         }
-        let told = forecasts.say(&ours(), &JobKey::from("next"), 0.0, 0.5);
-        assert!(told.unwrap() > 0.9, "{told:?}");
+        let reported = forecasts.say(&ours(), &JobKey::from("next"), 0.0, 0.5);
+        assert!(reported.unwrap() > 0.9, "{reported:?}");
     }
 
     #[test]

@@ -185,8 +185,8 @@ mod tests {
         let ours = Tenant::from("ours");
         assert!((restarts.kept(&ours) - 0.5).abs() < 1e-12);
         followed(&mut restarts, "theirs", 1000, 2.0);
-        let told = restarts.kept(&ours);
-        assert!(told > 0.6 && told < 0.7, "{told}");
+        let reported = restarts.kept(&ours);
+        assert!(reported > 0.6 && reported < 0.7, "{reported}");
         for tenant in ["b", "c", "d", "e"] {
             followed(&mut restarts, tenant, 1000, 2.0);
         }

@@ -17,7 +17,7 @@ mod evidence;
 mod paces;
 
 pub(crate) use evidence::Heard;
-use evidence::{Told, testimonies};
+use evidence::{Reported, testimonies};
 pub(crate) use paces::paces;
 pub use paces::{NodePace, Witness};
 
@@ -44,7 +44,7 @@ const WEIGHT_MIN: f64 = 0.1;
 /// The evidence of one tenant's attempts about nodes, ascending by node.
 struct Testimony {
     tenant: Tenant,
-    told: Vec<Told>,
+    reported: Vec<Reported>,
 }
 
 /// The tenants' estimates of nodes.
@@ -97,9 +97,9 @@ pub(crate) fn beliefs(
 ) -> Beliefs {
     let testimonies = testimonies(snapshot, jobs, memory, half_life);
     let mut pooled: Vec<Pooled> = snapshot.nodes.iter().map(Pooled::of).collect();
-    for told in testimonies.iter().flat_map(|testimony| &testimony.told) {
-        if let Some(pooled) = pooled.get_mut(told.node.0) {
-            pooled.add(told);
+    for reported in testimonies.iter().flat_map(|testimony| &testimony.reported) {
+        if let Some(pooled) = pooled.get_mut(reported.node.0) {
+            pooled.add(reported);
         }
     }
     let common = pooled.iter().map(|pooled| pooled.belief(None)).collect();
@@ -111,16 +111,19 @@ pub(crate) fn beliefs(
     };
     let suspects = suspects(&beliefs.common, &pooled);
     beliefs.views.push(View::of(&[], &pooled, &suspects));
-    for Testimony { tenant, told } in testimonies {
+    for Testimony { tenant, reported } in testimonies {
         // A fast node is not remembered, so that one that turns slow is noticed as soon as any other.
-        for told in told.iter().filter(|told| told.slowness.ln_ratio > LN_SLOW) {
-            if let Some(node) = snapshot.nodes.get(told.node.0) {
+        for reported in reported
+            .iter()
+            .filter(|reported| reported.slowness.ln_ratio > LN_SLOW)
+        {
+            if let Some(node) = snapshot.nodes.get(reported.node.0) {
                 let of_node = beliefs.remembered.entry(node.name.clone()).or_default();
-                of_node.insert(tenant.clone(), told.slowness);
+                of_node.insert(tenant.clone(), reported.slowness);
             }
         }
         beliefs.tenants.insert(tenant, beliefs.views.len());
-        beliefs.views.push(View::of(&told, &pooled, &suspects));
+        beliefs.views.push(View::of(&reported, &pooled, &suspects));
     }
     beliefs
 }
@@ -170,18 +173,18 @@ impl Pooled {
         }
     }
 
-    fn add(&mut self, told: &Told) {
-        let weight = told.weight.min(FOREIGN_WEIGHT_MAX);
-        self.sum += weight * told.slowness.ln_ratio;
+    fn add(&mut self, reported: &Reported) {
+        let weight = reported.weight.min(FOREIGN_WEIGHT_MAX);
+        self.sum += weight * reported.slowness.ln_ratio;
         self.weight += weight;
         self.tenants += 1;
     }
 
     /// The evidence of all tenants but this one.
-    fn without(&self, told: &Told) -> Self {
-        let weight = told.weight.min(FOREIGN_WEIGHT_MAX);
+    fn without(&self, reported: &Reported) -> Self {
+        let weight = reported.weight.min(FOREIGN_WEIGHT_MAX);
         Self {
-            sum: self.sum - weight * told.slowness.ln_ratio,
+            sum: self.sum - weight * reported.slowness.ln_ratio,
             weight: self.weight - weight,
             tenants: self.tenants.saturating_sub(1),
             ..*self
@@ -190,7 +193,7 @@ impl Pooled {
 
     /// The estimate of a tenant with this evidence of its own. The evidence of others fills the weight that its own
     /// lacks up to the cap.
-    fn belief(&self, own: Option<&Told>) -> f64 {
+    fn belief(&self, own: Option<&Reported>) -> f64 {
         let own_weight = own.map_or(0.0, |own| own.weight);
         let own_ratio = own.map_or(0.0, |own| own.slowness.ln_ratio);
         let rest = (WEIGHT_MAX - own_weight).max(0.0);
@@ -224,23 +227,23 @@ fn slowest(mut suspects: Vec<Suspect>, most: usize) -> Vec<NodeIndex> {
 
 impl View {
     /// The view of a tenant with this evidence of its own, ascending by node.
-    fn of(told: &[Told], pooled: &[Pooled], suspects: &[Suspect]) -> Self {
-        let mut own = Vec::with_capacity(told.len());
+    fn of(reported: &[Reported], pooled: &[Pooled], suspects: &[Suspect]) -> Self {
+        let mut own = Vec::with_capacity(reported.len());
         let (mut slow, mut doubtful) = (Vec::new(), Vec::new());
-        for told in told {
-            let Some(pooled) = pooled.get(told.node.0) else {
+        for reported in reported {
+            let Some(pooled) = pooled.get(reported.node.0) else {
                 continue;
             };
-            let belief = pooled.without(told).belief(Some(told));
-            own.push((told.node, belief));
+            let belief = pooled.without(reported).belief(Some(reported));
+            own.push((reported.node, belief));
             if !pooled.is_usable {
                 continue;
             }
-            let by_itself = Pooled::default().belief(Some(told));
+            let by_itself = Pooled::default().belief(Some(reported));
             if by_itself > LN_SLOW {
-                slow.push((by_itself, told.node));
+                slow.push((by_itself, reported.node));
             } else if belief > LN_SLOW {
-                doubtful.push((belief, told.node));
+                doubtful.push((belief, reported.node));
             }
         }
         let is_own = |node: &NodeIndex| own.binary_search_by_key(node, |(node, _)| *node).is_ok();

@@ -292,7 +292,7 @@ fn a_job_without_speculation_still_has_a_pocd() {
 }
 
 #[test]
-fn a_straggler_that_gets_no_clone_is_told_why() {
+fn a_straggler_that_gets_no_clone_is_reported_why() {
     let with = |change: fn(&mut shed_core::snapshot::JobSnapshot)| {
         cluster(2).job(straggling().with(change))
     };

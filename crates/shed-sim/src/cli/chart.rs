@@ -1,7 +1,7 @@
 //! What all figures share: size, text, colours, markers, axes, and labels that keep apart.
 //!
 //! Colours are those of Okabe and Ito, which people with any colour vision can tell apart, without
-//! their yellow, which is faint on paper. Nothing is told by colour alone: lines have markers and
+//! their yellow, which is faint on paper. Nothing is shown by color alone: lines have markers and
 //! names at their ends, bars have words.
 
 use std::ops::Range;

@@ -32,7 +32,7 @@ impl Engine<'_> {
     /// Carries out a settled action.
     pub(super) fn apply(&mut self, group: u32, action: &Settled) {
         self.touch(group, News::Usual);
-        self.tell_settled(group, action);
+        self.announce_settled(group, action);
         let of_job = (TaskIndex(0), AttemptNumber(0));
         let (code, (task, attempt)) = match action {
             Settled::Kill(kill) => return self.kill_as_said(group, kill),
@@ -124,7 +124,7 @@ impl Engine<'_> {
             .slots
             .iter()
             .filter(|&&other| other != slot);
-        let told = others.filter_map(|&other| {
+        let reported = others.filter_map(|&other| {
             let (_, reached) = self.attempts.get(other).reported(self.now, times)?;
             Some(self.checkpoint(other, reached))
         });
@@ -132,7 +132,7 @@ impl Engine<'_> {
         let kept = kept
             .and_then(|task| task.resume_point.as_ref())
             .map(|point| point.progress);
-        told.chain(kept).fold(begin, f64::max)
+        reported.chain(kept).fold(begin, f64::max)
     }
 
     /// Whether reports have any effect.
@@ -265,11 +265,11 @@ impl Engine<'_> {
         match (self.settings.resuming, attempt.started) {
             (Resuming::Offset | Resuming::Latest, Some(_)) => reached,
             (Resuming::Checkpoint(every), Some(started)) if every.0 > 0 => {
-                let told_at = self.groups[attempt.group as usize]
+                let reported_at = self.groups[attempt.group as usize]
                     .reports
                     .and_then(|times| attempt.reported(self.now, times))
                     .map_or(started, |(progress, _)| progress.last_at);
-                let whole = told_at.since(started).0 / every.0 * every.0;
+                let whole = reported_at.since(started).0 / every.0 * every.0;
                 attempt.progress(started.plus(Span(whole))).min(reached)
             }
             _ => 0.0,

@@ -34,11 +34,11 @@ pub(super) struct Attempt {
     /// When the attempt's work will be done at its present speed.
     completes: Instant,
     /// The attempt's reports when its speed last changed; few attempts have such a change.
-    told: Option<Box<Told>>,
+    reported: Option<Box<ReportedProgress>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct ReportedProgress {
     progress: Progress,
     /// The true progress at the attempt's last report.
     reached: f64,
@@ -77,7 +77,7 @@ impl Attempt {
             error,
             base: (launched, start_progress),
             completes: launched,
-            told: None,
+            reported: None,
         }
     }
 
@@ -107,7 +107,9 @@ impl Attempt {
         if self.started.is_none() || self.ended {
             return;
         }
-        self.told = times.and_then(|times| self.told(now, times)).map(Box::new);
+        self.reported = times
+            .and_then(|times| self.last_report(now, times))
+            .map(Box::new);
         self.base = (now, self.progress(now));
         self.completes = self.completion(now, speed);
     }
@@ -127,25 +129,25 @@ impl Attempt {
 
     /// The attempt's reports, and its true progress at the last one.
     pub(super) fn reported(&self, now: Instant, times: ReportTimes) -> Option<(Progress, f64)> {
-        self.told(now, times)
-            .map(|told| (told.progress, told.reached))
+        self.last_report(now, times)
+            .map(|reported| (reported.progress, reported.reached))
     }
 
-    fn told(&self, now: Instant, times: ReportTimes) -> Option<Told> {
+    fn last_report(&self, now: Instant, times: ReportTimes) -> Option<ReportedProgress> {
         let first_at = self.started?.plus(times.first);
         if now < first_at {
             return None;
         }
         let passed = now.since(first_at).0.checked_div(times.every.0);
         let last_at = first_at.plus(Span(passed.unwrap_or(0).saturating_mul(times.every.0)));
-        let before = self.told.as_deref();
-        if let Some(told) = before.filter(|_| last_at <= self.base.0) {
-            return Some(*told);
+        let before = self.reported.as_deref();
+        if let Some(reported) = before.filter(|_| last_at <= self.base.0) {
+            return Some(*reported);
         }
         let reached = self.progress(last_at);
         let first = before.map_or_else(
             || self.claim(self.progress(first_at)),
-            |told| told.progress.first,
+            |reported| reported.progress.first,
         );
         let progress = Progress {
             first_at,
@@ -153,7 +155,7 @@ impl Attempt {
             last_at,
             last: self.claim(reached),
         };
-        Some(Told { progress, reached })
+        Some(ReportedProgress { progress, reached })
     }
 
     /// The attempt's report at that progress. The reported value of its own part has the error `error`, which shrinks
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_at_half_speed_doubles_what_is_left_and_not_what_was_told() {
+    fn a_node_at_half_speed_doubles_what_is_left_and_not_what_was_reported() {
         let mut attempt = running(10_000, 0.0, 0.0);
         attempt.change_speed(Instant(6000), 0.5, Some(TIMES));
         assert_eq!(attempt.end(), (Instant(16_000), Ending::Finished));

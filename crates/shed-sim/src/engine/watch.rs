@@ -21,7 +21,7 @@ impl<'a> Engine<'a> {
         self
     }
 
-    pub(super) fn tell_settled(&mut self, group: u32, action: &Settled) {
+    pub(super) fn announce_settled(&mut self, group: u32, action: &Settled) {
         let Some(watch) = &mut self.watch else {
             return;
         };

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_no_capacity_helps_are_told_from_others() {
+    fn jobs_that_no_capacity_helps_are_reported_from_others() {
         let trace = Trace {
             jobs: vec![
                 job("in time", 0, &[10, 20], 20, 1),

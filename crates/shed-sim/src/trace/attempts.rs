@@ -17,7 +17,7 @@ use super::{Ending, Recorded, Trace};
 use shed_record::InputError;
 
 /// The columns that distinguish this format from one row per task.
-pub(super) const TELLING: [&str; 2] = ["attempt", "outcome"];
+pub(super) const TYPICAL_FIELDS: [&str; 2] = ["attempt", "outcome"];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {

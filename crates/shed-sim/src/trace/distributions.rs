@@ -18,7 +18,7 @@ use crate::random::{Purpose, Stream};
 use shed_record::InputError;
 
 /// The columns that distinguish this format from others.
-pub(super) const TELLING: [&str; 4] = ["quantity", "given", "value", "count"];
+pub(super) const TYPICAL_FIELDS: [&str; 4] = ["quantity", "given", "value", "count"];
 
 /// The number of sampled jobs.
 const JOBS: u64 = 2000;

@@ -30,12 +30,12 @@ type Reader = fn(&Path, Table) -> Result<Trace, InputError>;
 
 /// Formats by the columns that identify them, the more specific first.
 const FORMATS: [(&[&str], Reader); 7] = [
-    (&swim::TELLING, swim::read),
-    (&distributions::TELLING, distributions::read),
-    (&attempts::TELLING, attempts::read),
-    (&tpch::TELLING, tpch::read),
-    (&pods::TELLING, pods::read),
-    (&stages::TELLING, stages::read),
+    (&swim::TYPICAL_FIELDS, swim::read),
+    (&distributions::TYPICAL_FIELDS, distributions::read),
+    (&attempts::TYPICAL_FIELDS, attempts::read),
+    (&tpch::TYPICAL_FIELDS, tpch::read),
+    (&pods::TYPICAL_FIELDS, pods::read),
+    (&stages::TYPICAL_FIELDS, stages::read),
     (&tasks::REQUIRED, tasks::read),
 ];
 

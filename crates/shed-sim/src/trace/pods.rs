@@ -10,7 +10,7 @@ use super::tasks::Columns;
 use shed_record::InputError;
 
 /// The columns that distinguish this format from one row per task.
-pub(super) const TELLING: [&str; 2] = ["phase", "qos"];
+pub(super) const TYPICAL_FIELDS: [&str; 2] = ["phase", "qos"];
 
 pub(super) fn read(path: &Path, mut table: Table) -> Result<Trace, InputError> {
     let columns = Columns::of(&table)?;

@@ -15,7 +15,7 @@ use super::{Demand, Job, Stage, Trace};
 use shed_record::InputError;
 
 /// The columns that distinguish this format from one row per task.
-pub(super) const TELLING: [&str; 1] = ["n_instances"];
+pub(super) const TYPICAL_FIELDS: [&str; 1] = ["n_instances"];
 
 const INSTANCES_MAX: f64 = 1e7;
 

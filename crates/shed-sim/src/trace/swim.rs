@@ -12,7 +12,7 @@ use super::table::{Column, Table};
 use shed_record::InputError;
 
 /// The columns that distinguish this format from others.
-pub(super) const TELLING: [&str; 3] = ["input_bytes", "n_map_derived", "n_reduce_derived"];
+pub(super) const TYPICAL_FIELDS: [&str; 3] = ["input_bytes", "n_map_derived", "n_reduce_derived"];
 
 const BYTES_PER_SECOND: f64 = 10.0 * 1_048_576.0;
 const TASKS_MAX: f64 = 1e7;

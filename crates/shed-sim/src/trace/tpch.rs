@@ -10,7 +10,7 @@ use super::tasks::Columns;
 use shed_record::InputError;
 
 /// The columns that distinguish this format from one row per task.
-pub(super) const TELLING: [&str; 2] = ["executors", "wave"];
+pub(super) const TYPICAL_FIELDS: [&str; 2] = ["executors", "wave"];
 
 /// The middle value of 10, 50 and 100.
 const EXECUTORS: &str = "50";

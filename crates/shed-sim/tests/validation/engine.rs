@@ -234,9 +234,9 @@ fn a_clone_may_begin_where_the_others_are_when_it_starts() {
         };
         // The last report, at most three seconds before.
         let takes = jobs[clone.job as usize].stages[0].durations[clone.task as usize];
-        let told = (start.since(begun).seconds() - 3.0) / takes.seconds();
+        let reported = (start.since(begun).seconds() - 3.0) / takes.seconds();
         if original.is_some_and(|original| original.ended >= start) {
-            assert!(clone.begin >= told - 1e-9, "{clone:?} {told}");
+            assert!(clone.begin >= reported - 1e-9, "{clone:?} {reported}");
             seen += 1;
         }
     }

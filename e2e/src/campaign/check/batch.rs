@@ -120,8 +120,8 @@ impl Replay {
         let Some(ledger) = self.companion_of(uid) else {
             return;
         };
-        let told = i64::from(ledger.done.len());
-        let (recorded, ends) = ((told, ledger.counts.failed), ledger.finished);
+        let reported = i64::from(ledger.done.len());
+        let (recorded, ends) = ((reported, ledger.counts.failed), ledger.finished);
         let succeeds = ends && ledger.ending.is_some_and(Conclusion::is_success);
         let (won, lost) = counts(status);
         let said = (i64::from(won), i64::from(lost));

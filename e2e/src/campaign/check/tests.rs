@@ -4,11 +4,11 @@ use super::*;
 
 const JOB: &str = "11111111-2222-3333-4444-555555555555";
 
-/// A history that is told write by write.
+/// A history, write by write.
 #[derive(Default)]
-struct Told(Vec<Entry>);
+struct ReportedHistory(Vec<Entry>);
 
-impl Told {
+impl ReportedHistory {
     fn add(mut self, change: Change) -> Self {
         let version = self.0.len() as u64 + 1;
         self.0.push(Entry { version, change });
@@ -52,7 +52,7 @@ impl Told {
         let broken = self.broken();
         assert!(
             broken.iter().any(|line| line.contains(words)),
-            "not told: {words}: {broken:#?}"
+            "not reported: {words}: {broken:#?}"
         );
     }
 }
@@ -104,33 +104,33 @@ fn done() -> Value {
 }
 
 /// A job with one attempt that is running.
-fn running() -> Told {
-    Told::default()
+fn running() -> ReportedHistory {
+    ReportedHistory::default()
         .job(json!({"originals": 1}), ledger(1, &[attempt(0, None)]))
         .pod(0, "Running", &json!({}))
 }
 
 #[test]
 fn what_was_there_when_the_history_began_may_have_been_counted() {
-    let told = Told::default()
+    let reported = ReportedHistory::default()
         .job(json!({"originals": 1, "won": 1}), done())
         .pod(0, "Succeeded", &json!({"finalizers": []}));
-    told.breaks("I2: j-0 was created and is not in the ledger");
+    reported.breaks("I2: j-0 was created and is not in the ledger");
     let known = Known {
         capacity: 2,
         begins_at: 2,
         ..Known::default()
     };
-    assert_eq!(check(&told.0, &known), Vec::<String>::new());
+    assert_eq!(check(&reported.0, &known), Vec::<String>::new());
 }
 
 #[test]
 fn a_life_without_fault_is_sound() {
-    let told = running()
+    let reported = running()
         .pod(0, "Succeeded", &json!({}))
         .job(json!({"originals": 1, "won": 1}), done())
         .pod(0, "Succeeded", &json!({"finalizers": []}));
-    assert_eq!(told.broken(), Vec::<String>::new());
+    assert_eq!(reported.broken(), Vec::<String>::new());
 }
 
 #[test]
@@ -227,11 +227,11 @@ fn resume_points_and_ends() {
         ledger["tasks"]["points"] = json!([format!("{progress},c")]);
         ledger
     };
-    let told = Told::default()
+    let reported = ReportedHistory::default()
         .job(json!({"originals": 1}), at(0.5))
         .job(json!({"originals": 1}), at(0.4));
-    told.breaks("the resume point of task 0 went back");
-    told.breaks("jobs that have not come to an end");
+    reported.breaks("the resume point of task 0 went back");
+    reported.breaks("jobs that have not come to an end");
     let known = Known {
         capacity: 2,
         emptied: true,
@@ -269,24 +269,29 @@ fn a_killed_attempt_wins_only_if_it_had_succeeded_before_its_pod_was_deleted() {
 #[test]
 fn pods_of_others_are_no_attempts() {
     let foreign = json!({"uid": "other", "annotations": {super::super::foreign::FOREIGN: "true"}});
-    let told = running()
+    let reported = running()
         .pod(0, "Succeeded", &foreign)
         .pod(7, "Running", &foreign);
     let only_unfinished = |broken: Vec<String>| broken.iter().all(|line| line.contains("I3"));
-    assert!(only_unfinished(told.broken()), "{:#?}", told.broken());
-    told.job(json!({"originals": 1, "won": 1}), done())
+    assert!(
+        only_unfinished(reported.broken()),
+        "{:#?}",
+        reported.broken()
+    );
+    reported
+        .job(json!({"originals": 1, "won": 1}), done())
         .breaks("no attempt of it succeeded");
 }
 
 #[test]
 fn what_the_control_plane_deletes_needs_no_kill() {
     let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
-    let told = running().pod(0, "Running", &deleted);
+    let reported = running().pod(0, "Running", &deleted);
     let known = Known {
         capacity: 2,
         ..Known::default()
     };
-    let broken = check(&told.0, &known);
+    let broken = check(&reported.0, &known);
     assert!(
         !broken.iter().any(|line| line.contains("I4")),
         "{broken:#?}"
@@ -296,7 +301,7 @@ fn what_the_control_plane_deletes_needs_no_kill() {
 #[test]
 fn what_is_deleted_before_it_has_a_node_never_runs() {
     let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
-    let told = Told::default()
+    let reported = ReportedHistory::default()
         .job(
             json!({"originals": 1}),
             ledger(1, &[attempt(0, Some("JobEnd"))]),
@@ -306,7 +311,7 @@ fn what_is_deleted_before_it_has_a_node_never_runs() {
             json!({"originals": 1, "superseded": 1}),
             json!({"ending": "Complete", "finished": true}),
         );
-    let broken = told.broken();
+    let broken = reported.broken();
     assert!(
         !broken.iter().any(|line| line.contains("while it ran")),
         "{broken:#?}"
@@ -319,17 +324,17 @@ fn a_pod_that_no_scheduler_places_takes_no_capacity() {
     let labels = json!({"labels": {
         api::LABEL_JOB_UID: JOB, api::LABEL_INDEX: "0", api::LABEL_ATTEMPT: "2",
         api::LABEL_JOB_NAME: "j"}});
-    let told = running()
+    let reported = running()
         .job(json!({"originals": 1, "clones": 2}), ledger(3, &three))
         .pod(1, "Running", &json!({}))
         .pod(2, "Pending", &labels);
-    told.breaks("3 attempts at once, and capacity for 2");
+    reported.breaks("3 attempts at once, and capacity for 2");
     let known = Known {
         capacity: 2,
         troubled: BTreeSet::from(["j".to_owned()]),
         ..Known::default()
     };
-    let broken = check(&told.0, &known);
+    let broken = check(&reported.0, &known);
     assert!(
         !broken.iter().any(|line| line.contains("capacity for")),
         "{broken:#?}"
@@ -337,32 +342,32 @@ fn a_pod_that_no_scheduler_places_takes_no_capacity() {
 }
 
 #[test]
-fn a_quarantined_job_is_told() {
-    let mut told = running();
-    let Change::Job(job) = &mut told.0[0].change else {
-        panic!("a job was told");
+fn a_quarantined_job_is_reported() {
+    let mut reported = running();
+    let Change::Job(job) = &mut reported.0[0].change else {
+        panic!("a job was reported");
     };
     let mut edited = serde_json::to_value(&**job).unwrap();
     edited["status"]["conditions"] = json!([{"type": api::QUARANTINED, "status": "True",
         "reason": "Panicked", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
     **job = serde_json::from_value(edited).unwrap();
-    told.breaks("I9: j is quarantined");
+    reported.breaks("I9: j is quarantined");
 }
 
 #[test]
 fn nothing_is_late_before_the_deadline_by_the_clock_of_the_apiserver() {
     let counted = |written: &str| {
-        let mut told = running()
+        let mut reported = running()
             .pod(0, "Succeeded", &json!({}))
             .job(json!({"originals": 1, "late": 1}), ledger(1, &[]));
-        let Some(Change::Job(job)) = told.0.last_mut().map(|entry| &mut entry.change) else {
-            panic!("a job was told");
+        let Some(Change::Job(job)) = reported.0.last_mut().map(|entry| &mut entry.change) else {
+            panic!("a job was reported");
         };
         let mut edited = serde_json::to_value(&**job).unwrap();
         edited["status"]["deadline"] = json!("2026-01-01T00:01:00Z");
         edited["metadata"]["managedFields"] = json!([{"manager": "m", "time": written}]);
         **job = serde_json::from_value(edited).unwrap();
-        told
+        reported
     };
     counted("2026-01-01T00:00:30Z").breaks("1 attempts of j counted late before the deadline");
     let later = counted("2026-01-01T00:01:02Z").broken();
@@ -376,7 +381,7 @@ fn an_abandoned_attempt_wins_only_if_it_had_ended_before() {
             number: 0,
             kill: Some(("Abandon", 30_000)),
         };
-        let told = running().job(json!({"originals": 1}), ledger(1, &[abandoned]));
+        let reported = running().job(json!({"originals": 1}), ledger(1, &[abandoned]));
         let mut pod = serde_json::to_value(pod(
             0,
             "Succeeded",
@@ -386,7 +391,8 @@ fn an_abandoned_attempt_wins_only_if_it_had_ended_before() {
         pod["status"]["containerStatuses"] = json!([{"name": "task", "image": "", "imageID": "",
             "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 0,
                 "finishedAt": format!("2026-01-01T00:00:{second}Z")}}}]);
-        told.add(Change::Pod(serde_json::from_value(pod).unwrap()))
+        reported
+            .add(Change::Pod(serde_json::from_value(pod).unwrap()))
             .job(json!({"originals": 1, "won": 1}), done())
     };
     assert_eq!(ended(20).broken(), Vec::<String>::new());
@@ -396,18 +402,18 @@ fn an_abandoned_attempt_wins_only_if_it_had_ended_before() {
 #[test]
 fn a_deleted_pod_of_a_plain_job_has_failed_by_its_deletion() {
     let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
-    let mut told = running()
+    let mut reported = running()
         .pod(0, "Running", &deleted)
         .job(json!({"originals": 1, "failed": 1}), ledger(1, &[]));
-    told.breaks("was counted while it ran");
-    for entry in &mut told.0 {
+    reported.breaks("was counted while it ran");
+    for entry in &mut reported.0 {
         let Change::Job(job) = &mut entry.change else {
             continue;
         };
         job.spec.deadline = None;
         job.spec.managed_by = Some(api::COMPANION.to_owned());
     }
-    let broken = told.broken();
+    let broken = reported.broken();
     let about = |words: &str| broken.iter().any(|line| line.contains(words));
     assert!(
         !about("while it ran") && !about("failures counted"),
@@ -416,30 +422,31 @@ fn a_deleted_pod_of_a_plain_job_has_failed_by_its_deletion() {
 }
 
 #[test]
-fn an_object_above_one_mebibyte_is_told_unless_a_user_made_it_so() {
-    let told = |length: usize| {
+fn an_object_above_one_mebibyte_is_reported_unless_a_user_made_it_so() {
+    let reported = |length: usize| {
         let message = "x".repeat(length);
         let condition = json!({"type": "Long", "status": "True", "reason": "Long",
             "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        let mut told = Told::default().job(json!({"originals": 1, "won": 1}), done());
-        let Change::Job(job) = &mut told.0[0].change else {
-            panic!("a job was told");
+        let mut reported =
+            ReportedHistory::default().job(json!({"originals": 1, "won": 1}), done());
+        let Change::Job(job) = &mut reported.0[0].change else {
+            panic!("a job was reported");
         };
         let mut edited = serde_json::to_value(&**job).unwrap();
         edited["status"]["conditions"] = json!([condition]);
         **job = serde_json::from_value(edited).unwrap();
-        told
+        reported
     };
-    let rest = shed::size::bytes(&match &told(0).0[0].change {
+    let rest = shed::size::bytes(&match &reported(0).0[0].change {
         Change::Job(job) => (**job).clone(),
-        _ => panic!("a job was told"),
+        _ => panic!("a job was reported"),
     });
     let most = shed::size::OBJECT_MAX - rest;
-    assert_eq!(told(most).broken(), Vec::<String>::new());
-    told(most + 1).breaks("I13: j has 1048577 bytes");
+    assert_eq!(reported(most).broken(), Vec::<String>::new());
+    reported(most + 1).breaks("I13: j has 1048577 bytes");
     let known = Known {
         bloated: BTreeSet::from(["j".to_owned()]),
         ..Known::default()
     };
-    assert_eq!(check(&told(most + 1).0, &known), Vec::<String>::new());
+    assert_eq!(check(&reported(most + 1).0, &known), Vec::<String>::new());
 }

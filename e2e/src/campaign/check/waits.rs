@@ -75,14 +75,14 @@ pub fn waits(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) -> Vec
     let due = |world: &World, now| world.launchable(capacity, now);
     let allowed = |world: &World, job: &str| world.allowed(job, capacity) + UNCERTAIN;
     let (broken, world) = too_long(entries, evidence, &evidence.passes, due, allowed);
-    let told = broken.into_iter().map(|(job, (passes, version))| {
+    let reported = broken.into_iter().map(|(job, (passes, version))| {
         format!(
             "at {version}: I11: a launch of {} waited {} passes, and there was capacity",
             world.name_of(&job),
             passes - UNCERTAIN
         )
     });
-    told.collect()
+    reported.collect()
 }
 
 /// The launches and kills that waited for another namespace's webhook, in words.
@@ -100,13 +100,13 @@ pub fn outlasted(entries: &[Entry], capacity: &Capacity, evidence: &Evidence) ->
         due
     };
     let (broken, _) = too_long(entries, evidence, &ticks, due, |_, _| TICKS);
-    let told = broken.into_iter().map(|(what, (count, version))| {
+    let reported = broken.into_iter().map(|(what, (count, version))| {
         format!(
             "at {version}: I12: {what} waited while {count} passes were due, though only another \
              namespace's webhook was slow"
         )
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Work that was due for more passes than allowed, and the world at the end.

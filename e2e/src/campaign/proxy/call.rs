@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_a_pod_of_others_is_told() {
+    fn a_write_to_a_pod_of_others_is_reported() {
         let pods = "/api/v1/namespaces/team/pods";
         let about = |method, name: &str| {
             let path = format!("{pods}/{name}");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_without_its_guard_is_told() {
+    fn a_write_without_its_guard_is_reported() {
         let pod = "/api/v1/namespaces/team/pods/a";
         let guarded = json!({"preconditions": {"uid": "u"}});
         let deletion = call(Method::DELETE, pod, guarded);

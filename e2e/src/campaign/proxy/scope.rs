@@ -53,7 +53,7 @@ struct Metadata {
 
 /// The object in a line of a watch.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Reported {
     /// The object's namespace; none where the line is of no object.
     namespace: Option<String>,
     /// Whether it is of an object that the operator has something to do with. Marks of how far
@@ -93,8 +93,8 @@ impl Scope {
     }
 
     /// Whether a watch's line is for the operator.
-    pub fn shows(&self, told: &Told) -> bool {
-        let namespace = told.namespace.as_ref();
+    pub fn shows(&self, reported: &Reported) -> bool {
+        let namespace = reported.namespace.as_ref();
         namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
     }
 
@@ -114,7 +114,7 @@ impl Scope {
 }
 
 /// The object in a line of a watch; absent if it cannot be decoded.
-pub fn told(line: &[u8]) -> Option<Told> {
+pub fn reported(line: &[u8]) -> Option<Reported> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
     let is_object = matches!(line.type_, "ADDED" | "MODIFIED" | "DELETED");
     let Metadata {
@@ -122,7 +122,7 @@ pub fn told(line: &[u8]) -> Option<Told> {
         name,
         resource_version,
     } = line.object.metadata;
-    Some(Told {
+    Some(Reported {
         namespace: is_object.then_some(namespace),
         concerns: line.type_ != "BOOKMARK" && !name.starts_with(foreign::PREFIX),
         version: resource_version.parse().unwrap_or(0),
@@ -170,12 +170,12 @@ mod tests {
                 r#"{{"type":"ADDED","object":{{"kind":"Pod","metadata":{{"name":"a","namespace":"{namespace}","resourceVersion":"7"}}}}}}"#
             )
         };
-        let of = |namespace: &str| told(line(namespace).as_bytes()).unwrap();
+        let of = |namespace: &str| reported(line(namespace).as_bytes()).unwrap();
         assert!(scope.shows(&of("team")) && scope.shows(&of("team-other")));
         assert!(!scope.shows(&of("elsewhere")));
         assert_eq!(of("team").version, 7);
         let mark = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#;
-        assert!(scope.shows(&told(mark).unwrap()));
+        assert!(scope.shows(&reported(mark).unwrap()));
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         let concerns = |type_: &str, name: &str| {
             let object = json!({"metadata": {"name": name, "resourceVersion": "9"}});
             let line = json!({"type": type_, "object": object}).to_string();
-            told(line.as_bytes()).unwrap().concerns
+            reported(line.as_bytes()).unwrap().concerns
         };
         assert!(concerns("ADDED", "plain-0-0"));
         assert!(concerns("ERROR", ""));

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::Shared;
 use super::call::Watched;
-use super::scope::{self, Told};
+use super::scope::{self, Reported};
 use crate::campaign::fault::{Counts, Fault, hold};
 use crate::proxy::{self, Broken, status};
 
@@ -68,8 +68,8 @@ pub fn through(shared: Arc<Shared>, kind: Watched, body: Body) -> proxy::Body {
 impl Lines {
     /// The next line that the operator gets, when it gets it.
     async fn shown(&mut self) -> Option<Bytes> {
-        let (line, told) = self.next_of_scope().await?;
-        let concerns = told.as_ref().is_none_or(|told| told.concerns);
+        let (line, reported) = self.next_of_scope().await?;
+        let concerns = reported.as_ref().is_none_or(|reported| reported.concerns);
         let fate = match concerns {
             true => self.shared.notified(self.kind),
             false => Fate::Shown,
@@ -79,7 +79,7 @@ impl Lines {
         }
         match fate {
             Fate::Shown => {
-                let version = told.map_or(0, |told| told.version);
+                let version = reported.map_or(0, |reported| reported.version);
                 let now = Instant::now();
                 self.shared.sight.lock().shown.insert(version, now);
                 Some(line)
@@ -95,13 +95,13 @@ impl Lines {
     }
 
     /// The next line that is the operator's to see, and what it tells if that can be read.
-    async fn next_of_scope(&mut self) -> Option<(Bytes, Option<Told>)> {
+    async fn next_of_scope(&mut self) -> Option<(Bytes, Option<Reported>)> {
         loop {
             let line = self.next().await?;
-            let told = scope::told(&line);
-            let is_shown = |told| self.shared.script.scope.shows(told);
-            if told.as_ref().is_none_or(is_shown) {
-                return Some((line, told));
+            let reported = scope::reported(&line);
+            let is_shown = |reported| self.shared.script.scope.shows(reported);
+            if reported.as_ref().is_none_or(is_shown) {
+                return Some((line, reported));
             }
         }
     }

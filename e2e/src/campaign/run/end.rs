@@ -184,7 +184,7 @@ impl Run<'_> {
             std::fs::write(self.folder.join("calls"), seen.log.join("\n"))?;
             std::fs::write(
                 self.folder.join("history"),
-                states::told(&self.history.so_far())?,
+                states::reported(&self.history.so_far())?,
             )?;
             self.strip_finalizers().await?;
         }
@@ -209,7 +209,7 @@ impl Run<'_> {
 
 /// I9: jobs with too many refused creates, in words.
 fn too_often(refused: &BTreeMap<String, u64>) -> Vec<String> {
-    let told = REFUSALS_MAX.iter().filter_map(|&(job, most)| {
+    let reported = REFUSALS_MAX.iter().filter_map(|&(job, most)| {
         let count = refused.get(job).copied().unwrap_or(0);
         (count > most).then(|| {
             format!(
@@ -217,7 +217,7 @@ fn too_often(refused: &BTreeMap<String, u64>) -> Vec<String> {
             )
         })
     });
-    told.collect()
+    reported.collect()
 }
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_refusals_than_it_takes_to_learn_are_told() {
+    fn more_refusals_than_it_takes_to_learn_are_reported() {
         let refused = |count| BTreeMap::from([(DENIED.to_owned(), count)]);
         assert_eq!(too_often(&refused(16)), Vec::<String>::new());
         assert_eq!(too_often(&refused(17)).len(), 1);

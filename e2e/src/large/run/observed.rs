@@ -17,8 +17,8 @@ use crate::large::figures::{Figures, Load};
 const SPAN: Duration = Duration::from_secs(10);
 /// … in which there may be as many as this (I9: five per second).
 const WRITES_MAX: u64 = 50;
-/// Violations of a kind that are told.
-const TOLD: usize = 100;
+/// Violations of a kind that are reported.
+const REPORTED: usize = 100;
 
 /// The history so far.
 pub struct Observed {
@@ -163,10 +163,10 @@ impl Observed {
                 "I9: one job was written {busiest} times in {SPAN:?}"
             ));
         }
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         // A violation in one state mostly persists in the following states.
-        broken.retain(|line| told.insert(what(line).to_owned()));
-        broken.truncate(TOLD);
+        broken.retain(|line| reported.insert(what(line).to_owned()));
+        broken.truncate(REPORTED);
         figures.complete = self.complete.len() as u64;
         figures.attempts = self.pods.values().map(|pods| pods.len() as u64).sum();
         figures.states = self.states;
@@ -215,17 +215,17 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_differ_from_the_history_are_told() {
+    fn counters_that_differ_from_the_history_are_reported() {
         let figures = ended(&[job(1, 1, &["Complete"])]);
         assert_eq!(figures.complete, 1);
-        let told = figures.broken.iter().any(|line| line.starts_with("I10: j"));
-        assert!(told, "{:?}", figures.broken);
+        let reported = figures.broken.iter().any(|line| line.starts_with("I10: j"));
+        assert!(reported, "{:?}", figures.broken);
         let figures = ended(&[job(1, 2, &["Complete"])]);
         assert!(!figures.broken.iter().any(|line| line.contains("I10")));
     }
 
     #[test]
-    fn a_job_that_is_written_again_and_again_is_told() {
+    fn a_job_that_is_written_again_and_again_is_reported() {
         let states: Vec<Entry> = (1..=60).map(|version| job(version, 0, &[])).collect();
         let figures = ended(&states);
         assert_eq!((figures.states, figures.busiest_job), (60, 60));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_job_is_told_once() {
+    fn a_failed_job_is_reported_once() {
         let figures = ended(&[job(1, 0, &["Failed"]), job(2, 0, &["Failed"])]);
         let failed = figures
             .broken

@@ -90,7 +90,7 @@ impl Rows {
         if line.has(&page::COMPARED) {
             self.compared.push(Compared::of(line)?);
             Ok(())
-        } else if line.has(&results::TELLING) {
+        } else if line.has(&results::TYPICAL_FIELDS) {
             self.results.take(line)
         } else if line.has(&details::ATTEMPT) {
             self.attempts.take(file, line)
@@ -100,7 +100,7 @@ impl Rows {
             Err(line.fault(format!(
                 "is no result of run, sweep or compare, no job and no attempt; expected are the \
                  fields {}, or {}, or {}, or {}; it has: {}",
-                results::TELLING.join(", "),
+                results::TYPICAL_FIELDS.join(", "),
                 page::COMPARED.join(", "),
                 details::JOB.join(", "),
                 details::ATTEMPT.join(", "),

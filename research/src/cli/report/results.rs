@@ -13,7 +13,7 @@ use shed_sim::stats;
 const NOT_SHARED: [&str; 4] = ["--policy", "--order", "--seed", "--load"];
 
 /// Fields that identify such a row.
-pub(super) const TELLING: [&str; 3] = ["machine_seconds", "digest", "policy"];
+pub(super) const TYPICAL_FIELDS: [&str; 3] = ["machine_seconds", "digest", "policy"];
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]

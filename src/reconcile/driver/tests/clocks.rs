@@ -26,7 +26,7 @@ fn at_deadline(age: i64, after: i64) -> Instant {
     clock::now().plus(Span::from_seconds(DEADLINE - age + after))
 }
 
-fn told(api: &Apiserver, type_: &str) -> Option<String> {
+fn reported(api: &Apiserver, type_: &str) -> Option<String> {
     api.condition(type_).map(|(status, _)| status)
 }
 
@@ -43,17 +43,17 @@ async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
     for _ in 0..2 {
         process.look(&api).await.unwrap();
     }
-    assert_eq!(told(&api, api::COMPLETE).as_deref(), Some("True"));
-    assert_eq!(told(&api, api::DEADLINE_MISSED), None);
+    assert_eq!(reported(&api, api::COMPLETE).as_deref(), Some("True"));
+    assert_eq!(reported(&api, api::DEADLINE_MISSED), None);
     assert_eq!(process.deadlines(&api), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn a_soft_miss_is_not_told_while_a_finish_may_be_unreported() {
+async fn a_soft_miss_is_not_reported_while_a_finish_may_be_unreported() {
     for in_time in [true, false] {
         let (api, process) = of_age(DEADLINE + 1, "onMiss: Continue").await;
         process.look(&api).await.unwrap();
-        assert_eq!(told(&api, api::DEADLINE_MISSED), None);
+        assert_eq!(reported(&api, api::DEADLINE_MISSED), None);
         set_age(&api, DEADLINE + 8);
         if in_time {
             for task in [0, 1] {
@@ -63,7 +63,7 @@ async fn a_soft_miss_is_not_told_while_a_finish_may_be_unreported() {
         // The stores still show both running.
         process.reconcile(api.job()).await.unwrap();
         let missed = (!in_time).then(|| "True".to_owned());
-        assert_eq!(told(&api, api::DEADLINE_MISSED), missed);
+        assert_eq!(reported(&api, api::DEADLINE_MISSED), missed);
         process.look(&api).await.unwrap();
         // A late job counts when it ends.
         let counted = [u64::from(in_time), 0, 0];
@@ -72,23 +72,23 @@ async fn a_soft_miss_is_not_told_while_a_finish_may_be_unreported() {
 }
 
 #[tokio::test]
-async fn a_stopped_attempt_that_had_finished_turns_the_fate_before_it_is_told() {
+async fn a_stopped_attempt_that_had_finished_turns_the_fate_before_it_is_reported() {
     let (api, process) = of_age(DEADLINE + 8, "").await;
     // The operator dies after the record and before it deletes anything.
     api.refuse("DELETE pod", 500, "InternalError", "etcd is away");
     process.look(&api).await.unwrap_err();
     let ending = |api: &Apiserver| api.job().status.clone().unwrap().ledger.unwrap().ending;
     assert!(ending(&api).is_some());
-    assert_eq!(told(&api, api::DEADLINE_MISSED), None);
+    assert_eq!(reported(&api, api::DEADLINE_MISSED), None);
     for task in [0, 1] {
         api.exit((task, 0), 0, at_deadline(DEADLINE + 8, -1));
     }
     api.script(|_| Fate::Served);
     let next = Process::start(&api);
     next.look(&api).await.unwrap();
-    assert_eq!(told(&api, api::COMPLETE).as_deref(), Some("True"));
+    assert_eq!(reported(&api, api::COMPLETE).as_deref(), Some("True"));
     for type_ in [api::DEADLINE_MISSED, api::FAILURE_TARGET, api::FAILED] {
-        assert_eq!(told(&api, type_), None, "{type_}");
+        assert_eq!(reported(&api, type_), None, "{type_}");
     }
     assert_eq!(next.deadlines(&api), [1, 0, 0]);
 }
@@ -104,25 +104,28 @@ async fn a_trapped_kill_at_the_deadline_is_no_finish_in_time() {
     for _ in 0..2 {
         process.look(&api).await.unwrap();
     }
-    assert_eq!(told(&api, api::FAILED).as_deref(), Some("True"));
-    assert_eq!(told(&api, api::DEADLINE_MISSED).as_deref(), Some("True"));
+    assert_eq!(reported(&api, api::FAILED).as_deref(), Some("True"));
+    assert_eq!(
+        reported(&api, api::DEADLINE_MISSED).as_deref(),
+        Some("True")
+    );
     assert_eq!(process.deadlines(&api), [0, 1, 0]);
 }
 
 #[tokio::test]
-async fn a_fate_is_told_though_a_deletion_is_never_seen() {
+async fn a_fate_is_reported_though_a_deletion_is_never_seen() {
     let (api, process) = of_age(DEADLINE + 8, "").await;
     api.refuse("DELETE pod", 403, "Forbidden", "a policy says no");
     process.look(&api).await.unwrap_err();
     process.look(&api).await.unwrap_err();
-    assert_eq!(told(&api, api::FAILURE_TARGET), None);
+    assert_eq!(reported(&api, api::FAILURE_TARGET), None);
     process
         .context
         .shared
         .clock
         .skip_for_tests(Span::from_seconds(31));
     process.look(&api).await.unwrap_err();
-    assert_eq!(told(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
+    assert_eq!(reported(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
 }
 
 #[tokio::test]
@@ -135,7 +138,7 @@ async fn a_node_whose_clock_is_ahead_makes_nothing_late() {
     for _ in 0..2 {
         process.look(&api).await.unwrap();
     }
-    assert_eq!(told(&api, api::COMPLETE).as_deref(), Some("True"));
+    assert_eq!(reported(&api, api::COMPLETE).as_deref(), Some("True"));
     let status = api.job().status.clone().unwrap();
     assert_eq!((status.attempts.won, status.attempts.late), (2, 0));
     assert_eq!(process.deadlines(&api), [1, 0, 0]);
@@ -189,7 +192,7 @@ async fn while_the_apiservers_time_is_uncertain_no_job_is_ended() {
         clock.skip_for_tests(passed);
         clock.disturb_for_tests(Span::from_seconds(60));
         process.look(&api).await.unwrap();
-        assert_eq!(told(&api, api::FAILURE_TARGET), None, "{change}");
+        assert_eq!(reported(&api, api::FAILURE_TARGET), None, "{change}");
         assert_eq!(process.memo(&api.job()).backoff, None);
         assert_eq!(
             api.condition(api::DEADLINE_AT_RISK),
@@ -199,7 +202,7 @@ async fn while_the_apiservers_time_is_uncertain_no_job_is_ended() {
         clock.learn_for_tests(Span(0));
         process.look(&api).await.unwrap();
         process.look(&api).await.unwrap();
-        assert_eq!(told(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
+        assert_eq!(reported(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
     }
 }
 
@@ -210,11 +213,11 @@ async fn the_deadline_goes_by_the_apiservers_clock() {
     let clock = &process.context.shared.clock;
     clock.learn_for_tests(Span::from_seconds(-300));
     process.look(&api).await.unwrap();
-    assert_eq!(told(&api, api::FAILURE_TARGET), None);
+    assert_eq!(reported(&api, api::FAILURE_TARGET), None);
     clock.skip_for_tests(Span::from_seconds(70));
     process.look(&api).await.unwrap();
     process.look(&api).await.unwrap();
-    assert_eq!(told(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
+    assert_eq!(reported(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
 }
 
 #[tokio::test]
@@ -250,7 +253,7 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
 /// The outcome by a job's conditions: met, missed, or none.
 /// The totals of an ended job by its conditions: met, missed, failed.
 fn verdict(api: &Apiserver) -> [u64; 3] {
-    let is = |type_| told(api, type_).as_deref() == Some("True");
+    let is = |type_| reported(api, type_).as_deref() == Some("True");
     let is_failed = is(api::FAILED);
     let is_missed = match is_failed {
         true => api.condition(api::FAILED).unwrap().1 == api::reason::DEADLINE_MISSED,

@@ -6,7 +6,7 @@ use crate::context::creation::{Count, Creations};
 use crate::context::placement::Placement;
 
 #[tokio::test]
-async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_later() {
+async fn what_fails_otherwise_is_reported_from_the_second_time_on_and_tried_ever_later() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 2"));
     let process = Process::start(&api);
     let message = "failed calling webhook \"w\": no endpoints available";
@@ -15,12 +15,12 @@ async fn what_fails_otherwise_is_told_from_the_second_time_on_and_tried_ever_lat
     process.look(&api).await.unwrap_err();
     assert_eq!(api.said(), ["PUT job status", "POST pod 0-0"]);
     process.look(&api).await.unwrap_err();
-    let told = [
+    let reported = [
         "POST pod 0-0",
         "PUT job status",
         "POST event PodCreationFailed",
     ];
-    assert_eq!(api.said(), told);
+    assert_eq!(api.said(), reported);
     let blocked = api.condition(api::ATTEMPTS_BLOCKED);
     assert_eq!(blocked, true_for("PodCreationFailed"));
     // The pass that follows at once, for its own write, requests nothing.

@@ -92,7 +92,7 @@ async fn the_condition_goes_when_the_field_is_corrected() {
     process.look(&api).await.unwrap();
     api.said();
     process.look(&api).await.unwrap();
-    assert_eq!(api.said(), WAITS, "told once");
+    assert_eq!(api.said(), WAITS, "reported once");
     edit(&api, |job| {
         job.spec.deadline = fixtures::job("deadline: {within: 2h}").spec.deadline;
     });

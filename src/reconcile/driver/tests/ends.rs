@@ -156,19 +156,19 @@ const IN_PLACE: &str = "backoffLimit: 2, template: {spec: {restartPolicy: OnFail
                         containers: [{name: task, image: task}]}}";
 
 #[tokio::test]
-async fn a_crash_loop_is_told_while_it_happens() {
+async fn a_crash_loop_is_reported_while_it_happens() {
     let (api, process) = two_running(IN_PLACE).await;
     api.crash((0, 0), 1);
     process.look(&api).await.unwrap();
-    let told = |status: &str, reason: &str| Some((status.to_owned(), reason.to_owned()));
-    let crashes = told("True", "ContainerCrashes");
+    let reported = |status: &str, reason: &str| Some((status.to_owned(), reason.to_owned()));
+    let crashes = reported("True", "ContainerCrashes");
     assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), crashes);
     let words = message(&api, api::ATTEMPTS_BLOCKED);
     assert!(words.contains("exited with code 1"), "{words}");
     assert_eq!(api.pods().len(), 2, "the pod is left alone");
     api.run((0, 0));
     process.look(&api).await.unwrap();
-    let over = told("False", "AttemptsStarting");
+    let over = reported("False", "AttemptsStarting");
     assert_eq!(api.condition(api::ATTEMPTS_BLOCKED), over);
 }
 

@@ -39,11 +39,11 @@ fn ask(api: &Apiserver, process: &Process, id: AttemptId, since: i64) {
 }
 
 /// The token that the attempt would receive.
-fn told(api: &Apiserver, process: &Process, id: AttemptId) -> Option<u64> {
+fn reported(api: &Apiserver, process: &Process, id: AttemptId) -> Option<u64> {
     let job = api.job().metadata.uid.clone().unwrap();
     let fence = &process.context.fence;
-    let told = fence.told_for_tests(&job, &pod_uid(api, id));
-    told.map(|grant| grant.token)
+    let reported = fence.reported_for_tests(&job, &pod_uid(api, id));
+    reported.map(|grant| grant.token)
 }
 
 /// Attempts of a fenced job that run.
@@ -71,14 +71,14 @@ pub(super) fn all_ask(api: &Apiserver, process: &Process) {
 /// Every attempt with a grant publishes and ends.
 pub(super) fn publish(api: &Apiserver, process: &Process) {
     for id in running(api) {
-        if told(api, process, id).is_some() {
+        if reported(api, process, id).is_some() {
             api.exit(id, 0, clock::now());
         }
     }
 }
 
 #[tokio::test]
-async fn one_attempt_is_granted_and_told_once_the_ledger_says_so() {
+async fn one_attempt_is_granted_and_reported_once_the_ledger_says_so() {
     let (api, process) = race().await;
     ask(&api, &process, (0, 1), 5);
     ask(&api, &process, (0, 0), 9);
@@ -89,12 +89,12 @@ async fn one_attempt_is_granted_and_told_once_the_ledger_says_so() {
     assert_eq!(grant.attempt, 1, "who asked first");
     assert_eq!(ledger.fence_token, 1);
     assert_eq!(api.said(), ["PUT job status"]);
-    assert_eq!(told(&api, &process, (0, 1)), Some(1));
-    assert_eq!(told(&api, &process, (0, 0)), None);
+    assert_eq!(reported(&api, &process, (0, 1)), Some(1));
+    assert_eq!(reported(&api, &process, (0, 0)), None);
 }
 
 #[tokio::test]
-async fn a_grant_that_is_not_recorded_is_told_nobody() {
+async fn a_grant_that_is_not_recorded_is_reported_nobody() {
     for fate in [
         Fate::LostBefore,
         Fate::LostAfter,
@@ -105,7 +105,7 @@ async fn a_grant_that_is_not_recorded_is_told_nobody() {
         all_ask(&api, &process);
         api.script(move |_| fate);
         process.look(&api).await.unwrap_err();
-        assert_eq!(told(&api, &process, (0, 0)), None, "{fate:?}");
+        assert_eq!(reported(&api, &process, (0, 0)), None, "{fate:?}");
     }
 }
 
@@ -121,8 +121,8 @@ async fn another_process_tells_the_same_and_writes_nothing() {
     ask(&api, &next, (0, 0), 2);
     next.look(&api).await.unwrap();
     assert_eq!(api.said(), WAITS);
-    assert_eq!(told(&api, &next, (0, 0)), Some(1));
-    assert_eq!(told(&api, &next, (0, 1)), None);
+    assert_eq!(reported(&api, &next, (0, 0)), Some(1));
+    assert_eq!(reported(&api, &next, (0, 1)), None);
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn a_publisher_that_ended_is_followed_with_a_higher_token() {
     process.look(&api).await.unwrap();
     api.exit((0, 0), 1, clock::now());
     process.look(&api).await.unwrap();
-    assert_eq!(told(&api, &process, (0, 1)), Some(2));
+    assert_eq!(reported(&api, &process, (0, 1)), Some(2));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_publisher_that_may_still_run_keeps_its_grant() {
     api.lose((0, 0));
     ask(&api, &process, (0, 1), 1);
     process.look(&api).await.unwrap();
-    assert_eq!(told(&api, &process, (0, 1)), None);
+    assert_eq!(reported(&api, &process, (0, 1)), None);
     let waits = api.condition(api::TERMINATION_UNCONFIRMED).unwrap();
     assert_eq!(waits, ("True".to_owned(), "NodeUnreachable".to_owned()));
 }
@@ -199,7 +199,7 @@ async fn after_the_deadline_nobody_is_granted_where_it_stops_the_job() {
     ));
     ask(&api, &process, (0, 0), 1);
     process.look(&api).await.unwrap();
-    assert_eq!(told(&api, &process, (0, 0)), None);
+    assert_eq!(reported(&api, &process, (0, 0)), None);
 }
 
 fn node(boot: &str, taint: &str) -> Node {

@@ -163,7 +163,7 @@ async fn a_new_process_does_not_take_a_freed_pod_for_its_attempt() {
 }
 
 #[tokio::test]
-async fn annotations_of_shed_on_pods_are_told_once() {
+async fn annotations_of_shed_on_pods_are_reported_once() {
     let template = "template: {metadata: {annotations: {shed.dev/deadline: 10s, example.com/a: b}}, \
         spec: {containers: [{name: task, image: i}]}}";
     let api = Apiserver::new(fixtures::job_of_age(0, template));
@@ -196,9 +196,9 @@ async fn reserved_labels_of_a_template_are_named_once() {
     ] {
         assert!(note.contains(field), "{note}");
     }
-    let told = |said: Vec<String>| said.iter().filter(|words| words.contains("event")).count();
-    assert_eq!(told(api.said()), 1);
+    let reported = |said: Vec<String>| said.iter().filter(|words| words.contains("event")).count();
+    assert_eq!(reported(api.said()), 1);
     process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
     process.look(&api).await.unwrap();
-    assert_eq!(told(api.said()), 0);
+    assert_eq!(reported(api.said()), 0);
 }

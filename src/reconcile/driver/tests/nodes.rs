@@ -368,7 +368,7 @@ async fn the_only_node_that_a_job_may_use_holds_it_up() {
 }
 
 #[tokio::test]
-async fn a_clone_that_is_preempted_is_told_to_the_planner() {
+async fn a_clone_that_is_preempted_is_reported_to_the_planner() {
     let (api, process) = race().await;
     api.exit((0, 1), 143, clock::now());
     {

@@ -388,7 +388,7 @@ async fn of_a_claim_for_many_nodes_or_where_nothing_is_cloned_nothing_is_said() 
 }
 
 #[tokio::test]
-async fn a_claim_for_one_node_is_told_also_where_clones_start_over() {
+async fn a_claim_for_one_node_is_reported_also_where_clones_start_over() {
     let (api, _) = with_claim(vec!["ReadWriteOnce"], "").await;
     let note = api.call("POST event VolumeNotShared").body["note"].clone();
     let note = note.as_str().unwrap();

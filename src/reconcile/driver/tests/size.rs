@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn an_object_that_is_too_large_to_be_written_is_told_once() {
+async fn an_object_that_is_too_large_to_be_written_is_reported_once() {
     for (code, message) in [
         (413, "limit is 3145728"),
         (500, "etcdserver: request is too large"),
@@ -26,7 +26,7 @@ async fn an_object_that_is_too_large_to_be_written_is_told_once() {
         );
         api.script(|_| Fate::Served);
         process.look(&api).await.unwrap();
-        assert!(!process.memo(&api.job()).reconcile.too_large_told);
+        assert!(!process.memo(&api.job()).reconcile.too_large_reported);
     }
 }
 

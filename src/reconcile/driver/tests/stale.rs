@@ -43,7 +43,7 @@ async fn a_pass_takes_what_the_watch_shows_after_its_wait() {
     let api = Apiserver::new(job);
     let object = || JobObject::Read {
         job: WatchedJob::new((*api.job()).clone(), 0),
-        unheeded: Vec::new(),
+        unknown_fields: Vec::new(),
     };
     let (stores, mut writer) = Stores::of_objects(vec![object()], vec![]);
     let process = Process::with_stores(&api, Arc::clone(&stores));

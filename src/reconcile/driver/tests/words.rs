@@ -30,7 +30,7 @@ fn await_volume(api: &Apiserver, id: (u32, u32)) {
 }
 
 #[tokio::test]
-async fn a_pod_whose_volume_is_missing_is_told_after_a_minute() {
+async fn a_pod_whose_volume_is_missing_is_reported_after_a_minute() {
     let api = Apiserver::new(fixtures::job_of_age(
         0,
         "{completions: 1, onMiss: Continue}",
@@ -44,13 +44,13 @@ async fn a_pod_whose_volume_is_missing_is_told_after_a_minute() {
     let clock = &process.context.shared.clock;
     clock.skip_for_tests(Span::from_seconds(61));
     process.look(&api).await.unwrap();
-    let told = words(&api, api::ATTEMPTS_BLOCKED).unwrap();
+    let reported = words(&api, api::ATTEMPTS_BLOCKED).unwrap();
     let pod = pod_name(&api.job(), (0, 0));
     assert!(
-        told.starts_with(&format!(
+        reported.starts_with(&format!(
             "no container has started in pod {pod} on node node-1 since "
-        )) && told.contains("kubectl describe pod"),
-        "{told}"
+        )) && reported.contains("kubectl describe pod"),
+        "{reported}"
     );
     assert!(
         api.said()
@@ -63,7 +63,7 @@ async fn a_pod_whose_volume_is_missing_is_told_after_a_minute() {
         .clock
         .skip_for_tests(Span::from_seconds(61));
     next.look(&api).await.unwrap();
-    assert_eq!(words(&api, api::ATTEMPTS_BLOCKED), Some(told));
+    assert_eq!(words(&api, api::ATTEMPTS_BLOCKED), Some(reported));
     api.run((0, 0));
     next.look(&api).await.unwrap();
     assert_eq!(words(&api, api::ATTEMPTS_BLOCKED), None);

@@ -201,7 +201,7 @@ async fn no_pod_is_created_before_the_status_of_an_adopted_job_is_written() {
 }
 
 #[tokio::test]
-async fn denied_deletes_are_told_once_and_keep_no_pod_from_being_created() {
+async fn denied_deletes_are_reported_once_and_keep_no_pod_from_being_created() {
     let (api, process) = two_running("completions: 3").await;
     api.refuse("DELETE pod", 403, "Forbidden", "no deletes on Fridays");
     process.plan(&api.job(), vec![launch(1, AttemptKind::Clone)]);
@@ -209,15 +209,15 @@ async fn denied_deletes_are_told_once_and_keep_no_pod_from_being_created() {
     api.said();
     api.exit((1, 0), 0, clock::now());
     process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
-    for told in [1, 0] {
+    for reported in [1, 0] {
         let error = process.look(&api).await.unwrap_err();
         assert!(matches!(error, Error::Delete(_)), "{error}");
         let said = api.said();
         let count = |words: &str| said.iter().filter(|said| said.starts_with(words)).count();
-        assert_eq!(count("POST event PodWriteRefused"), told, "{said:?}");
+        assert_eq!(count("POST event PodWriteRefused"), reported, "{said:?}");
         assert_eq!(count("DELETE pod 1-1"), 1, "{said:?}");
-        assert_eq!(count("POST pod 2-0"), told, "{said:?}");
-        assert_eq!(count("PATCH pod 1-0"), told, "{said:?}");
+        assert_eq!(count("POST pod 2-0"), reported, "{said:?}");
+        assert_eq!(count("PATCH pod 1-0"), reported, "{said:?}");
     }
 }
 

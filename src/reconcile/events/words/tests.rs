@@ -9,18 +9,19 @@ fn job() -> ValidatedJob {
     validate(&crate::fixtures::job("completions: 100")).unwrap()
 }
 
-fn all(notices: &[Notice]) -> Vec<Told> {
+fn all(notices: &[Notice]) -> Vec<ReportedEvent> {
     let (job, ledger) = (job(), Ledger::default());
     let names = Names {
         job: &job,
         ledger: &ledger,
     };
-    told(notices, names, None)
+    reported(notices, names, None)
 }
 
 fn notes(notices: &[Notice]) -> Vec<String> {
-    let told = all(notices).into_iter();
-    told.map(|told| format!("{} {}", told.words.1, told.words.2))
+    let reported = all(notices).into_iter();
+    reported
+        .map(|reported| format!("{} {}", reported.words.1, reported.words.2))
         .collect()
 }
 
@@ -54,16 +55,16 @@ fn a_burst_of_clones_is_one_event_with_its_count() {
         ["CloneLaunched shed started 2 clones, of tasks 3 and 7; PoCD 0.200 → 0.950"]
     );
     let many: Vec<Notice> = (0..20).map(|task| clone(task, (0.2, 0.4))).collect();
-    let told = all(&many);
-    assert_eq!(told.len(), 1);
-    let note = &told[0].words.2;
+    let reported = all(&many);
+    assert_eq!(reported.len(), 1);
+    let note = &reported[0].words.2;
     assert!(
         note.contains("20 clones, of tasks 0, 1, 2, 3, 4, 5, 6, 7, … (20 in all)"),
         "{note}"
     );
     // A later burst is another event.
     assert_eq!(
-        told[0].about,
+        reported[0].about,
         About::Pod(pod_names::of_attempt(&job(), 0, 1))
     );
 }
@@ -105,9 +106,9 @@ fn the_finding_of_a_rule_is_that_of_the_first_clone() {
             ..fixtures::launch(task, AttemptKind::Clone)
         },
     };
-    let told = notes(&[of(2, 0.5), of(4, 0.25)]);
+    let reported = notes(&[of(2, 0.5), of(4, 0.25)]);
     assert_eq!(
-        told,
+        reported,
         [
             "CloneLaunched shed started 2 clones, of tasks 2 and 4: of task 2, it is late and misses with \
              probability 0.500; PoCD 0.500 → 0.750"
@@ -127,22 +128,27 @@ fn stops_of_one_kind_are_one_event_and_those_of_a_settled_task_none() {
         stop(3, KillKind::Evict),
         stop(4, KillKind::Prune),
     ];
-    let told = notes(&stops);
-    assert_eq!(told.len(), 2, "{told:?}");
+    let reported = notes(&stops);
+    assert_eq!(reported.len(), 2, "{reported:?}");
     assert_eq!(
-        told[0],
+        reported[0],
         "CloneEvicted shed stopped 2 clones of tasks 1 and 3, because a first attempt needs the slot"
     );
-    assert!(told[1].starts_with("AttemptPruned shed stopped attempt "));
+    assert!(reported[1].starts_with("AttemptPruned shed stopped attempt "));
 }
 
 #[test]
 fn failed_tasks_are_one_event_that_names_the_first() {
     let failed = |task| Notice::TaskFailed { task };
-    let told = all(&[failed(5), failed(6)]);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].about, About::Task(5));
-    assert!(told[0].words.2.starts_with("tasks 5 and 6 failed for good"));
+    let reported = all(&[failed(5), failed(6)]);
+    assert_eq!(reported.len(), 1);
+    assert_eq!(reported[0].about, About::Task(5));
+    assert!(
+        reported[0]
+            .words
+            .2
+            .starts_with("tasks 5 and 6 failed for good")
+    );
 }
 
 #[test]
@@ -157,8 +163,8 @@ fn first_attempts_and_their_wins_are_no_events() {
         resumed_from: 0.0,
     };
     assert_eq!(notes(&[first, won(AttemptKind::Original)]), [""; 0]);
-    let told = notes(&[won(AttemptKind::Clone)]);
-    assert!(told[0].starts_with("CloneWon clone "), "{told:?}");
+    let reported = notes(&[won(AttemptKind::Clone)]);
+    assert!(reported[0].starts_with("CloneWon clone "), "{reported:?}");
 }
 
 #[test]

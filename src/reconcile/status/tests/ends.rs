@@ -70,7 +70,7 @@ fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
 }
 
 #[test]
-fn a_soft_miss_is_told_once_every_end_before_the_deadline_is_known() {
+fn a_soft_miss_is_reported_once_every_end_before_the_deadline_is_known() {
     let mut case = Case::new("onMiss: Continue");
     case.now = Instant(601_500);
     assert_eq!(case.condition("DeadlineMissed"), None);

@@ -55,20 +55,20 @@ fn what_a_user_holds_back_is_blocked_by_nothing_else() {
 }
 
 #[test]
-fn what_tasks_wait_for_is_told_and_taken_back() {
+fn what_tasks_wait_for_is_reported_and_taken_back() {
     let mut case = Case::new("");
-    let told = |reason| PendingTasks::Told {
+    let reported = |reason| PendingTasks::Reported {
         reason,
         detail: String::new(),
         since: Instant(3000),
     };
-    case.waiting = told(reason::INSUFFICIENT_CAPACITY);
+    case.waiting = reported(reason::INSUFFICIENT_CAPACITY);
     let short = is("True", reason::INSUFFICIENT_CAPACITY);
     assert_eq!(case.condition(api::TASKS_PENDING), short);
     assert!(case.old.conditions[0].message.contains("00:00:03Z"));
     case.waiting = PendingTasks::Yet;
     assert_eq!(case.condition(api::TASKS_PENDING), short, "nothing new");
-    case.waiting = told(reason::PARALLELISM_REACHED);
+    case.waiting = reported(reason::PARALLELISM_REACHED);
     let wide = is("True", reason::PARALLELISM_REACHED);
     assert_eq!(case.condition(api::TASKS_PENDING), wide);
     case.waiting = PendingTasks::No;
@@ -121,7 +121,7 @@ fn tasks_that_wait_for_parallelism_say_so() {
         waiting: 2,
         ..report(0.4)
     });
-    case.waiting = PendingTasks::Told {
+    case.waiting = PendingTasks::Reported {
         reason: reason::PARALLELISM_REACHED,
         detail: String::new(),
         since: Instant(0),
@@ -133,7 +133,7 @@ fn tasks_that_wait_for_parallelism_say_so() {
 #[test]
 fn an_attempt_that_requested_no_commit_is_the_cause_of_a_failure() {
     let mut case = Case::new("{idempotency: Fenced, progress: {file: {}}}");
-    let back_off = PendingTasks::Told {
+    let back_off = PendingTasks::Reported {
         reason: reason::BACK_OFF,
         detail: "12:00".to_owned(),
         since: Instant(0),

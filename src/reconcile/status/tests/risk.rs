@@ -21,7 +21,7 @@ fn risk_is_said_before_the_miss_and_taken_back() {
 }
 
 #[test]
-fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
+fn whether_the_deadline_can_be_kept_is_reported_for_this_specification_and_stays() {
     let figures = |pocd| shed_core::plan::Feasibility {
         pocd: Some(pocd),
         target: 0.9,
@@ -30,25 +30,35 @@ fn whether_the_deadline_can_be_kept_is_told_for_this_specification_and_stays() {
         width: 4,
     };
     let mut case = Case::new("");
-    case.told = Some(Told::after(None, &figures(0.5), 1, case.now));
+    case.reported = Some(ReportedFeasibility::after(None, &figures(0.5), 1, case.now));
     let feasible = api::DEADLINE_FEASIBLE;
     assert_eq!(
         case.condition(feasible),
         is("False", reason::DEADLINE_INFEASIBLE)
     );
     // Another process has no memory of it, and leaves it unchanged.
-    case.told = None;
+    case.reported = None;
     assert_eq!(
         case.condition(feasible),
         is("False", reason::DEADLINE_INFEASIBLE)
     );
     // A verdict about an older specification is dropped.
-    case.told = Some(Told::after(None, &figures(0.99), 0, case.now));
+    case.reported = Some(ReportedFeasibility::after(
+        None,
+        &figures(0.99),
+        0,
+        case.now,
+    ));
     assert_eq!(
         case.condition(feasible),
         is("False", reason::DEADLINE_INFEASIBLE)
     );
-    case.told = Some(Told::after(None, &figures(0.99), 1, case.now));
+    case.reported = Some(ReportedFeasibility::after(
+        None,
+        &figures(0.99),
+        1,
+        case.now,
+    ));
     assert_eq!(
         case.condition(feasible),
         is("True", reason::TARGET_REACHABLE)
@@ -183,7 +193,7 @@ fn unstarted() -> Unstarted {
 }
 
 /// Reason and message of a risk with this cause.
-fn told(change: impl FnOnce(&mut Case), cause: Option<RiskCause>) -> (String, String) {
+fn reported(change: impl FnOnce(&mut Case), cause: Option<RiskCause>) -> (String, String) {
     let mut case = Case::new("");
     case.report = Some(JobReport {
         stragglers: vec![],
@@ -199,7 +209,7 @@ fn told(change: impl FnOnce(&mut Case), cause: Option<RiskCause>) -> (String, St
 fn tasks_that_have_not_started_are_neither_slow_nor_silent() {
     use RiskCause::{Silent, Slow, Straggler};
     for cause in [None, Some(Straggler), Some(Silent), Some(Slow)] {
-        let (reason, words) = told(|case| case.unstarted = Some(unstarted()), cause);
+        let (reason, words) = reported(|case| case.unstarted = Some(unstarted()), cause);
         assert_eq!(reason, reason::ATTEMPTS_NOT_STARTED, "{cause:?}");
         assert!(
             words.contains("tasks that may be late have not started: pod ")
@@ -216,20 +226,20 @@ fn tasks_that_have_not_started_are_neither_slow_nor_silent() {
                 message: "secret \"key\" not found".to_owned(),
             });
         };
-        let (reason, words) = told(blocked, cause);
+        let (reason, words) = reported(blocked, cause);
         assert_eq!(reason, reason::ATTEMPTS_NOT_STARTED, "{cause:?}");
         assert!(words.contains("secret \"key\" not found"), "{words}");
     }
-    let slow = told(|_| {}, Some(Slow));
+    let slow = reported(|_| {}, Some(Slow));
     assert_eq!(slow.0, reason::TASKS_SLOW);
     let restarted = |case: &mut Case| case.unstarted = Some(unstarted());
-    let (reason, _) = told(restarted, Some(RiskCause::Restarts));
+    let (reason, _) = reported(restarted, Some(RiskCause::Restarts));
     assert_eq!(reason, reason::ATTEMPTS_FAILING);
 }
 
 #[test]
 fn a_task_that_failed_for_good_is_not_said_to_start_again() {
-    let (reason, words) = told(|_| {}, Some(RiskCause::Failed));
+    let (reason, words) = reported(|_| {}, Some(RiskCause::Failed));
     assert_eq!(reason, reason::TASKS_FAILED);
     assert!(
         words.contains("starts no further attempts of them: task 1") && !words.contains("again"),
@@ -240,7 +250,7 @@ fn a_task_that_failed_for_good_is_not_said_to_start_again() {
 #[test]
 fn the_risk_of_a_suspended_job_is_its_suspension() {
     for cause in [None, Some(RiskCause::Slow), Some(RiskCause::Waiting)] {
-        let (reason, words) = told(|case| case.job.rules.suspend = true, cause);
+        let (reason, words) = reported(|case| case.job.rules.suspend = true, cause);
         assert_eq!(reason, reason::JOB_SUSPENDED);
         assert!(
             words.contains("the job is suspended") && !words.contains("resources"),

@@ -79,10 +79,10 @@ export class JobView {
   /** A new phase, and clones that were granted. */
   announceChanges(job) {
     if (!this.job) return;
-    const told = [];
-    if (job.phase !== this.job.phase) told.push(`The job is ${job.phase}.`);
-    if (job.clones > this.job.clones) told.push(`${count(job.clones, "clone runs", "clones run")}.`);
-    if (told.length) this.services.announce(told.join(" "));
+    const reported = [];
+    if (job.phase !== this.job.phase) reported.push(`The job is ${job.phase}.`);
+    if (job.clones > this.job.clones) reported.push(`${count(job.clones, "clone runs", "clones run")}.`);
+    if (reported.length) this.services.announce(reported.join(" "));
   }
 
   showFacts(now) {

@@ -90,16 +90,16 @@ export class JobsView {
     this.show();
   }
 
-  /** New jobs and ends, if they are few enough to be told. */
+  /** New jobs and ends, if they are few enough to be reported. */
   announceChanges(byKey) {
     if (!this.byKey || this.limit > PAGE) return;
-    const told = [];
+    const reported = [];
     for (const [key, job] of byKey) {
       const old = this.byKey.get(key);
-      if (!old) told.push(`${job.name} is new`);
-      else if (old.phase !== job.phase) told.push(`${job.name} is ${job.phase}`);
+      if (!old) reported.push(`${job.name} is new`);
+      else if (old.phase !== job.phase) reported.push(`${job.name} is ${job.phase}`);
     }
-    if (told.length > 0 && told.length <= 3) this.services.announce(`${told.join(", ")}.`);
+    if (reported.length > 0 && reported.length <= 3) this.services.announce(`${reported.join(", ")}.`);
   }
 
   show() {

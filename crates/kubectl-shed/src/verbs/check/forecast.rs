@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shed::api::Ledger;
 use shed::clock;
-use shed::context::feasibility::Told;
+use shed::context::feasibility::ReportedFeasibility;
 use shed::job::facts;
 use shed::job::view::JobView as Facts;
 use shed::validate::{DeadlineRule, ValidatedJob};
@@ -35,7 +35,7 @@ impl Forecast {
                     e.g. {p50: 10m, p90: 15m}, or in a Job the annotation shed.dev/expected-task-duration"
                 .to_owned();
         }
-        let (_, words) = Told::after(None, &self.figures, 0, self.created).words();
+        let (_, words) = ReportedFeasibility::after(None, &self.figures, 0, self.created).words();
         match self.figures.earliest {
             Some(earliest) => {
                 let seconds = (earliest.since(self.created).0 + 999) / 1000;

@@ -41,8 +41,8 @@ impl Rules {
         let Err(errors) = judged else {
             return Vec::new();
         };
-        let is_told = |kind: &ErrorKind| has_shape || *kind == ErrorKind::ValidationFailure;
-        let errors = errors.into_iter().filter(|error| is_told(&error.kind));
+        let is_reported = |kind: &ErrorKind| has_shape || *kind == ErrorKind::ValidationFailure;
+        let errors = errors.into_iter().filter(|error| is_reported(&error.kind));
         let words = errors.map(|error| match error.kind {
             // The CRD's messages name the field and the fix.
             ErrorKind::ValidationFailure => error.message,

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pod_is_told_what_happens_to_it() {
+    fn each_pod_is_reported_what_happens_to_it() {
         let deadline_job = ("DeadlineJob", "d");
         let deleted = json!({"/metadata/deletionTimestamp": "2030-01-01T00:00:00Z"});
         let ended = json!({"/status/phase": "Succeeded"});

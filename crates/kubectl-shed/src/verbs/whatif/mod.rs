@@ -157,16 +157,19 @@ fn observed(facts: Facts, record: Option<JobRecord>, seen: Vec<SeenPod>) -> Fact
     let reports = seen.iter().filter_map(|(attempt, pod)| {
         let record = record.as_ref()?;
         let same = |one: &&_| key(one) == key(attempt);
-        let told = record.attempts.iter().find(same)?;
-        let first = told.resumed_from.map_or(0.0, |from| from.value());
-        let started = attempt.start_time.as_ref().or(told.start_time.as_ref())?;
+        let reported = record.attempts.iter().find(same)?;
+        let first = reported.resumed_from.map_or(0.0, |from| from.value());
+        let started = attempt
+            .start_time
+            .as_ref()
+            .or(reported.start_time.as_ref())?;
         let progress = Progress {
             first_at: clock::instant(started),
             first,
             last_at: clock::instant(&record.time),
-            last: told.progress?.value(),
+            last: reported.progress?.value(),
         };
-        let checkpoint = told.resume_point.map(|point| ResumePoint {
+        let checkpoint = reported.resume_point.map(|point| ResumePoint {
             progress: point.value(),
             checkpoint: Arc::from(""),
         });

@@ -44,7 +44,7 @@ fn seconds(of: Feasibility) -> f64 {
 }
 
 #[test]
-fn nobody_is_told_who_does_not_ask() {
+fn nobody_is_reported_who_does_not_ask() {
     let silent = fresh(100.0).with(|job| job.asks_feasibility = false);
     assert_eq!(answer(&cluster(1).job(silent).build()), None);
 }
@@ -87,7 +87,7 @@ fn the_pocd_is_that_of_the_plan_and_the_earliest_deadline_reaches_the_target() {
 }
 
 #[test]
-fn a_suspended_job_is_told_what_it_could_do_if_it_were_not() {
+fn a_suspended_job_is_reported_what_it_could_do_if_it_were_not() {
     let running = feasibility(cluster(1).job(fresh(100.0)));
     let suspended = feasibility(cluster(1).job(fresh(100.0).suspended()));
     assert_eq!(running, suspended);

@@ -91,19 +91,19 @@ fn a_task_that_failed_for_good_has_a_cause_of_its_own() {
 
 #[test]
 fn a_job_without_a_deadline_has_neither_pocd_nor_risk() {
-    let told = |job: JobBuilder| {
+    let reported = |job: JobBuilder| {
         let plan = plan(world(30.0, 4, 1000).job(job), &product());
         let report = report(&plan, "a");
         (report.pocd_before, report.pocd_after, report.risk.clone())
     };
     let running = three_regular(160.0).tasks(4);
-    assert!(told(running.clone()).1.is_some());
+    assert!(reported(running.clone()).1.is_some());
     for job in [
         running.clone(),
         running.failed([3]),
         job("a").tasks(2).done([0]).failed([1]),
     ] {
-        assert_eq!(told(job.without_deadline()), (None, None, None));
+        assert_eq!(reported(job.without_deadline()), (None, None, None));
     }
 }
 

@@ -18,7 +18,7 @@ const LN_RATIO_MAX: f64 = 1.386_294_361_119_890_6;
 
 /// The evidence of one tenant's attempts about one node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) node: NodeIndex,
     /// The evidence to remember.
     pub(super) slowness: NodeSlowness,
@@ -50,12 +50,12 @@ pub(super) fn testimonies(
     let mut heard = Evidences::of(snapshot.nodes.len());
     let all = by_tenant.into_iter().map(|(tenant, (jobs, remembered))| {
         jobs.into_iter().for_each(|state| heard.add(&state.heard));
-        let told = heard.take(&remembered).into_iter();
-        let told =
-            told.map(|(node, seen, past)| stronger(snapshot.now, half_life, node, seen, past));
+        let reported = heard.take(&remembered).into_iter();
+        let reported =
+            reported.map(|(node, seen, past)| stronger(snapshot.now, half_life, node, seen, past));
         Testimony {
             tenant: tenant.clone(),
-            told: told.collect(),
+            reported: reported.collect(),
         }
     });
     all.collect()
@@ -72,13 +72,13 @@ fn stronger(
     node: NodeIndex,
     seen: Evidence,
     past: Option<&NodeSlowness>,
-) -> Told {
+) -> Reported {
     let past_weight = past.map_or(0.0, |past| weight_left(past, now, half_life));
     let (slowness, weight) = match past {
         Some(past) if past_weight > seen.weight.max(WEIGHT_MIN) => (*past, past_weight),
         _ => (seen.slowness(now), seen.weight),
     };
-    Told {
+    Reported {
         node,
         slowness,
         weight,
@@ -158,16 +158,16 @@ impl Heard {
         let Some(median) = estimate.median_total() else {
             return Self::default();
         };
-        let told = placed.map(|(node, total, progress)| {
+        let reported = placed.map(|(node, total, progress)| {
             let weight = (progress / WITNESS).min(1.0);
             let ln_ratio = libm::log(total / median).clamp(-LN_RATIO_MAX, LN_RATIO_MAX);
             let sum = weight * ln_ratio;
             (node, Evidence { sum, weight })
         });
-        let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(node, _)| *node);
+        let mut reported: Vec<_> = reported.collect();
+        reported.sort_by_key(|(node, _)| *node);
         let mut heard: Vec<(NodeIndex, Evidence)> = Vec::new();
-        for (node, more) in told {
+        for (node, more) in reported {
             match heard.last_mut() {
                 Some((last, evidence)) if *last == node => evidence.add(more),
                 _ => heard.push((node, more)),

@@ -58,10 +58,10 @@ fn of_node(round: &Round<'_>, node: NodeIndex) -> Option<NodePace> {
         let at = own.binary_search_by_key(&node, |(node, _)| *node).ok()?;
         own.get(at).map(|(_, ln_ratio)| *ln_ratio)
     };
-    let told = (0..beliefs.views.len()).filter_map(own);
-    let slowest = told.reduce(f64::max).map(|told| {
+    let reported = (0..beliefs.views.len()).filter_map(own);
+    let slowest = reported.reduce(f64::max).map(|reported| {
         let common = beliefs.common.get(node.0).copied();
-        told.max(common.unwrap_or(told))
+        reported.max(common.unwrap_or(reported))
     });
     let avoiding = beliefs.tenants.iter();
     let avoiding = avoiding.filter(|(_, view)| beliefs.slow(**view).binary_search(&node).is_ok());

@@ -13,11 +13,11 @@ fn owner() -> Value {
     json!({"apiVersion": "batch/v1", "kind": "Job", "name": "pi", "uid": JOB, "controller": true})
 }
 
-/// A history of one Job of two tasks, told write by write.
+/// A history of one Job of two tasks, write by write.
 #[derive(Default)]
-struct Told(Vec<Entry>);
+struct ReportedHistory(Vec<Entry>);
 
-impl Told {
+impl ReportedHistory {
     fn add(mut self, change: Change) -> Self {
         let version = self.0.len() as u64 + 1;
         self.0.push(Entry { version, change });
@@ -69,8 +69,8 @@ impl Told {
 
     fn breaks(&self, words: &str) {
         let broken = self.broken();
-        let told = broken.iter().any(|line| line.contains(words));
-        assert!(told, "not told: {words}: {broken:#?}");
+        let reported = broken.iter().any(|line| line.contains(words));
+        assert!(reported, "not reported: {words}: {broken:#?}");
     }
 }
 
@@ -96,8 +96,8 @@ fn complete() -> Value {
     )
 }
 
-fn running() -> Told {
-    Told::default()
+fn running() -> ReportedHistory {
+    ReportedHistory::default()
         .job(json!({}))
         .ledger(json!({"originals": 2}), attempts())
         .job(status(json!({})))
@@ -109,19 +109,19 @@ fn attempts() -> Value {
 }
 
 /// Its companion says that it is complete.
-fn done(told: Told) -> Told {
+fn done(reported: ReportedHistory) -> ReportedHistory {
     let ledger = json!({"done": "0-1", "ending": "Complete", "finished": true});
-    told.ledger(json!({"originals": 2, "won": 2}), ledger)
+    reported.ledger(json!({"originals": 2, "won": 2}), ledger)
 }
 
 #[test]
 fn a_life_without_fault_is_sound() {
-    let mut told = running();
+    let mut reported = running();
     for phase in ["Running", "Succeeded"] {
-        told = told.pod(0, phase, &TRACKED).pod(1, phase, &TRACKED);
+        reported = reported.pod(0, phase, &TRACKED).pod(1, phase, &TRACKED);
     }
-    let told = done(told).job(complete()).pod(0, "Succeeded", &[]);
-    assert_eq!(told.broken(), Vec::<String>::new());
+    let reported = done(reported).job(complete()).pod(0, "Succeeded", &[]);
+    assert_eq!(reported.broken(), Vec::<String>::new());
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_job_says_nothing_before_its_ledger() {
     done(running())
         .job(status(json!({"active": 0, "conditions": failed})))
         .breaks("an end that its ledger does not say");
-    Told::default()
+    ReportedHistory::default()
         .job(json!({}))
         .ledger(json!({"originals": 2}), attempts())
         .pod(0, "Pending", &TRACKED)

@@ -4,15 +4,15 @@ use shed::api;
 use super::*;
 
 /// Events, each at a millisecond of the run.
-struct Told {
+struct ReportedHistory {
     begin: Instant,
     entries: Vec<Entry>,
     evidence: Evidence,
     capacity: Capacity,
 }
 
-fn nothing() -> Told {
-    Told {
+fn nothing() -> ReportedHistory {
+    ReportedHistory {
         begin: Instant::now(),
         entries: Vec::new(),
         evidence: Evidence {
@@ -31,7 +31,7 @@ fn nothing() -> Told {
     }
 }
 
-impl Told {
+impl ReportedHistory {
     fn at(&self, millis: u64) -> Instant {
         self.begin + Duration::from_millis(millis)
     }
@@ -97,7 +97,7 @@ impl Told {
 }
 
 /// Two attempts of `busy` hold all capacity, `late` waits.
-fn full() -> Told {
+fn full() -> ReportedHistory {
     nothing()
         .job(0, "busy", 2)
         .pod(10, "busy", 0, "Running", Some("a"))
@@ -106,9 +106,9 @@ fn full() -> Told {
 }
 
 #[test]
-fn a_launch_that_waits_while_there_is_capacity_is_told() {
-    let told = nothing().job(0, "late", 0).passes(6000);
-    let broken = told.waits();
+fn a_launch_that_waits_while_there_is_capacity_is_reported() {
+    let reported = nothing().job(0, "late", 0).passes(6000);
+    let broken = reported.waits();
     assert_eq!(broken.len(), 1, "{broken:?}");
     let words = "I11: a launch of late waited 10 passes";
     assert!(broken[0].contains(words), "{broken:?}");
@@ -116,18 +116,18 @@ fn a_launch_that_waits_while_there_is_capacity_is_told() {
 
 #[test]
 fn a_launch_by_the_second_pass_is_in_time() {
-    let told = nothing()
+    let reported = nothing()
         .job(0, "late", 0)
         .job(1200, "late", 1)
         .sent(1100)
         .passes(6000);
-    assert_eq!(told.waits(), Vec::<String>::new());
+    assert_eq!(reported.waits(), Vec::<String>::new());
 }
 
 #[test]
 fn nobody_waits_for_capacity_that_is_not_there() {
-    let told = full().passes(6000);
-    assert_eq!(told.waits(), Vec::<String>::new());
+    let reported = full().passes(6000);
+    assert_eq!(reported.waits(), Vec::<String>::new());
     let freed = full().job(1000, "busy", 1).passes(6000);
     // Its pod still runs.
     assert_eq!(freed.waits(), Vec::<String>::new());
@@ -140,37 +140,37 @@ fn nobody_waits_for_capacity_that_is_not_there() {
 
 #[test]
 fn what_the_operator_was_not_shown_counts_for_nothing() {
-    let told = nothing().job(5500, "late", 0).passes(6000);
-    assert_eq!(told.waits(), Vec::<String>::new());
-    // Its launch was sent long before the watch told of it.
-    let told = nothing()
+    let reported = nothing().job(5500, "late", 0).passes(6000);
+    assert_eq!(reported.waits(), Vec::<String>::new());
+    // Its launch was sent long before the watch reported it.
+    let reported = nothing()
         .job(0, "late", 0)
         .job(5500, "late", 1)
         .sent(900)
         .passes(6000);
-    assert_eq!(told.waits(), Vec::<String>::new());
+    assert_eq!(reported.waits(), Vec::<String>::new());
 }
 
 #[test]
 fn a_machine_that_stands_still_breaks_nothing() {
-    let mut told = nothing().job(0, "late", 0).passes(6000);
-    for sample in &mut told.evidence.passes {
+    let mut reported = nothing().job(0, "late", 0).passes(6000);
+    for sample in &mut reported.evidence.passes {
         sample.count = sample.count.min(4);
     }
-    assert_eq!(told.waits(), Vec::<String>::new());
+    assert_eq!(reported.waits(), Vec::<String>::new());
 }
 
 #[test]
 fn what_can_not_be_placed_holds_capacity_only_until_that_is_known() {
     let stuck = |until| {
-        let mut told = nothing()
+        let mut reported = nothing()
             .job(0, "stuck", 2)
             .pod(10, "stuck", 0, "Pending", None)
             .pod(10, "stuck", 1, "Pending", None)
             .job(20, "late", 0)
             .passes(until);
-        told.capacity.troubled.insert("stuck".to_owned());
-        told
+        reported.capacity.troubled.insert("stuck".to_owned());
+        reported
     };
     assert_eq!(stuck(14_000).waits(), Vec::<String>::new());
     let broken = stuck(19_000).waits();
@@ -183,26 +183,26 @@ fn what_can_not_be_placed_holds_capacity_only_until_that_is_known() {
 
 #[test]
 fn attempts_of_a_lost_node_hold_that_node_alone() {
-    let mut told = full().passes(6000);
-    told.capacity.nodes = vec![("a".to_owned(), 1), ("b".to_owned(), 2)];
-    assert_eq!(told.waits().len(), 1, "b has capacity for one more");
+    let mut reported = full().passes(6000);
+    reported.capacity.nodes = vec![("a".to_owned(), 1), ("b".to_owned(), 2)];
+    assert_eq!(reported.waits().len(), 1, "b has capacity for one more");
     // The node with capacity is the one that is lost.
-    told.capacity.unusable = Some(("b".to_owned(), 1));
-    assert_eq!(told.waits(), Vec::<String>::new());
-    told.capacity.unusable = Some(("a".to_owned(), 1));
-    assert_eq!(told.waits().len(), 1);
+    reported.capacity.unusable = Some(("b".to_owned(), 1));
+    assert_eq!(reported.waits(), Vec::<String>::new());
+    reported.capacity.unusable = Some(("a".to_owned(), 1));
+    assert_eq!(reported.waits().len(), 1);
 }
 
 #[test]
 fn a_quota_is_capacity_too_and_its_owner_may_wait_longer() {
     let limited = |pods, until| {
-        let mut told = nothing()
+        let mut reported = nothing()
             .job(0, "busy", 1)
             .pod(10, "busy", 0, "Running", Some("a"))
             .job(20, "late", 0)
             .passes(until);
-        told.capacity.quota = Some(("n".to_owned(), pods));
-        told
+        reported.capacity.quota = Some(("n".to_owned(), pods));
+        reported
     };
     assert_eq!(limited(1, 20_000).waits(), Vec::<String>::new());
     assert_eq!(limited(2, 5000).waits(), Vec::<String>::new());
@@ -213,9 +213,9 @@ fn a_quota_is_capacity_too_and_its_owner_may_wait_longer() {
 fn only_who_could_be_launched_waits() {
     let over = json!({"done": "0", "ending": "Complete", "finished": true});
     for (spec, ledger) in [(json!({"suspend": true}), json!({})), (json!({}), over)] {
-        let mut told = nothing().job(0, "late", 0).passes(6000);
-        let Change::Job(job) = &mut told.entries[0].change else {
-            panic!("a job was told");
+        let mut reported = nothing().job(0, "late", 0).passes(6000);
+        let Change::Job(job) = &mut reported.entries[0].change else {
+            panic!("a job was reported");
         };
         let mut edited = serde_json::to_value(&**job).unwrap();
         for (key, value) in spec.as_object().unwrap() {
@@ -223,31 +223,31 @@ fn only_who_could_be_launched_waits() {
         }
         edited["status"]["ledger"] = ledger;
         **job = serde_json::from_value(edited).unwrap();
-        assert_eq!(told.waits(), Vec::<String>::new());
+        assert_eq!(reported.waits(), Vec::<String>::new());
     }
 }
 
 /// The same run as another namespace sees it whose webhook is slow: ticks every half second, and no
 /// pass, since the operator waits.
-fn next_to_a_slow_one(mut told: Told, until: u64) -> Vec<String> {
-    told.capacity.slow = Some("slow".to_owned());
+fn next_to_a_slow_one(mut reported: ReportedHistory, until: u64) -> Vec<String> {
+    reported.capacity.slow = Some("slow".to_owned());
     for tick in 1..=until / 500 {
         let pod = json!({"metadata": {"name": foreign::TICKER, "namespace": "slow", "uid": "t",
             "annotations": {"e2e.shed.dev/foreign": "true"}}, "spec": {"containers": []}});
-        told = told.add(
+        reported = reported.add(
             tick * 500,
             Change::Pod(serde_json::from_value(pod).unwrap()),
         );
     }
-    let mut told = told.passes(until);
-    for sample in &mut told.evidence.passes {
+    let mut reported = reported.passes(until);
+    for sample in &mut reported.evidence.passes {
         sample.count = 0;
     }
-    outlasted(&told.entries, &told.capacity, &told.evidence)
+    outlasted(&reported.entries, &reported.capacity, &reported.evidence)
 }
 
 #[test]
-fn what_waits_for_the_webhook_of_another_namespace_is_told() {
+fn what_waits_for_the_webhook_of_another_namespace_is_reported() {
     let broken = next_to_a_slow_one(nothing().job(0, "late", 0), 6000);
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert!(broken[0].contains("I12: a launch of late"), "{broken:?}");
@@ -256,7 +256,7 @@ fn what_waits_for_the_webhook_of_another_namespace_is_told() {
 }
 
 #[test]
-fn a_loser_that_outlives_its_sibling_s_success_is_told() {
+fn a_loser_that_outlives_its_sibling_s_success_is_reported() {
     let won = || {
         nothing()
             .job(0, "late", 2)
@@ -276,10 +276,10 @@ fn a_loser_that_outlives_its_sibling_s_success_is_told() {
 
 #[test]
 fn who_has_the_slow_webhook_may_wait() {
-    let mut told = nothing().job(0, "late", 0);
-    let Change::Job(job) = &mut told.entries[0].change else {
-        panic!("a job was told");
+    let mut reported = nothing().job(0, "late", 0);
+    let Change::Job(job) = &mut reported.entries[0].change else {
+        panic!("a job was reported");
     };
     job.metadata.namespace = Some("slow".to_owned());
-    assert_eq!(next_to_a_slow_one(told, 6000), Vec::<String>::new());
+    assert_eq!(next_to_a_slow_one(reported, 6000), Vec::<String>::new());
 }

@@ -20,7 +20,7 @@ public final class Example {
     private static final Set<String> ENDS = Set.of("Complete", "Failed");
 
     /** Of the status: the PoCD that was printed last. */
-    private String told;
+    private String reported;
 
     public static void main(String[] args) {
         if (args.length != 3) {
@@ -72,8 +72,8 @@ public final class Example {
         }
         DeadlineJob job = converted(resource, DeadlineJob.class);
         String pocd = job.getStatus() == null ? null : job.getStatus().getPocd();
-        if (pocd != null && !pocd.equals(told)) {
-            told = pocd;
+        if (pocd != null && !pocd.equals(reported)) {
+            reported = pocd;
             System.out.println("PoCD " + pocd);
         }
         return !ends(job).isEmpty();
