@@ -66,7 +66,7 @@ pub struct Context {
     /// The sidecar.
     pub agent: AgentSettings,
     /// This process's memory of each job. shed can lose all of it.
-    pub memos: Memos,
+    pub job_memories: JobMemories,
     /// Estimates for running jobs from earlier jobs. shed can lose them, too.
     pub forecasts: ForecastTable,
     /// What the planner has learned from past jobs. shed can lose that, too.
@@ -77,18 +77,18 @@ pub struct Context {
 
 /// This process's memory of each job.
 #[derive(Default)]
-pub struct Memos(Mutex<Remembered>);
+pub struct JobMemories(Mutex<Remembered>);
 
 #[derive(Default)]
 struct Remembered {
-    jobs: HashMap<Arc<str>, Memo>,
-    /// Jobs whose memos others than the planner may have changed since it last asked.
+    jobs: HashMap<Arc<str>, JobMemory>,
+    /// Jobs whose memories others than the planner may have changed since it last asked.
     touched: HashSet<Arc<str>>,
 }
 
 /// This process's memory of one job. Its instants are of the process's own clock.
 #[derive(Clone, Default)]
-pub struct Memo {
+pub struct JobMemory {
     /// The newest copy of the job that was seen: in the watch, in the answer to a write, or in a live read.
     pub newest: Option<Arc<DeadlineJob>>,
     /// The result of validating its specification.
@@ -116,14 +116,14 @@ pub struct Memo {
     /// Nodes where its attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
     /// What only its reconciler remembers.
-    pub reconcile: ReconcileMemo,
+    pub reconcile: ReconcileMemory,
     /// Its quarantine, if it is in one or was.
-    pub quarantine: crate::quarantine::Memo,
+    pub quarantine: crate::quarantine::QuarantineMemory,
 }
 
 /// What a job's reconciler remembers and the planner does not read.
 #[derive(Clone, Default)]
-pub struct ReconcileMemo {
+pub struct ReconcileMemory {
     /// The newest copy of the batch/v1 Job that it represents.
     pub newest_batch: Option<Arc<Job>>,
     /// When its ledger was last written, and how much that was.
@@ -149,7 +149,7 @@ pub struct ReconcileMemo {
     pub unanswered: Vec<UnansweredWrite>,
 }
 
-impl Memo {
+impl JobMemory {
     /// The newest copy of the job that was seen, with this one. It is kept until a newer one is seen, so a reader with
     /// an older copy gets it too. In general it is the watch's own copy and takes no memory.
     pub fn newest(&mut self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
@@ -169,91 +169,95 @@ impl Memo {
     }
 }
 
-impl Memos {
-    /// Looks at or changes a job's memo. The planner's next pass looks at the job again.
-    pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
-        let mut memos = self.0.lock();
-        if !memos.touched.contains(job) {
-            memos.touched.insert(Arc::clone(job));
+impl JobMemories {
+    /// Looks at or changes a job's memory. The planner's next pass looks at the job again.
+    pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut JobMemory) -> T) -> T {
+        let mut job_memories = self.0.lock();
+        if !job_memories.touched.contains(job) {
+            job_memories.touched.insert(Arc::clone(job));
         }
-        look(memos.jobs.entry(Arc::clone(job)).or_default())
+        look(job_memories.jobs.entry(Arc::clone(job)).or_default())
     }
 
     /// The same, for looks that add nothing that the planner's facts depend on.
-    pub fn look<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut Memo) -> T) -> T {
+    pub fn look<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut JobMemory) -> T) -> T {
         look(self.0.lock().jobs.entry(Arc::clone(job)).or_default())
     }
 
-    /// The jobs whose memos [`Memos::with`] and others have changed since the last call.
+    /// The jobs whose memories [`JobMemories::with`] and others have changed since the last call.
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
         std::mem::take(&mut self.0.lock().touched)
     }
 
-    /// Reads a job's memo, if there is one.
-    pub fn peek<T>(&self, job: &str, read: impl FnOnce(&Memo) -> T) -> Option<T> {
+    /// Reads a job's memory, if there is one.
+    pub fn peek<T>(&self, job: &str, read: impl FnOnce(&JobMemory) -> T) -> Option<T> {
         self.0.lock().jobs.get(job).map(read)
     }
 
     /// Forgets a job, as a crash of the process would. Like a new process, this one never decides on an older ledger.
     pub fn forget(&self, job: &str) {
-        let mut memos = self.0.lock();
-        if let Some(memo) = memos.jobs.get_mut(job) {
-            *memo = Memo {
-                newest: memo.newest.take(),
-                ..Memo::default()
+        let mut job_memories = self.0.lock();
+        if let Some(memory) = job_memories.jobs.get_mut(job) {
+            *memory = JobMemory {
+                newest: memory.newest.take(),
+                ..JobMemory::default()
             };
         }
-        memos.touched.insert(job.into());
+        job_memories.touched.insert(job.into());
     }
 
-    /// Changes a job's memo, if there is one, as [`Memos::look`] does.
-    pub fn change(&self, job: &Arc<str>, change: impl FnOnce(&mut Memo)) {
-        if let Some(memo) = self.0.lock().jobs.get_mut(job) {
-            change(memo);
+    /// Changes a job's memory, if there is one, as [`JobMemories::look`] does.
+    pub fn change(&self, job: &Arc<str>, change: impl FnOnce(&mut JobMemory)) {
+        if let Some(memory) = self.0.lock().jobs.get_mut(job) {
+            change(memory);
         }
     }
 
     /// Forgets every job that is not there.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        let mut memos = self.0.lock();
-        memos.jobs.retain(|uid, _| is_there(uid));
-        let Remembered { jobs, touched } = &mut *memos;
+        let mut job_memories = self.0.lock();
+        job_memories.jobs.retain(|uid, _| is_there(uid));
+        let Remembered { jobs, touched } = &mut *job_memories;
         touched.retain(|uid| jobs.contains_key(uid));
     }
 
     /// Whether a report or a record about a job is still due.
     pub fn is_owed(&self, job: &str) -> bool {
-        let memos = self.0.lock();
-        let is_owed =
-            |memo: &Memo| memo.quarantine.is_unwritten() || !memo.reconcile.unanswered.is_empty();
-        memos.jobs.get(job).is_some_and(is_owed)
+        let job_memories = self.0.lock();
+        let is_owed = |memory: &JobMemory| {
+            memory.quarantine.is_unwritten() || !memory.reconcile.unanswered.is_empty()
+        };
+        job_memories.jobs.get(job).is_some_and(is_owed)
     }
 
     /// Whether each of these pods was let go by a write that the watch has not shown yet.
     pub fn has_released(&self, job: &str, pods: &[Arc<PodFacts>], ticks: Instant) -> bool {
-        let memos = self.0.lock();
-        let Some(memo) = memos.jobs.get(job) else {
+        let job_memories = self.0.lock();
+        let Some(memory) = job_memories.jobs.get(job) else {
             return pods.is_empty();
         };
-        let released = &memo.reconcile.done_writes.releases;
+        let released = &memory.reconcile.done_writes.releases;
         let is_done = |pod: &Arc<PodFacts>| pod.terminal && released.has(&pod.uid, ticks);
         pods.iter().all(is_done)
     }
 
     /// Forgets a job that has nothing to do, unless a newer copy was seen than the watch shows.
     pub fn settle(&self, job: &str, shown: JobVersion) {
-        let mut memos = self.0.lock();
-        let newest = memos.jobs.get(job).and_then(|memo| memo.newest.as_ref());
+        let mut job_memories = self.0.lock();
+        let newest = job_memories
+            .jobs
+            .get(job)
+            .and_then(|memory| memory.newest.as_ref());
         if newest.is_none_or(|newest| job_version(newest) <= shown) {
-            memos.jobs.remove(job);
-            memos.touched.remove(job);
+            job_memories.jobs.remove(job);
+            job_memories.touched.remove(job);
         }
     }
 
     /// The newest copy of the job that was seen, with this one.
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = seen.metadata.uid.as_deref().unwrap_or_default().into();
-        self.look(&uid, |memo| memo.newest(seen))
+        self.look(&uid, |memory| memory.newest(seen))
     }
 }
 
@@ -261,10 +265,10 @@ impl Context {
     /// The job as a pass decides on it: the newest copy that was seen. A pass asks once, after it has waited for its
     /// place. `seen` is the copy that it began with. None if the job is gone, or has had nothing to do since then.
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Option<Arc<DeadlineJob>> {
-        let newest = self.memos.newest(seen);
+        let newest = self.job_memories.newest(seen);
         let uid = seen.metadata.uid.as_deref().unwrap_or_default();
         match self.stores.job(uid)? {
-            WatchedJob::Live(shown, _) => Some(self.memos.newest(&shown)),
+            WatchedJob::Live(shown, _) => Some(self.job_memories.newest(&shown)),
             WatchedJob::Skeleton(shown) => {
                 (shown.version <= job_version(&newest)).then_some(newest)
             }
@@ -292,25 +296,25 @@ mod tests {
 
     #[test]
     fn the_newest_copy_is_never_forgotten_for_an_older_one() {
-        let memos = Memos::default();
+        let job_memories = JobMemories::default();
         let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
-        let revision = |seen| job_version(&memos.newest(&at_revision(seen))).1;
-        memos.with(&uid, |memo| memo.newest = Some(at_revision(5)));
+        let revision = |seen| job_version(&job_memories.newest(&at_revision(seen))).1;
+        job_memories.with(&uid, |memory| memory.newest = Some(at_revision(5)));
         assert_eq!([3, 6, 3].map(revision), [5, 6, 6]);
-        memos.forget(&uid);
+        job_memories.forget(&uid);
         assert_eq!(revision(3), 6, "not after a crash of its reconcile");
         let with_generation = |generation| {
             let mut job = Arc::unwrap_or_clone(at_revision(6));
             job.metadata.generation = Some(generation);
-            memos.newest(&Arc::new(job)).metadata.generation
+            job_memories.newest(&Arc::new(job)).metadata.generation
         };
         assert_eq!([2, 1].map(with_generation), [Some(2), Some(2)]);
     }
 
     #[test]
     fn an_older_copy_hides_no_ledger_in_a_newer_form() {
-        let memos = Memos::default();
-        let _ = memos.newest(&at_revision(5));
+        let job_memories = JobMemories::default();
+        let _ = job_memories.newest(&at_revision(5));
         // Nothing is read of a ledger in a newer form, its revision neither.
         let mut watched = Arc::unwrap_or_clone(at_revision(0));
         watched.metadata.resource_version = Some("8".to_owned());
@@ -319,7 +323,7 @@ mod tests {
             .as_mut()
             .and_then(|status| status.ledger.as_mut());
         ledger.unwrap().form = LEDGER_FORM + 1;
-        let newest = memos.newest(&Arc::new(watched));
+        let newest = job_memories.newest(&Arc::new(watched));
         let ledger = newest
             .status
             .as_ref()

@@ -27,7 +27,7 @@ use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock::Clock;
 use crate::cluster::{Stores, Touched};
 use crate::context::spacing::LedgerRate;
-use crate::context::{Context, Memos};
+use crate::context::{Context, JobMemories};
 use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
@@ -359,7 +359,7 @@ fn shared(
             security_context: security_context.unwrap_or_else(agent_context::restricted),
             operator_key: key.public(),
         },
-        memos: Memos::default(),
+        job_memories: JobMemories::default(),
         forecasts: ForecastTable::restored(&stored.calibration),
         experience: LatestExperience::new(stored.planner),
         recording: setup.recording.clone(),

@@ -136,7 +136,7 @@ impl Subject {
 
 /// This process's memory of a job's quarantine.
 #[derive(Debug, Clone, Default)]
-pub struct Memo {
+pub struct QuarantineMemory {
     /// A failure that is not in the ledger yet, and until when it keeps the job from being reconciled.
     pub(crate) unwritten: Option<(Subject, Crash, Instant)>,
     /// The failure in a row that was last announced.
@@ -146,7 +146,7 @@ pub struct Memo {
     pub is_unlisted: bool,
 }
 
-impl Memo {
+impl QuarantineMemory {
     /// Whether the ledger does not hold a failure yet.
     pub fn is_unwritten(&self) -> bool {
         self.unwritten.is_some()

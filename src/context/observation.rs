@@ -3,7 +3,7 @@
 use shed_core::time::Instant;
 
 use crate::cluster::pod::JobPods;
-use crate::context::{Context, Memo};
+use crate::context::{Context, JobMemory};
 use crate::job::claims::{self, Claims};
 use crate::job::facts::Traces;
 use crate::job::troubled_nodes::TroubledNodes;
@@ -15,9 +15,9 @@ impl Context {
     pub fn see(&self, read: JobView, mut sighting: Sighting) -> JobView {
         let seen = std::mem::take(&mut sighting.pods);
         let (pods, claims) = self.sorted(&read, seen);
-        let noted = self.memos.look(&read.job.uid, |memo| {
-            sighting.note(&mut memo.traces, &pods, &read.ledger, read.ticks);
-            Noted::of(memo)
+        let noted = self.job_memories.look(&read.job.uid, |memory| {
+            sighting.note(&mut memory.traces, &pods, &read.ledger, read.ticks);
+            Noted::of(memory)
         });
         let facts_as_of = sighting.facts_as_of;
         self.with(
@@ -59,7 +59,7 @@ impl Context {
     }
 }
 
-/// What a job's memo has about its attempts.
+/// What a job's memory has about its attempts.
 #[derive(Default)]
 struct Noted {
     traces: Traces,
@@ -69,11 +69,11 @@ struct Noted {
 }
 
 impl Noted {
-    fn of(memo: &Memo) -> Self {
+    fn of(memory: &JobMemory) -> Self {
         Self {
-            traces: memo.traces.clone(),
-            troubled: memo.troubled.clone(),
-            until: memo.backoff.as_ref().map(|backoff| backoff.until),
+            traces: memory.traces.clone(),
+            troubled: memory.troubled.clone(),
+            until: memory.backoff.as_ref().map(|backoff| backoff.until),
         }
     }
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::Context;
 use crate::api::DeadlineJob;
-use crate::quarantine::{self, Crash, Failure, Memo, Subject};
+use crate::quarantine::{self, Crash, Failure, QuarantineMemory, Subject};
 
 impl Context {
     /// Whether a job is quarantined, until a reconcile of it has gone well.
     pub fn is_quarantined(&self, job: &DeadlineJob) -> bool {
         let is_unwritten = || {
-            let memos = &self.memos;
-            memos.look(&quarantine::uid(job), |memo| {
-                memo.quarantine.unwritten.is_some()
+            let job_memories = &self.job_memories;
+            job_memories.look(&quarantine::uid(job), |memory| {
+                memory.quarantine.unwritten.is_some()
             })
         };
         quarantine::entry(job).is_some() || is_unwritten()
@@ -27,14 +27,15 @@ impl Context {
         self.count_crash(crash.failure);
         let until = self.clock.ticks().plus(quarantine::wait(job.crashes + 1));
         self.board.abandon(&job.uid);
-        self.memos.forget(&job.uid);
+        self.job_memories.forget(&job.uid);
         let uid = Arc::clone(&job.uid);
-        let quarantine = Memo {
+        let quarantine = QuarantineMemory {
             unwritten: Some((job, crash.clone(), until)),
             announced: 0,
             is_unlisted: true,
         };
-        self.memos.with(&uid, |memo| memo.quarantine = quarantine);
+        self.job_memories
+            .with(&uid, |memory| memory.quarantine = quarantine);
     }
 
     /// Counts such a failure.

@@ -9,7 +9,7 @@ use shed_core::time::Instant;
 
 use crate::adopt::{self, Jobs, annotations, translate};
 use crate::api::{self, DeadlineJob, Ledger, reason};
-use crate::context::Memos;
+use crate::context::JobMemories;
 use crate::validate::template_extras::TemplateExtras;
 use crate::validate::{
     InvalidSpec, SpecFault, ValidatedJob, by_ledger, recorded_deadline, validate,
@@ -87,10 +87,10 @@ impl JobVersion {
     }
 }
 
-/// Validates a job, or the Job of a companion. The job's memo keeps the result until the job has
+/// Validates a job, or the Job of a companion. The job's memory keeps the result until the job has
 /// finished, because the result holds the template.
 pub fn read(
-    memos: &Memos,
+    job_memories: &JobMemories,
     job: &DeadlineJob,
     jobs: Option<&Jobs>,
 ) -> Result<Arc<ValidatedJob>, Unfit> {
@@ -100,7 +100,7 @@ pub fn read(
     };
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
     let version = Version::of(job, owner.as_deref());
-    let kept = memos.look(&uid, |memo| memo.validated.clone());
+    let kept = job_memories.look(&uid, |memory| memory.validated.clone());
     let result = match kept {
         Some(kept) if version.as_ref() == Some(&kept.of) => kept.result,
         kept => {
@@ -113,7 +113,7 @@ pub fn read(
         let result = result.clone();
         Validation { of, result }
     });
-    memos.look(&uid, |memo| memo.validated = kept);
+    job_memories.look(&uid, |memory| memory.validated = kept);
     result.map_err(Unfit::Invalid)
 }
 

@@ -140,7 +140,9 @@ pub fn list(context: &Context, page: &Page) -> JobList {
 
 /// The job as the watch shows it, or as the last own write left it.
 fn newest(context: &Context, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
-    let own = context.memos.peek(uid(watched), |memo| memo.newest.clone());
+    let own = context
+        .job_memories
+        .peek(uid(watched), |memory| memory.newest.clone());
     let own = own.flatten();
     let own = own.filter(|own| job_version(own) > job_version(watched));
     own.unwrap_or_else(|| Arc::clone(watched))
@@ -181,7 +183,9 @@ fn cause_name(status: &DeadlineJobStatus, cause: RiskCause) -> &'static str {
 }
 
 fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
-    let calibrated = context.memos.peek(uid(job), |memo| memo.calibrated);
+    let calibrated = context
+        .job_memories
+        .peek(uid(job), |memory| memory.calibrated);
     let none = DeadlineJobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
     let ledger = status.ledger.as_ref();

@@ -5,7 +5,7 @@
 //!
 //! - a change of its object, its batch/v1 Job or one of its pods,
 //! - an answer of one of its attempts to a poll,
-//! - a change of its memo by its reconciler, or while its slice of the plan is held,
+//! - a change of its memory by its reconciler, or while its slice of the plan is held,
 //! - a change of any node,
 //!
 //! and in any case after about [`REVISIT`]. A fact that changes with time alone therefore reaches the planner up to
@@ -127,7 +127,7 @@ impl KnownJobs {
     /// comes during this one.
     pub(super) fn begin(&mut self, context: &Context) {
         let changes = self.inbox.as_ref().map(|inbox| inbox.drain());
-        let touched = context.memos.take_touched();
+        let touched = context.job_memories.take_touched();
         let reported = context.progress.take_touched();
         self.all_changed = false;
         // A pass that panicked has not put its facts back.
@@ -181,7 +181,7 @@ impl KnownJobs {
     }
 
     /// The live jobs that the pass must look at. The facts of the others are in its snapshot. This need not check for
-    /// own writes or a quarantine, because both touch the job's memo.
+    /// own writes or a quarantine, because both touch the job's memory.
     pub(super) fn jobs_to_look_at(
         &mut self,
         stores: &Stores,

@@ -315,12 +315,12 @@ fn report_feasibility(
         else {
             continue;
         };
-        let is_news = context.memos.with(uid, |memo| {
-            memo.weighed = Some((ticks, generation));
+        let is_news = context.job_memories.with(uid, |memory| {
+            memory.weighed = Some((ticks, generation));
             let reported =
-                ReportedFeasibility::after(memo.reported.as_ref(), figures, generation, now);
-            let is_news = memo.reported.as_ref() != Some(&reported);
-            memo.reported = Some(reported);
+                ReportedFeasibility::after(memory.reported.as_ref(), figures, generation, now);
+            let is_news = memory.reported.as_ref() != Some(&reported);
+            memory.reported = Some(reported);
             is_news
         });
         if is_news {
@@ -404,8 +404,8 @@ fn export_job(
 ) {
     let pocd = report.pocd_after;
     let calibrated = pocd.and_then(|pocd| context.forecasts.say(facts, now, pocd));
-    context.memos.change(&facts.key.0, |memo| {
-        memo.calibrated = calibrated;
+    context.job_memories.change(&facts.key.0, |memory| {
+        memory.calibrated = calibrated;
     });
     let figures = JobFigures {
         pocd,
@@ -431,13 +431,13 @@ fn observe(
     }
     // The policy acts on a job only in some of the passes that look at it.
     let has_decided = is_looked_at && report.optimized && !report.is_cut_short;
-    context.memos.look(&facts.key.0, |memo| {
+    context.job_memories.look(&facts.key.0, |memory| {
         if has_decided {
-            let observed = memo.observed.get_or_insert_default();
+            let observed = memory.observed.get_or_insert_default();
             let fresh = observed.decide(&report.clones);
             context.metrics.observed.add(&fresh);
         }
-        memo.observed.as_ref().map(|observed| observed.total)
+        memory.observed.as_ref().map(|observed| observed.total)
     })
 }
 

@@ -181,13 +181,17 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     let nodes = NumberedNodes::of(&context.stores, &context.stores.missing_nodes());
     let uid = watched.metadata.uid.as_deref().unwrap_or_default().into();
     // A pass must not change the job's memory.
-    let before = context.memos.look(&uid, |memo| memo.placement.clone());
+    let before = context
+        .job_memories
+        .look(&uid, |memory| memory.placement.clone());
     let ticks = context.clock.ticks();
     if is_planned(watched) {
-        let newest = context.memos.newest(watched);
+        let newest = context.job_memories.newest(watched);
         let _ = job_facts(context, &newest, &[], &nodes, ticks);
     }
-    context.memos.look(&uid, |memo| memo.placement = before);
+    context
+        .job_memories
+        .look(&uid, |memory| memory.placement = before);
 }
 
 /// Whether the planner plans for the job. An own copy may not show yet that the job is being deleted.
@@ -236,7 +240,7 @@ fn job_facts(
 ) -> Option<(Looked, Obstacles)> {
     let now = context.clock.at(ticks);
     // The job's reconciler reports the faults of a specification or a ledger.
-    let job = validation::read(&context.memos, newest, context.stores.batch()).ok()?;
+    let job = validation::read(&context.job_memories, newest, context.stores.batch()).ok()?;
     // Nothing is planned for it, and what runs of it is counted by its pods.
     if job.launches_nothing() {
         return None;
@@ -256,12 +260,12 @@ fn job_facts(
     };
     let status = newest.status.as_ref();
     let observed = status.and_then(|status| status.observed.as_ref());
-    let weighed = context.memos.look(&view.job.uid, |memo| {
-        memo.observed = memo
+    let weighed = context.job_memories.look(&view.job.uid, |memory| {
+        memory.observed = memory
             .observed
             .take()
             .or(observed.map(ObservedClones::restored));
-        memo.weighed
+        memory.weighed
     });
     let (job, ledger) = (&view.job, &view.ledger);
     let asks = !matches!(job.deadline, DeadlineRule::Never)

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::cluster::node::NodeFacts;
 use crate::context::creation::Count;
 use crate::context::placement::Input;
-use crate::context::{Context, Memo};
+use crate::context::{Context, JobMemory};
 use crate::job::view::JobView;
 
 /// Result of a check.
@@ -26,15 +26,15 @@ pub struct Obstacles {
 
 /// Requests of an attempt of the job, as far as its pods show.
 pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
-    context.memos.look(&view.job.uid, |memo| {
-        let known = memo.demand.take();
+    context.job_memories.look(&view.job.uid, |memory| {
+        let known = memory.demand.take();
         let known = known.filter(|(of, _)| of.as_ptr() == Arc::as_ptr(&view.job));
         let (of, template) = known.unwrap_or_else(|| {
             let template = attempt_pod::demand(&view.job, &context.agent);
             (Arc::downgrade(&view.job), template)
         });
-        memo.demand = Some((of, template.clone()));
-        memo.placement.learn_requests(template, &view.pods)
+        memory.demand = Some((of, template.clone()));
+        memory.placement.learn_requests(template, &view.pods)
     })
 }
 
@@ -45,21 +45,21 @@ pub(super) fn look(
     nodes: &[NodeFacts],
     facts: &mut JobSnapshot,
 ) -> Obstacles {
-    context.memos.look(&view.job.uid, |memo| {
-        let before = memo.placement.clone();
-        let claims = memo.claims.as_ref();
-        let due = memo.placement.look(&Input {
+    context.job_memories.look(&view.job.uid, |memory| {
+        let before = memory.placement.clone();
+        let claims = memory.claims.as_ref();
+        let due = memory.placement.look(&Input {
             view,
             nodes,
             last_bind: &|scheduler| context.stores.last_bind(scheduler),
-            is_uncreatable: memo.creations.is_failing(),
+            is_uncreatable: memory.creations.is_failing(),
             is_unshared: claims.is_some_and(|(_, said)| said.is_some()),
         });
-        memo.placement.mark(facts, &view.pods);
-        let until = limit(memo, view, facts, &context.clock);
+        memory.placement.mark(facts, &view.pods);
+        let until = limit(memory, view, facts, &context.clock);
         Obstacles {
             due: due.into_iter().chain(until).min(),
-            is_news: memo.placement.is_news_after(&before),
+            is_news: memory.placement.is_news_after(&before),
         }
     })
 }
@@ -67,7 +67,7 @@ pub(super) fn look(
 /// Adds to the facts how much the apiserver's answers let be launched; when that changes, by the
 /// process's own clock.
 pub fn limit(
-    memo: &Memo,
+    memory: &JobMemory,
     view: &JobView,
     facts: &mut JobSnapshot,
     clock: &Clock,
@@ -82,7 +82,7 @@ pub fn limit(
         existing: number(existing.count()),
         leaving: number(leaving.count()),
     };
-    let limits = memo.creations.limits(count, view.ticks);
+    let limits = memory.creations.limits(count, view.ticks);
     let at = |ticks: Instant| clock.at(ticks);
     facts.launch_not_before = facts.launch_not_before.max(limits.not_before.map(at));
     facts.obstacles.clones_not_before = limits.clones_not_before.map(at);
@@ -122,14 +122,14 @@ pub(super) fn note_capacity(context: &Context, snapshot: &Snapshot, changed: Opt
     let jobs = snapshot.jobs.iter().enumerate();
     for (_, job) in jobs.filter(|(at, _)| has_changed(*at)) {
         let uid = Arc::clone(&job.key.0);
-        context.memos.change(&uid, |memo| {
-            if memo.placement.waits_for_capacity() {
+        context.job_memories.change(&uid, |memory| {
+            if memory.placement.waits_for_capacity() {
                 let mut nodes = job.eligible_nodes.iter();
                 let has_capacity = nodes.any(|node| {
                     let node = snapshot.nodes.get(node.0);
                     node.is_some_and(|node| node.free.fits(&job.demand))
                 });
-                memo.placement.note_capacity(has_capacity, ticks);
+                memory.placement.note_capacity(has_capacity, ticks);
             }
         });
     }

@@ -70,7 +70,7 @@ impl<'a> Apart<'a> {
         watched: &Arc<DeadlineJob>,
         look: impl FnOnce(&Arc<DeadlineJob>) -> Option<T>,
     ) -> Option<T> {
-        let newest = self.context.memos.newest(watched);
+        let newest = self.context.job_memories.newest(watched);
         let is_leaving = watched.metadata.deletion_timestamp.is_some();
         if !is_leaving && self.context.is_quarantined(&newest) {
             self.jobs.push(newest);

@@ -210,8 +210,8 @@ async fn a_job_that_the_apiserver_refused_is_planned_again_when_its_wait_is_over
             reason: "QuotaExceeded",
             message: String::new(),
         };
-        process.context.shared.memos.with(&uid, |memo| {
-            memo.backoff = Some(Backoff {
+        process.context.shared.job_memories.with(&uid, |memory| {
+            memory.backoff = Some(Backoff {
                 blocked,
                 count: 1,
                 until: clock::now().plus(Span::from_seconds(seconds)),

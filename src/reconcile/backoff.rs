@@ -10,7 +10,7 @@ use shed_core::snapshot::KillKind;
 
 use crate::cluster::node::Constraints;
 use crate::cluster::pod::AttemptId;
-use crate::context::Memo;
+use crate::context::JobMemory;
 use crate::context::backoff::Backoff;
 use crate::job::notice::Notice;
 use crate::reconcile::context::ReconcileContext;
@@ -26,26 +26,29 @@ use crate::reconcile::step::Step;
 pub(super) fn note(context: &ReconcileContext, pass: &Pass, step: &Step) {
     let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
     let running = any_runs(&pass.view.pods);
-    context.shared.memos.with(&pass.view.job.uid, |memo| {
-        note_nodes(memo, pass, step, &replaced);
-        let before = memo.backoff.as_ref();
-        let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
-        let mut blocked = replaced.iter();
-        let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
-        if let Some(blocked) = blocked {
-            // An attempt that fails during a wait was launched before it. A pass that is repeated
-            // after a conflict does not extend the wait either.
-            if is_over && !running && starts_nowhere(context, pass, memo) {
-                memo.backoff = Some(Backoff::next(
-                    memo.backoff.as_ref(),
-                    blocked,
-                    pass.view.ticks,
-                ));
+    context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            note_nodes(memory, pass, step, &replaced);
+            let before = memory.backoff.as_ref();
+            let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
+            let mut blocked = replaced.iter();
+            let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
+            if let Some(blocked) = blocked {
+                // An attempt that fails during a wait was launched before it. A pass that is repeated
+                // after a conflict does not extend the wait either.
+                if is_over && !running && starts_nowhere(context, pass, memory) {
+                    memory.backoff = Some(Backoff::next(
+                        memory.backoff.as_ref(),
+                        blocked,
+                        pass.view.ticks,
+                    ));
+                }
+            } else if running && is_over {
+                memory.backoff = None;
             }
-        } else if running && is_over {
-            memo.backoff = None;
-        }
-    });
+        });
 }
 
 fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
@@ -56,11 +59,11 @@ fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
     })
 }
 
-fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
-    memo.troubled.forget(&step.ledger, pass.view.ticks);
+fn note_nodes(memory: &mut JobMemory, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
+    memory.troubled.forget(&step.ledger, pass.view.ticks);
     let node = |id: &AttemptId| pass.view.pods.get(id).and_then(|pod| pod.node.as_ref());
     for node in replaced.iter().filter_map(node) {
-        memo.troubled.note_stuck(node, pass.view.ticks);
+        memory.troubled.note_stuck(node, pass.view.ticks);
     }
     let counted = step.notices.iter().filter_map(|notice| match notice {
         Notice::Counted { id, outcome, .. } if *outcome == Outcome::Disrupted => Some(*id),
@@ -72,15 +75,15 @@ fn note_nodes(memo: &mut Memo, pass: &Pass, step: &Step, replaced: &[AttemptId])
     for id in counted.chain(left) {
         let is_open = step.ledger.tasks.contains_key(&id.0);
         if let Some(node) = node(&id).filter(|_| is_open) {
-            memo.troubled.note_left(id.0, node);
+            memory.troubled.note_left(id.0, node);
         }
     }
 }
 
 /// Whether it is no single node's fault that attempts can't start: several nodes can't start them, or
 /// all that the job may use.
-fn starts_nowhere(context: &ReconcileContext, pass: &Pass, memo: &Memo) -> bool {
-    let stuck: BTreeSet<Arc<str>> = memo.troubled.stuck(pass.view.ticks).into_iter().collect();
+fn starts_nowhere(context: &ReconcileContext, pass: &Pass, memory: &JobMemory) -> bool {
+    let stuck: BTreeSet<Arc<str>> = memory.troubled.stuck(pass.view.ticks).into_iter().collect();
     let none = PodSpec::default();
     let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
     let nodes = context.shared.stores.nodes().into_values();

@@ -122,7 +122,7 @@ where
     if let Some(wake) = quarantine::hold(context, &watched).await? {
         return Ok(wake);
     }
-    let owner = context.shared.memos.newest(&watched);
+    let owner = context.shared.job_memories.newest(&watched);
     let work = work(Arc::clone(&watched), Arc::clone(context));
     match isolation::run(&context.shared.watch, Some(Arc::clone(&owner)), work).await {
         Ok(result) => {
@@ -243,7 +243,11 @@ async fn read(
             return Ok(ControlFlow::Break(stand_aside(context, owner, form)));
         }
     };
-    let job = match validation::read(&context.shared.memos, owner, context.shared.stores.batch()) {
+    let job = match validation::read(
+        &context.shared.job_memories,
+        owner,
+        context.shared.stores.batch(),
+    ) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, owner).await.map(ControlFlow::Break),
         Err(Unfit::Invalid(invalid)) => {
@@ -281,8 +285,8 @@ fn decide_in_turn(
 fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
     let creations = context
         .shared
-        .memos
-        .with(&pass.view.job.uid, |memo| memo.creations.clone());
+        .job_memories
+        .with(&pass.view.job.uid, |memory| memory.creations.clone());
     let slice = creations.first(slice);
     let fitting = pass.bounds.fitting(&pass.view.ledger, &slice);
     let mut step = step(Input {
@@ -332,9 +336,9 @@ async fn observe(
     deadline::hold_limit(&context.shared.clock, &mut facts);
     let stop = context.shared.stores.clone_stops();
     facts.obstacles.clones_stopped = stop.of(&view.job.namespace).is_some();
-    context.shared.memos.with(&view.job.uid, |memo| {
-        memo.placement.mark(&mut facts, &view.pods);
-        planner::obstacles::limit(memo, &view, &mut facts, &context.shared.clock);
+    context.shared.job_memories.with(&view.job.uid, |memory| {
+        memory.placement.mark(&mut facts, &view.pods);
+        planner::obstacles::limit(memory, &view, &mut facts, &context.shared.clock);
     });
     let asking = fence::asking(context, &view);
     Ok(Pass {
@@ -376,16 +380,16 @@ async fn sight(
     let watched = context.shared.stores.pods_of(&read.job);
     let is_unlisted = context
         .shared
-        .memos
-        .with(&read.job.uid, |memo| memo.quarantine.is_unlisted);
+        .job_memories
+        .with(&read.job.uid, |memory| memory.quarantine.is_unlisted);
     let clock = &context.shared.clock;
     if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
         return Ok(Sighting::watched(watched).with_newest_ledger());
     }
     let pods = live_read::pods(context, &read.job, &watched).await?;
     let facts_as_of = deadline::facts_as_of(clock, read.ticks);
-    context.shared.memos.with(&read.job.uid, |memo| {
-        memo.quarantine.is_unlisted = false;
+    context.shared.job_memories.with(&read.job.uid, |memory| {
+        memory.quarantine.is_unlisted = false;
     });
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }

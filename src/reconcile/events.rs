@@ -63,8 +63,8 @@ fn admit(context: &ReconcileContext, job: &Arc<str>, note: String) -> Option<Str
     let ticks = context.shared.clock.ticks();
     context
         .shared
-        .memos
-        .look(job, |memo| memo.reconcile.events.admit(note, ticks))
+        .job_memories
+        .look(job, |memory| memory.reconcile.events.admit(note, ticks))
 }
 
 /// The key of a job's events. Events of the same type, reason, action and pod within six minutes

@@ -96,9 +96,9 @@ async fn report_crowded(
     skeleton: &Skeleton,
     crowded: &Crowded,
 ) -> Result<bool, Error> {
-    let (metadata, memos) = (&skeleton.metadata, &context.shared.memos);
+    let (metadata, job_memories) = (&skeleton.metadata, &context.shared.job_memories);
     let (uid, version) = (Arc::from(uid(skeleton)), Some(skeleton.version));
-    if memos.look(&uid, |memo| memo.reconcile.reported_crowded == version) {
+    if job_memories.look(&uid, |memory| memory.reconcile.reported_crowded == version) {
         return Ok(true);
     }
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -123,7 +123,7 @@ async fn report_crowded(
         Ok(()) | Err(Error::Conflict) => {}
         Err(error) => return Err(error),
     }
-    memos.look(&uid, |memo| memo.reconcile.reported_crowded = version);
+    job_memories.look(&uid, |memory| memory.reconcile.reported_crowded = version);
     Ok(true)
 }
 
@@ -156,7 +156,7 @@ where
     let now = shared.clock.now();
     let uid = metadata.uid.as_deref().unwrap_or_default();
     let has_work = !is_idle(&companion)
-        || shared.memos.is_owed(uid)
+        || shared.job_memories.is_owed(uid)
         || has_open_pods(&context, metadata, &open)
         || due.is_some_and(|due| due <= now);
     if has_work {
@@ -165,7 +165,7 @@ where
         };
         return driver::reconcile_by(Arc::clone(&companion), Arc::clone(&context), work).await;
     }
-    shared.memos.settle(uid, job_version(&companion));
+    shared.job_memories.settle(uid, job_version(&companion));
     shared.board.abandon(uid);
     Ok(due.map_or_else(Wake::await_change, |due| {
         Wake::requeue(clock::duration(due.since(now)))
@@ -206,7 +206,10 @@ where
         return Ok(Wake::await_change());
     }
     if skeleton.rest == Rest::Foreign {
-        context.shared.memos.settle(uid(skeleton), skeleton.version);
+        context
+            .shared
+            .job_memories
+            .settle(uid(skeleton), skeleton.version);
         return Ok(Wake::await_change());
     }
     let open = open_attempts(&context, skeleton);
@@ -217,7 +220,10 @@ where
         // The watch will show that they were let go. If it does not, they are let go again.
         return Ok(Wake::requeue(clock::duration(CREATION_SEEN_WITHIN)));
     }
-    context.shared.memos.settle(uid(skeleton), skeleton.version);
+    context
+        .shared
+        .job_memories
+        .settle(uid(skeleton), skeleton.version);
     // A slice from before the job's rest would delay the next pass.
     context.shared.board.abandon(uid(skeleton));
     let now = context.shared.clock.now();
@@ -248,14 +254,14 @@ fn open_attempts(context: &ReconcileContext, skeleton: &Skeleton) -> Vec<Arc<Pod
 fn has_open_pods(context: &ReconcileContext, job: &ObjectMeta, open: &[Arc<PodFacts>]) -> bool {
     let (shared, uid) = (&context.shared, job.uid.as_deref().unwrap_or_default());
     let ticks = shared.clock.ticks();
-    !shared.memos.has_released(uid, open, ticks)
+    !shared.job_memories.has_released(uid, open, ticks)
         || shared.stores.has_other_pods(&Owner::of(job), uid)
 }
 
 /// Whether a job must be reconciled as a whole.
 fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFacts>]) -> bool {
     let has_open_pods = || has_open_pods(context, &skeleton.metadata, open);
-    let is_owed = || context.shared.memos.is_owed(uid(skeleton));
+    let is_owed = || context.shared.job_memories.is_owed(uid(skeleton));
     match &skeleton.rest {
         Rest::Foreign | Rest::Crowded(_) => false,
         Rest::Finished(_) => is_owed() || has_open_pods() || is_unmirrored(context, skeleton),
@@ -295,7 +301,10 @@ where
     } = &skeleton.rest
         && record::refuse_unread(&context, &skeleton.metadata, refusal).await?
     {
-        context.shared.memos.settle(uid(skeleton), skeleton.version);
+        context
+            .shared
+            .job_memories
+            .settle(uid(skeleton), skeleton.version);
         return Ok(Wake::await_change());
     }
     let metadata = &skeleton.metadata;
@@ -316,7 +325,10 @@ where
         return Ok(Wake::await_change());
     };
     let wake = driver::reconcile_by(Arc::new(job), Arc::clone(&context), work).await?;
-    context.shared.memos.settle(uid(skeleton), skeleton.version);
+    context
+        .shared
+        .job_memories
+        .settle(uid(skeleton), skeleton.version);
     Ok(wake)
 }
 

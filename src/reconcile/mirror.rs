@@ -35,9 +35,12 @@ pub(super) async fn mirror(
         }
         match companions::write(context, &job, status).await {
             Ok(written) => {
-                context.shared.memos.with(&pass.view.job.uid, |memo| {
-                    memo.reconcile.newest_batch = Some(Arc::new(written));
-                });
+                context
+                    .shared
+                    .job_memories
+                    .with(&pass.view.job.uid, |memory| {
+                        memory.reconcile.newest_batch = Some(Arc::new(written));
+                    });
                 return Ok(());
             }
             Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
@@ -84,12 +87,16 @@ fn render(
 /// The newest copy of the Job that was seen.
 fn newest(context: &ReconcileContext, pass: &Pass) -> Option<Arc<Job>> {
     let watched = context.shared.stores.batch()?.of(&pass.owner)?;
-    context.shared.memos.with(&pass.view.job.uid, |memo| {
-        let before = memo.reconcile.newest_batch.take();
-        let newer = before.filter(|before| version(&before.metadata) > version(&watched.metadata));
-        let newest = newer.unwrap_or(watched);
-        Some(Arc::clone(memo.reconcile.newest_batch.insert(newest)))
-    })
+    context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            let before = memory.reconcile.newest_batch.take();
+            let newer =
+                before.filter(|before| version(&before.metadata) > version(&watched.metadata));
+            let newest = newer.unwrap_or(watched);
+            Some(Arc::clone(memory.reconcile.newest_batch.insert(newest)))
+        })
 }
 
 async fn live(

@@ -89,7 +89,7 @@ fn forget(context: &ReconcileContext) {
         }
     }
     let is_there = |uid: &str| stores.staying(uid).is_some();
-    context.shared.memos.retain(is_there);
+    context.shared.job_memories.retain(is_there);
     context.shared.forecasts.retain(is_there);
 }
 

@@ -23,12 +23,12 @@ pub(super) async fn hold(
     context: &ReconcileContext,
     watched: &Arc<DeadlineJob>,
 ) -> Result<Option<Wake>, Error> {
-    let owner = context.shared.memos.newest(watched);
+    let owner = context.shared.job_memories.newest(watched);
     let (uid, now) = (uid(&owner), context.shared.clock.now());
     let ticks = context.shared.clock.ticks();
-    let unwritten = context.shared.memos.with(&uid, |memo| {
+    let unwritten = context.shared.job_memories.with(&uid, |memory| {
         // A quarantine that could not be written by then is like a crash without a record.
-        let unwritten = &mut memo.quarantine.unwritten;
+        let unwritten = &mut memory.quarantine.unwritten;
         unwritten.take_if(|(_, _, until)| *until <= ticks);
         unwritten.clone()
     });
@@ -72,7 +72,7 @@ async fn write(context: &ReconcileContext, job: &Subject, crash: &Crash) -> Resu
     let written = note::put(&context.client, job, crash, context.shared.clock.now()).await;
     let Some(written) = written.map_err(Error::Quarantine)? else {
         // The job is gone, or a newer operator has its ledger.
-        context.shared.memos.forget(&job.uid);
+        context.shared.job_memories.forget(&job.uid);
         return Ok(Wake::await_change());
     };
     let written = take_in(context, seen, written);
@@ -86,7 +86,7 @@ pub(super) async fn lift(
     context: &ReconcileContext,
     watched: &Arc<DeadlineJob>,
 ) -> Result<(), Error> {
-    let owner = context.shared.memos.newest(watched);
+    let owner = context.shared.job_memories.newest(watched);
     if entry(&owner).is_none() {
         return Ok(());
     }
@@ -109,9 +109,9 @@ pub(super) async fn lift(
 fn take_in(context: &ReconcileContext, seen: u64, written: DeadlineJob) -> Arc<DeadlineJob> {
     record::note_answer(context, seen, &written.metadata);
     let written = Arc::new(written);
-    context.shared.memos.with(&uid(&written), |memo| {
-        memo.quarantine.unwritten = None;
-        memo.newest(&written);
+    context.shared.job_memories.with(&uid(&written), |memory| {
+        memory.quarantine.unwritten = None;
+        memory.newest(&written);
     });
     context.shared.stores.changed.notify_one();
     written
@@ -123,8 +123,8 @@ async fn announce(context: &ReconcileContext, job: &DeadlineJob) -> bool {
     let Some((entry, condition)) = entry(job).zip(condition(job)) else {
         return false;
     };
-    let before = context.shared.memos.with(&uid(job), |memo| {
-        std::mem::replace(&mut memo.quarantine.announced, entry.count)
+    let before = context.shared.job_memories.with(&uid(job), |memory| {
+        std::mem::replace(&mut memory.quarantine.announced, entry.count)
     });
     if before == entry.count {
         return false;

@@ -27,7 +27,7 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::{self, PendingTasks};
 use crate::context::unanswered_writes::UnansweredWrite;
-use crate::context::{Memo, spacing, validation};
+use crate::context::{JobMemory, spacing, validation};
 use crate::job::record as job_record;
 use crate::job::uncommitted;
 use crate::job::unstarted::Unstarted;
@@ -87,18 +87,25 @@ pub(super) async fn record(
         Ok(written) => written,
         Err(error) => {
             let write = UnansweredWrite::new(&old, &status, verdict, &step.notices);
-            let remember = |memo: &mut Memo| write.remember(&mut memo.reconcile.unanswered);
-            context.shared.memos.with(&pass.view.job.uid, remember);
+            let remember =
+                |memory: &mut JobMemory| write.remember(&mut memory.reconcile.unanswered);
+            context
+                .shared
+                .job_memories
+                .with(&pass.view.job.uid, remember);
             return Err(error);
         }
     };
     let last_write = write::last_write(context, &status);
-    context.shared.memos.with(&pass.view.job.uid, |memo| {
-        memo.reconcile.too_large_reported = false;
-        memo.reconcile.last_write = Some(last_write);
-        memo.newest(&written);
-        memo.reconcile.unanswered.clear();
-    });
+    context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            memory.reconcile.too_large_reported = false;
+            memory.reconcile.last_write = Some(last_write);
+            memory.newest(&written);
+            memory.reconcile.unanswered.clear();
+        });
     announce(context, &written, &old, verdict);
     context.shared.stores.changed.notify_one();
     Ok(written)
@@ -112,10 +119,10 @@ fn render(
     old: &DeadlineJobStatus,
 ) -> (DeadlineJobStatus, Option<DeadlineVerdict>) {
     let clock = &context.shared.clock;
-    let (memo, waiting) = remembered(context, pass, step);
+    let (memory, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
-    let blocked = stuck.or(memo.blocked);
+    let blocked = stuck.or(memory.blocked);
     let blocked = blocked.or_else(|| crash_loop(&pass.view).or_else(|| unstarted(pass)));
     let at_risk = pass
         .report
@@ -131,10 +138,10 @@ fn render(
         history: pass.history,
         old,
         report: pass.report.as_ref(),
-        calibrated: memo.calibrated,
-        observed: memo.observed,
+        calibrated: memory.calibrated,
+        observed: memory.observed,
         blocked: blocked.as_ref(),
-        placeable: memo.placeable,
+        placeable: memory.placeable,
         running: any_runs(&pass.view.pods),
         unstarted: waiting_longest.as_ref(),
         uncommitted: uncommitted::any(&pass.view),
@@ -148,8 +155,8 @@ fn render(
         held_back: Case::after(&pass.view, step).is_held_back(clock, pass.view.now),
         waiting: &waiting,
         clone_stop: clone_stops.of(&pass.view.job.namespace),
-        reported: memo.reported.as_ref(),
-        last_write: memo.last_write.map(|at| clock.at(at)),
+        reported: memory.reported.as_ref(),
+        last_write: memory.last_write.map(|at| clock.at(at)),
         now: pass.view.now,
     };
     let (mut status, verdict) = (status::render(input), input.verdict());
@@ -175,20 +182,23 @@ fn job_record(pass: &Pass, step: &Step, old: &DeadlineJobStatus, pocd: Option<Po
     job_record::fitted(job_record::continued(input, job_record::ATTEMPTS_MAX))
 }
 
-/// The status fields that come from the job's memo, and the obstacle of its waiting tasks.
+/// The status fields that come from the job's memory, and the obstacle of its waiting tasks.
 fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
-    context.shared.memos.with(&pass.view.job.uid, |memo| {
-        let waiting = PendingTasks::of(
-            &step.ledger,
-            &pass.facts,
-            pass.report.as_ref(),
-            &pass.bounds,
-            &mut memo.reconcile.waiting,
-            &context.shared.clock,
-            pass.view.ticks,
-        );
-        (Remembered::of(memo), waiting)
-    })
+    context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            let waiting = PendingTasks::of(
+                &step.ledger,
+                &pass.facts,
+                pass.report.as_ref(),
+                &pass.bounds,
+                &mut memory.reconcile.waiting,
+                &context.shared.clock,
+                pass.view.ticks,
+            );
+            (Remembered::of(memory), waiting)
+        })
 }
 
 /// Status fields that come from memory.
@@ -202,14 +212,14 @@ struct Remembered {
 }
 
 impl Remembered {
-    fn of(memo: &Memo) -> Self {
+    fn of(memory: &JobMemory) -> Self {
         Self {
-            blocked: memo.blocked(),
-            placeable: memo.placement.is_clear(),
-            last_write: memo.reconcile.last_write.map(|write| write.at),
-            reported: memo.reported.clone(),
-            calibrated: memo.calibrated,
-            observed: memo
+            blocked: memory.blocked(),
+            placeable: memory.placement.is_clear(),
+            last_write: memory.reconcile.last_write.map(|write| write.at),
+            reported: memory.reported.clone(),
+            calibrated: memory.calibrated,
+            observed: memory
                 .observed
                 .as_ref()
                 .map(observed_clones::ObservedClones::status),
@@ -227,8 +237,8 @@ fn wait(
     new: &DeadlineJobStatus,
 ) -> Option<Instant> {
     let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
-    let memos = &context.shared.memos;
-    let last = memos.with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
+    let job_memories = &context.shared.job_memories;
+    let last = job_memories.with(&pass.view.job.uid, |memory| memory.reconcile.last_write);
     let until = last.map(|last| last.next(is_urgent));
     until.filter(|until| *until > context.shared.clock.ticks())
 }
@@ -421,8 +431,8 @@ pub(super) async fn report_crowded(
 /// so shed writes nothing. It also does nothing that this ledger may not allow.
 pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
-    let said = context.shared.memos.with(&uid, |memo| {
-        std::mem::replace(&mut memo.reconcile.stands_aside, true)
+    let said = context.shared.job_memories.with(&uid, |memory| {
+        std::mem::replace(&mut memory.reconcile.stands_aside, true)
     });
     if !said {
         let reason = "ledger_too_new";

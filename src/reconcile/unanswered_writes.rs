@@ -15,15 +15,15 @@ pub(super) fn announce(
     job: &ValidatedJob,
     ledger: &Ledger,
 ) {
-    let found = context.shared.memos.with(&job.uid, |memo| {
-        if memo.reconcile.unanswered.is_empty() {
+    let found = context.shared.job_memories.with(&job.uid, |memory| {
+        if memory.reconcile.unanswered.is_empty() {
             return None;
         }
         let shown = owner.status.as_ref()?;
-        let at = UnansweredWrite::position(&memo.reconcile.unanswered, shown)?;
+        let at = UnansweredWrite::position(&memory.reconcile.unanswered, shown)?;
         // Those before it can't have been carried out, those after it would have had to build on it.
-        let found = memo.reconcile.unanswered.swap_remove(at);
-        memo.reconcile.unanswered.clear();
+        let found = memory.reconcile.unanswered.swap_remove(at);
+        memory.reconcile.unanswered.clear();
         Some(found)
     });
     if let Some(found) = found {

@@ -33,8 +33,8 @@ pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Opti
     }
     let known = context
         .shared
-        .memos
-        .with(&job.uid, |memo| memo.claims.clone());
+        .job_memories
+        .with(&job.uid, |memory| memory.claims.clone());
     if let Some((looked, said)) = known
         && ticks.since(looked) < LOOK_AGAIN
     {
@@ -54,8 +54,8 @@ pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Opti
     let looked = Some((ticks, said.clone()));
     context
         .shared
-        .memos
-        .with(&job.uid, |memo| memo.claims = looked);
+        .job_memories
+        .with(&job.uid, |memory| memory.claims = looked);
     said
 }
 

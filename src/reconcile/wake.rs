@@ -49,8 +49,8 @@ pub(super) fn after(
         let settled = settle_wake(now, &pass.facts);
         let waits = context
             .shared
-            .memos
-            .with(&job.uid, |memo| memo.reconcile.waiting.look_at);
+            .job_memories
+            .with(&job.uid, |memory| memory.reconcile.waiting.look_at);
         let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
         let all = settled.into_iter().chain(status).chain(deadline);
         let creations = creations_wait(context, &job.uid).filter(|_| !step.creates.is_empty());
@@ -78,8 +78,8 @@ fn status_period(
         PARTS_PERIOD
     } else if (is_pending && is_placed) || is_unready {
         // That is not written yet.
-        let memos = &context.shared.memos;
-        let last = memos.with(&pass.view.job.uid, |memo| memo.reconcile.last_write);
+        let job_memories = &context.shared.job_memories;
+        let last = job_memories.with(&pass.view.job.uid, |memory| memory.reconcile.last_write);
         let since = last.map_or(FIGURES_WAIT, |last| pass.view.ticks.since(last.at));
         Span(FIGURES_WAIT.0 - since.0).clamp(Span::from_seconds(1), FIGURES_WAIT)
     } else {

@@ -44,14 +44,14 @@ async fn planning_passes_validate_each_job_once_per_generation() {
     assert_eq!(passes(100), 50);
     assert_eq!(passes(100), 0);
     let edited = Some(Arc::new(job(7, 2)));
-    let memos = &process.context.shared.memos;
-    memos.with(&"uid-7".into(), |memo| memo.newest = edited);
+    let job_memories = &process.context.shared.job_memories;
+    job_memories.with(&"uid-7".into(), |memory| memory.newest = edited);
     assert_eq!(passes(100), 1);
     let jobs = observation::view(&process.context.shared).snapshot.jobs;
     let edited = jobs.iter().filter(|job| job.rules.completions == 6);
     assert_eq!(edited.count(), 1);
     // A job's memory is dropped as a whole.
-    memos.forget("uid-3");
+    job_memories.forget("uid-3");
     assert_eq!(passes(1), 1);
 }
 
@@ -69,9 +69,9 @@ async fn reconciler_and_planner_share_one_validation() {
 
 #[test]
 fn an_invalid_specification_is_validated_once_too_and_a_finished_job_is_not_kept() {
-    let memos = Memos::default();
+    let job_memories = JobMemories::default();
     VALIDATIONS.set(0);
-    let read = |job: &DeadlineJob| read(&memos, job, None);
+    let read = |job: &DeadlineJob| read(&job_memories, job, None);
     let invalid = fixtures::job("completions: 0");
     for _ in 0..3 {
         assert!(matches!(read(&invalid), Err(Unfit::Invalid(_))));
@@ -104,7 +104,7 @@ struct World {
     companion: DeadlineJob,
     jobs: Jobs,
     writer: Writer<crate::adopt::WatchedBatchJob>,
-    memos: Memos,
+    job_memories: JobMemories,
 }
 
 impl World {
@@ -124,7 +124,7 @@ impl World {
                 lent: parking_lot::Mutex::default(),
             },
             writer,
-            memos: Memos::default(),
+            job_memories: JobMemories::default(),
         };
         world.show(0);
         world
@@ -138,17 +138,20 @@ impl World {
         self.writer.apply_watcher_event(&Event::Apply(kept));
     }
 
-    fn text(&self, memos: &Memos) -> String {
-        format!("{:?}", read(memos, &self.companion, Some(&self.jobs)))
+    fn text(&self, job_memories: &JobMemories) -> String {
+        format!(
+            "{:?}",
+            read(job_memories, &self.companion, Some(&self.jobs))
+        )
     }
 
     /// Checks the cached result against a new validation. Returns the number of validations so far.
     #[track_caller]
     fn check(&self) -> usize {
         VALIDATIONS.set(0);
-        let read = [self.text(&self.memos), self.text(&self.memos)];
+        let read = [self.text(&self.job_memories), self.text(&self.job_memories)];
         let validations = VALIDATIONS.get();
-        let of_now = self.text(&Memos::default());
+        let of_now = self.text(&JobMemories::default());
         assert_eq!(read, [of_now.clone(), of_now]);
         validations
     }
@@ -181,8 +184,13 @@ fn a_job_that_has_begun_keeps_its_last_valid_specification() {
         world.show(1);
     };
     too_many(&mut world);
-    let read = |world: &World, memos: &Memos| read(memos, &world.companion, Some(&world.jobs));
-    assert!(read(&world, &world.memos).is_err(), "it has not begun");
+    let read = |world: &World, job_memories: &JobMemories| {
+        read(job_memories, &world.companion, Some(&world.jobs))
+    };
+    assert!(
+        read(&world, &world.job_memories).is_err(),
+        "it has not begun"
+    );
     let mut world = World::new();
     world.companion.status = Some(DeadlineJobStatus {
         ledger: Some(Ledger {
@@ -191,9 +199,9 @@ fn a_job_that_has_begun_keeps_its_last_valid_specification() {
         }),
         ..DeadlineJobStatus::default()
     });
-    let valid = read(&world, &world.memos).unwrap();
+    let valid = read(&world, &world.job_memories).unwrap();
     too_many(&mut world);
-    let kept = read(&world, &world.memos).unwrap();
+    let kept = read(&world, &world.job_memories).unwrap();
     assert_eq!(kept.rules.parallelism, valid.rules.parallelism);
     let fault = kept.fault.clone().unwrap();
     assert!(
@@ -202,7 +210,7 @@ fn a_job_that_has_begun_keeps_its_last_valid_specification() {
     );
     assert!(!kept.launches_nothing());
     // The next leader does not know the specification before the edit.
-    let unknown = read(&world, &Memos::default()).unwrap();
+    let unknown = read(&world, &JobMemories::default()).unwrap();
     assert!(unknown.launches_nothing());
     assert_eq!(
         unknown.adopted.as_ref().unwrap().uid,
@@ -245,11 +253,11 @@ fn a_job_that_is_not_sheds_any_more_is_absent_at_once_and_what_is_handed_on_is_t
         .template_extras
         .note(&job.metadata, template_extras);
     assert_eq!(world.check(), 0);
-    assert!(world.text(&world.memos).contains("hardened"));
+    assert!(world.text(&world.job_memories).contains("hardened"));
     world.jobs.mode = AdoptJobs::None;
     world.show(0);
     assert_eq!(world.check(), 0);
-    assert!(world.text(&world.memos).contains("Absent"));
+    assert!(world.text(&world.job_memories).contains("Absent"));
 }
 
 #[test]
@@ -260,7 +268,7 @@ fn a_poller_reads_the_deadline_of_a_companion_as_a_pass_does() {
     // The clock starts with the Job, not with its companion.
     world.job["metadata"]["creationTimestamp"] = json!("1970-01-01T00:01:00Z");
     world.show(1);
-    let validated = read(&world.memos, &world.companion, Some(&world.jobs)).unwrap();
+    let validated = read(&world.job_memories, &world.companion, Some(&world.jobs)).unwrap();
     let polled = view::deadline(&world.companion, Some(&world.jobs));
     assert_eq!(polled, Some(Instant(360_000)));
     assert_eq!(
@@ -279,7 +287,7 @@ fn a_job_of_a_cron_job_counts_from_its_scheduled_time_as_soon_as_that_is_known()
     world.job["metadata"]["ownerReferences"] = owner;
     world.show(1);
     let deadline = |world: &World| {
-        let validated = read(&world.memos, &world.companion, Some(&world.jobs)).unwrap();
+        let validated = read(&world.job_memories, &world.companion, Some(&world.jobs)).unwrap();
         let polled = view::deadline(&world.companion, Some(&world.jobs));
         assert_eq!(
             polled,

@@ -146,8 +146,8 @@ impl World {
         let ticks = context.clock.ticks();
         for uid in &self.uids {
             context
-                .memos
-                .with(uid, |memo| memo.weighed = Some((ticks, 1)));
+                .job_memories
+                .with(uid, |memory| memory.weighed = Some((ticks, 1)));
         }
     }
 
@@ -209,7 +209,7 @@ async fn a_pass_looks_at_what_has_changed() {
     world.see_job(7, Change::default());
     assert_eq!((world.looks(), world.looks()), (1, 0));
     let uid = Arc::clone(&world.uids[9]);
-    world.process.context.shared.memos.with(&uid, |_| ());
+    world.process.context.shared.job_memories.with(&uid, |_| ());
     assert_eq!((world.looks(), world.looks()), (1, 0));
     world.stores().show_nodes(&[fixtures::node("node-0", 32)]);
     assert_eq!((world.looks(), world.looks()), (20, 0));
@@ -357,16 +357,18 @@ impl World {
 fn back_off(world: &World, job: u32) {
     let context = &world.process.context.shared;
     let until = context.clock.ticks().plus(Span::from_seconds(3600));
-    context.memos.with(&world.uids[job as usize], |memo| {
-        memo.backoff = Some(Backoff {
-            blocked: Blocked {
-                reason: crate::api::reason::POD_INVALID,
-                message: "no image".to_owned(),
-            },
-            until,
-            count: 1,
+    context
+        .job_memories
+        .with(&world.uids[job as usize], |memory| {
+            memory.backoff = Some(Backoff {
+                blocked: Blocked {
+                    reason: crate::api::reason::POD_INVALID,
+                    message: "no image".to_owned(),
+                },
+                until,
+                count: 1,
+            });
         });
-    });
 }
 
 proptest! {

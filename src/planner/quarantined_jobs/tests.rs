@@ -68,8 +68,8 @@ fn quarantine(api: &Apiserver, process: &Process) {
     ledger.revision += 1;
     let newest = Arc::new(job.clone());
     let uid = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let memos = &process.context.shared.memos;
-    memos.with(&uid, |memo| memo.newest = Some(newest));
+    let job_memories = &process.context.shared.job_memories;
+    job_memories.with(&uid, |memory| memory.newest = Some(newest));
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn what_was_decided_once_is_known_when_the_quarantine_ends() {
     let (api, process) = two_jobs();
     quarantine(&api, &process);
     let context = &process.context.shared;
-    let mut newest = Arc::unwrap_or_clone(context.memos.newest(&api.job()));
+    let mut newest = Arc::unwrap_or_clone(context.job_memories.newest(&api.job()));
     let ledger = newest
         .status
         .as_mut()
@@ -127,8 +127,8 @@ async fn what_was_decided_once_is_known_when_the_quarantine_ends() {
     ledger.unwrap().policy_state = Some("3".to_owned());
     let uid: Arc<str> = newest.metadata.uid.as_deref().unwrap().into();
     context
-        .memos
-        .with(&uid, |memo| memo.newest = Some(Arc::new(newest)));
+        .job_memories
+        .with(&uid, |memory| memory.newest = Some(Arc::new(newest)));
     let mut memory = Memory::default();
     observation::view(context).apart.keep_states(&mut memory);
     let states: Vec<_> = memory.durable_states().collect();

@@ -129,7 +129,7 @@ async fn where_nodes_are_full_the_pod_waits_for_the_cluster_to_grow() {
     let attempt = |task: usize| &view.snapshot.jobs[0].tasks[task].attempts[0];
     assert!(!attempt(2).unplaceable, "what comes free is meant for it");
     let reported = process
-        .memo(&api.job())
+        .memory(&api.job())
         .placement
         .blocked()
         .cloned()
@@ -195,7 +195,7 @@ async fn a_node_that_does_not_say_what_it_can_hold_holds_nothing_and_breaks_noth
         HashMap::from([("a".to_owned(), 1)])
     );
     let reported = process
-        .memo(&api.job())
+        .memory(&api.job())
         .placement
         .blocked()
         .cloned()
@@ -359,14 +359,14 @@ async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_t
     process.look(&api).await.unwrap();
     assert_eq!(planned(&process), 0);
     // The wait is over.
-    process.context.shared.memos.with(&uid, |memo| {
-        assert!(memo.creations.blocked().is_some());
+    process.context.shared.job_memories.with(&uid, |memory| {
+        assert!(memory.creations.blocked().is_some());
         let later = clock::now().plus(Span::from_seconds(10));
         let count = Count {
             existing: 2,
             ..Count::default()
         };
-        assert_eq!(memo.creations.limits(count, later).attempts_max, Some(3));
+        assert_eq!(memory.creations.limits(count, later).attempts_max, Some(3));
     });
 }
 

@@ -77,8 +77,8 @@ fn passes(process: &Process) -> (Passes, mpsc::UnboundedReceiver<ObjectRef<Deadl
     for job in observation::view(&context).snapshot.jobs {
         let weighed = Some((context.clock.ticks(), 1));
         context
-            .memos
-            .with(&job.key.0, |memo| memo.weighed = weighed);
+            .job_memories
+            .with(&job.key.0, |memory| memory.weighed = weighed);
     }
     let policy = Policy {
         surge_max: 0,

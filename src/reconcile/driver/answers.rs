@@ -25,8 +25,8 @@ pub fn creations_wait(context: &ReconcileContext, job: &Arc<str>) -> Option<Inst
     let ticks = context.shared.clock.ticks();
     let until = context
         .shared
-        .memos
-        .with(job, |memo| memo.creations.not_before());
+        .job_memories
+        .with(job, |memory| memory.creations.not_before());
     until.filter(|until| *until > ticks)
 }
 
@@ -70,10 +70,13 @@ pub(super) async fn take(
     }
     let existing = existing(&ledger, &pass.view.pods);
     let ticks = context.shared.clock.ticks();
-    let is_failing = context.shared.memos.with(&pass.view.job.uid, |memo| {
-        memo.creations.take(sorted.summary, existing, ticks);
-        memo.creations.is_failing()
-    });
+    let is_failing = context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            memory.creations.take(sorted.summary, existing, ticks);
+            memory.creations.is_failing()
+        });
     if is_refused || (is_failing && sorted.failure.is_some()) {
         record_again(context, pass, owner, (ledger, step.deadline)).await?;
     }
@@ -86,30 +89,33 @@ pub(super) async fn take(
 fn sort(context: &ReconcileContext, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {
     let ticks = context.shared.clock.ticks();
     let mut sorted = Sorted::default();
-    context.shared.memos.with(&pass.view.job.uid, |memo| {
-        for (&id, answer) in step.creates.iter().zip(answers) {
-            let entry = step.ledger.attempt(id.0, id.1);
-            let kind = entry.map(|attempt| attempt.kind);
-            if matches!(answer, Created::Ours | Created::Failed(_)) {
-                memo.traces.entry(id).or_default().asked = Some(ticks);
+    context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            for (&id, answer) in step.creates.iter().zip(answers) {
+                let entry = step.ledger.attempt(id.0, id.1);
+                let kind = entry.map(|attempt| attempt.kind);
+                if matches!(answer, Created::Ours | Created::Failed(_)) {
+                    memory.traces.entry(id).or_default().asked = Some(ticks);
+                }
+                match answer {
+                    Created::Ours => {
+                        memory.traces.entry(id).or_default().created = Some(ticks);
+                        sorted.summary.create(kind);
+                    }
+                    Created::Refused(blocked) => {
+                        sorted.summary.refuse(kind, blocked);
+                        sorted.refused.push(id);
+                    }
+                    Created::NotTried => sorted.not_tried.push(id),
+                    Created::Failed(error) => {
+                        sorted.summary.failed = Some(error.to_string());
+                        sorted.failure = Some(error);
+                    }
+                }
             }
-            match answer {
-                Created::Ours => {
-                    memo.traces.entry(id).or_default().created = Some(ticks);
-                    sorted.summary.create(kind);
-                }
-                Created::Refused(blocked) => {
-                    sorted.summary.refuse(kind, blocked);
-                    sorted.refused.push(id);
-                }
-                Created::NotTried => sorted.not_tried.push(id),
-                Created::Failed(error) => {
-                    sorted.summary.failed = Some(error.to_string());
-                    sorted.failure = Some(error);
-                }
-            }
-        }
-    });
+        });
     sorted
 }
 
@@ -127,13 +133,16 @@ async fn never_were(
     }
     let live = live_read::pods(context, &pass.view.job, &pass.view.pods).await?;
     let created = Some(context.shared.clock.ticks());
-    context.shared.memos.with(&pass.view.job.uid, |memo| {
-        for ids in taken_back {
-            for id in ids.extract_if(.., |id| live.contains_key(id)) {
-                memo.traces.entry(id).or_default().created = created;
+    context
+        .shared
+        .job_memories
+        .with(&pass.view.job.uid, |memory| {
+            for ids in taken_back {
+                for id in ids.extract_if(.., |id| live.contains_key(id)) {
+                    memory.traces.entry(id).or_default().created = created;
+                }
             }
-        }
-    });
+        });
     Ok(())
 }
 

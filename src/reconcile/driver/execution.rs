@@ -38,14 +38,17 @@ pub(super) async fn withhold_unrecorded(
     let unrecorded: HashSet<&str> = unrecorded.map(|(_, pod)| &*pod.uid).collect();
     let is_unrecorded = |pod: &PodRef| unrecorded.contains(&*pod.uid);
     let ticks = context.shared.clock.ticks();
-    let is_sent = context.shared.memos.look(&pass.view.job.uid, |memo| {
-        let done = &memo.reconcile.done_writes;
-        let is_new = |pods: &[PodRef], done: &Done| {
-            let mut pods = pods.iter().filter(|pod| is_unrecorded(pod));
-            pods.any(|pod| !done.has(&pod.uid, ticks))
-        };
-        is_new(&step.deletes, &done.deletes) || is_new(&step.releases, &done.releases)
-    });
+    let is_sent = context
+        .shared
+        .job_memories
+        .look(&pass.view.job.uid, |memory| {
+            let done = &memory.reconcile.done_writes;
+            let is_new = |pods: &[PodRef], done: &Done| {
+                let mut pods = pods.iter().filter(|pod| is_unrecorded(pod));
+                pods.any(|pod| !done.has(&pod.uid, ticks))
+            };
+            is_new(&step.deletes, &done.deletes) || is_new(&step.releases, &done.releases)
+        });
     if !is_sent {
         return Ok(());
     }
@@ -143,10 +146,10 @@ async fn stop(
     writer: PodWriter<'_>,
     api: &Api<Pod>,
 ) -> (Written, Written) {
-    let (memos, job) = (&context.shared.memos, &pass.view.job.uid);
+    let (job_memories, job) = (&context.shared.job_memories, &pass.view.job.uid);
     let ticks = context.shared.clock.ticks();
-    let (deletes, releases) = memos.look(job, |memo| {
-        let done = &mut memo.reconcile.done_writes;
+    let (deletes, releases) = job_memories.look(job, |memory| {
+        let done = &mut memory.reconcile.done_writes;
         (
             done.deletes.to_send(&step.deletes, ticks),
             done.releases.to_send(&step.releases, ticks),
@@ -160,8 +163,8 @@ async fn stop(
     }
     let mut released = writer.release(api, &releases).await;
     let ticks = context.shared.clock.ticks();
-    memos.look(job, |memo| {
-        let done = &mut memo.reconcile.done_writes;
+    job_memories.look(job, |memory| {
+        let done = &mut memory.reconcile.done_writes;
         done.deletes.note(deleted.done.drain(..), ticks);
         done.releases.note(released.done.drain(..), ticks);
     });

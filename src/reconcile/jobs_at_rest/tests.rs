@@ -28,7 +28,7 @@ async fn visit(process: &Process, api: &Apiserver) -> Wake {
 fn is_remembered(process: &Process, api: &Apiserver) -> bool {
     let uid = api.job().metadata.uid.clone().unwrap();
     let is_there = std::cell::Cell::new(false);
-    process.context.shared.memos.retain(|known| {
+    process.context.shared.job_memories.retain(|known| {
         is_there.set(is_there.get() || known == uid);
         true
     });

@@ -15,7 +15,7 @@ use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock;
 use crate::cluster::Stores;
 use crate::context::spacing::LedgerRate;
-use crate::context::{Context, Memo, Memos};
+use crate::context::{Context, JobMemories, JobMemory};
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline, StoredTotals};
 use crate::durable_state::LatestExperience;
 use crate::fair_places::FairPlaces;
@@ -86,7 +86,7 @@ impl Process {
                 security_context: agent_context::restricted(),
                 operator_key: "key".to_owned(),
             },
-            memos: Memos::default(),
+            job_memories: JobMemories::default(),
             forecasts: ForecastTable::default(),
             experience: LatestExperience::default(),
             recording: None,
@@ -191,11 +191,11 @@ impl Process {
     }
 
     /// Its memory of the job.
-    pub fn memo(&self, job: &DeadlineJob) -> Memo {
+    pub fn memory(&self, job: &DeadlineJob) -> JobMemory {
         self.context
             .shared
-            .memos
-            .with(&uid(job), |memo| memo.clone())
+            .job_memories
+            .with(&uid(job), |memory| memory.clone())
     }
 }
 

@@ -155,14 +155,12 @@ async fn what_is_remembered_of_a_job_goes_with_it() {
     process
         .context
         .shared
-        .memos
-        .with(&gone, |memo| memo.reconcile.too_large_reported = true);
+        .job_memories
+        .with(&gone, |memory| memory.reconcile.too_large_reported = true);
     looks(&process, 1).await;
-    process
-        .context
-        .shared
-        .memos
-        .with(&gone, |memo| assert!(!memo.reconcile.too_large_reported));
+    process.context.shared.job_memories.with(&gone, |memory| {
+        assert!(!memory.reconcile.too_large_reported)
+    });
     drop(api);
 }
 

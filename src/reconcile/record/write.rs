@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{DeadlineJob, DeadlineJobStatus};
 use crate::cluster::{Versioned, version};
-use crate::context::Memo;
+use crate::context::JobMemory;
 use crate::context::spacing::LastWrite;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::overload::retried;
@@ -206,8 +206,8 @@ fn too_large(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJ
     let bytes = size::bytes(&job);
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
     let is_reported =
-        |memo: &mut Memo| std::mem::replace(&mut memo.reconcile.too_large_reported, true);
-    if !context.shared.memos.with(&uid, is_reported) {
+        |memory: &mut JobMemory| std::mem::replace(&mut memory.reconcile.too_large_reported, true);
+    if !context.shared.job_memories.with(&uid, is_reported) {
         let (field, most) = size::largest(&job);
         let note = format!(
             "the object has {bytes} bytes, more than the apiserver accepts, so shed cannot record the job's \
@@ -251,7 +251,10 @@ fn is_as_decided(live: &DeadlineJob, owner: &DeadlineJob) -> bool {
 fn remember(context: &ReconcileContext, live: DeadlineJob) {
     let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
     let live = Arc::new(live);
-    context.shared.memos.with(&uid, |memo| memo.newest(&live));
+    context
+        .shared
+        .job_memories
+        .with(&uid, |memory| memory.newest(&live));
 }
 
 /// Whether this is the job's version in the store, or the job is gone. Else the next pass decides on the newer one.

@@ -12,12 +12,14 @@ fn patient(process: &Process, job: &DeadlineJob) {
     let ticks = process.context.shared.clock.ticks();
     let later = ticks.plus(Span::from_seconds(3600));
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
-    let memos = &process.context.shared.memos;
+    let job_memories = &process.context.shared.job_memories;
     let last_write = LastWrite {
         at: later,
         paid: ticks,
     };
-    memos.with(&uid, |memo| memo.reconcile.last_write = Some(last_write));
+    job_memories.with(&uid, |memory| {
+        memory.reconcile.last_write = Some(last_write)
+    });
 }
 
 /// Requests since the last call, by verb and kind of object; events are not counted.

@@ -37,10 +37,10 @@ async fn what_fails_otherwise_is_reported_from_the_second_time_on_and_tried_ever
     );
     api.script(|_| Fate::Served);
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.shared.memos.with(&uid, |memo| {
-        memo.creations = Creations::default();
+    process.context.shared.job_memories.with(&uid, |memory| {
+        memory.creations = Creations::default();
         // There is no node in this world either.
-        memo.placement = Placement::default();
+        memory.placement = Placement::default();
     });
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["POST pod 0-0", "POST pod 1-0"]);
@@ -71,7 +71,7 @@ async fn a_clone_that_is_refused_holds_off_clones_alone() {
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
     let limits = process
-        .memo(&api.job())
+        .memory(&api.job())
         .creations
         .limits(Count::default(), clock::now());
     assert_eq!((limits.attempts_max, limits.not_before), (None, None));

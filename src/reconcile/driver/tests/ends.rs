@@ -419,8 +419,8 @@ async fn a_pod_that_nobody_recorded_is_announced_deleted_and_let_go_once() {
 fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.shared.memos.with(&uid, |memo| {
-        let trace = memo.traces.entry(id).or_default();
+    process.context.shared.job_memories.with(&uid, |memory| {
+        let trace = memory.traces.entry(id).or_default();
         trace.stuck_since = Some(Instant(clock::now().0 - 6000));
     });
 }
@@ -443,7 +443,7 @@ async fn an_attempt_that_cannot_start_is_replaced_and_the_next_one_waits() {
             "POST event AttemptReplaced"
         ]
     );
-    let backoff = process.memo(&api.job()).backoff.expect("a wait");
+    let backoff = process.memory(&api.job()).backoff.expect("a wait");
     assert!(backoff.until.since(clock::now()).seconds() > 8.0);
 }
 
@@ -458,7 +458,7 @@ async fn a_replacement_that_was_not_recorded_does_not_double_the_wait() {
     }
     api.script(|_| Fate::Served);
     process.look(&api).await.unwrap();
-    assert_eq!(process.memo(&api.job()).backoff.expect("a wait").count, 1);
+    assert_eq!(process.memory(&api.job()).backoff.expect("a wait").count, 1);
 }
 
 #[tokio::test]
@@ -469,5 +469,5 @@ async fn attempts_that_get_stuck_one_after_the_other_make_one_wait() {
         process.look(&api).await.unwrap();
     }
     assert!(api.said().contains(&"DELETE pod 1-0".to_owned()));
-    assert_eq!(process.memo(&api.job()).backoff.expect("a wait").count, 1);
+    assert_eq!(process.memory(&api.job()).backoff.expect("a wait").count, 1);
 }

@@ -234,8 +234,8 @@ async fn what_a_kubelet_refuses_is_disrupted_waits_longer_and_longer_and_goes_el
     let troubled = process
         .context
         .shared
-        .memos
-        .with(&uid, |memo| memo.troubled.clone());
+        .job_memories
+        .with(&uid, |memory| memory.troubled.clone());
     assert_eq!(troubled.of_task(0).len(), 1);
 }
 
@@ -253,8 +253,8 @@ async fn the_next_clone_keeps_off_the_node_where_the_straggler_was() {
     process.plan(&api.job(), vec![stop_the_straggler]);
     process.look(&api).await.unwrap();
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    let memos = &process.context.shared.memos;
-    let troubled = memos.with(&uid, |memo| memo.troubled.clone());
+    let job_memories = &process.context.shared.job_memories;
+    let troubled = job_memories.with(&uid, |memory| memory.troubled.clone());
     assert_eq!(troubled.of_task(0), [Arc::from("node-1")]);
 }
 
@@ -293,8 +293,8 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32), node: &str) {
     api.place(id, node);
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.shared.memos.with(&uid, |memo| {
-        memo.traces.entry(id).or_default().stuck_since = Some(ago(6));
+    process.context.shared.job_memories.with(&uid, |memory| {
+        memory.traces.entry(id).or_default().stuck_since = Some(ago(6));
     });
 }
 
@@ -309,7 +309,7 @@ async fn three_placed() -> (Apiserver, Process) {
 }
 
 fn has_wait(api: &Apiserver, process: &Process) -> bool {
-    process.memo(&api.job()).backoff.is_some()
+    process.memory(&api.job()).backoff.is_some()
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
 
 /// Limits on launches while no pod of the job exists.
 pub(super) fn limits(process: &Process, api: &Apiserver) -> Limits {
-    let creations = process.memo(&api.job()).creations;
+    let creations = process.memory(&api.job()).creations;
     creations.limits(Count::default(), clock::now())
 }
 
@@ -90,8 +90,8 @@ async fn a_pass_does_not_wait_forever_to_record_a_refusal() {
         true => {
             let ticks = context.shared.clock.ticks();
             let last_write = Some(context.ledger_rate.note(usize::MAX, ticks));
-            let memos = &context.shared.memos;
-            memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
+            let job_memories = &context.shared.job_memories;
+            job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
             Fate::Refused(403, "Forbidden", QUOTA)
         }
         false => Fate::Served,
@@ -401,7 +401,7 @@ async fn a_claim_for_one_node_is_reported_also_where_clones_start_over() {
 #[tokio::test]
 async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
     let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
-    process.context.shared.memos.retain(|_| false);
+    process.context.shared.job_memories.retain(|_| false);
     api.said();
     api.refuse("GET claim", 403, "Forbidden", "no");
     process.plan(&api.job(), originals(1));

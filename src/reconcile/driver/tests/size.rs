@@ -26,7 +26,7 @@ async fn an_object_that_is_too_large_to_be_written_is_reported_once() {
         );
         api.script(|_| Fate::Served);
         process.look(&api).await.unwrap();
-        assert!(!process.memo(&api.job()).reconcile.too_large_reported);
+        assert!(!process.memory(&api.job()).reconcile.too_large_reported);
     }
 }
 

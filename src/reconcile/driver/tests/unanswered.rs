@@ -58,7 +58,7 @@ async fn what_a_write_without_an_answer_did_is_announced_once_it_shows() {
         "{}",
         process.context.shared.metrics.page().unwrap()
     );
-    assert!(process.memo(&api.job()).reconcile.unanswered.is_empty());
+    assert!(process.memory(&api.job()).reconcile.unanswered.is_empty());
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
     let at = process.context.shared.clock.ticks().plus(Span(-ago));
     let paid = at.plus(Span(1048));
     let last_write = Some(LastWrite { at, paid });
-    let memos = &process.context.shared.memos;
-    memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
+    let job_memories = &process.context.shared.job_memories;
+    job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
 }
 
 #[tokio::test]
@@ -135,14 +135,14 @@ async fn what_all_jobs_write_delays_a_launch_and_no_stop() {
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     for _ in 0..40 {
         let last_write = Some(rate.note(1_000_000, ticks.plus(Span(-300))));
-        let memos = &process.context.shared.memos;
-        memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
+        let job_memories = &process.context.shared.job_memories;
+        job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
     }
-    let last_write = process.memo(&api.job()).reconcile.last_write;
+    let last_write = process.memory(&api.job()).reconcile.last_write;
     process.look(&api).await.unwrap();
     assert_eq!(api.said()[0], "PUT job status");
-    let memos = &process.context.shared.memos;
-    memos.with(&uid, |memo| memo.reconcile.last_write = last_write);
+    let job_memories = &process.context.shared.job_memories;
+    job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), WAITS);
@@ -161,7 +161,7 @@ async fn a_write_carries_the_status_alone_and_is_counted() {
     let metrics = &process.context.shared.metrics;
     assert_eq!(metrics.ledger.bytes.get(), put.to_string().len() as u64);
     assert_eq!(metrics.ledger.over_budget.get(), 0);
-    let newest = process.memo(&api.job()).newest.unwrap();
+    let newest = process.memory(&api.job()).newest.unwrap();
     assert_eq!(newest.status, api.job().status, "as a watch will show it");
     assert_eq!(newest.spec, api.job().spec);
 }
