@@ -41,7 +41,7 @@ use crate::job::facts::Traces;
 use crate::job::troubled_nodes::TroubledNodes;
 use crate::metrics::Metrics;
 use crate::observed_clones::ObservedClones;
-use crate::plan_slices::Board;
+use crate::plan_slices::PlanSlices;
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::validate::ValidatedJob;
@@ -56,7 +56,7 @@ pub struct Context {
     /// The apiserver's clock, and this process's own.
     pub clock: Arc<Clock>,
     /// Slices of the plan.
-    pub board: Board,
+    pub plan_slices: PlanSlices,
     /// Readers that wait for a copy of the planner's state.
     pub copies: CopyRequests,
     /// Notes the polls under way.

@@ -37,7 +37,7 @@ use crate::lease::role::Standing;
 use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
 use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
-use crate::plan_slices::Board;
+use crate::plan_slices::PlanSlices;
 use crate::planner_copies::CopyRequests;
 use crate::polling::reach::Reach;
 use crate::progress::ProgressTable;
@@ -348,7 +348,7 @@ fn shared(
         stores,
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
         clock: Arc::clone(&setup.clock),
-        board: Board::default(),
+        plan_slices: PlanSlices::default(),
         copies: CopyRequests::default(),
         watch: Watch::new(Arc::clone(&setup.polls), term),
         metrics: Arc::clone(&setup.metrics),

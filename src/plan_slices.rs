@@ -16,7 +16,7 @@ pub type JobUid = Arc<str>;
 
 /// Slices that wait or are in progress, and the last report about each job.
 #[derive(Default)]
-pub struct Board {
+pub struct PlanSlices {
     inner: Mutex<Inner>,
 }
 
@@ -35,7 +35,7 @@ struct Slice {
     is_taken: bool,
 }
 
-impl Board {
+impl PlanSlices {
     /// Puts up the slices and the reports of a pass, which has one report for each job. The slice of a job that still
     /// has one is dropped.
     ///
@@ -164,35 +164,35 @@ mod tests {
 
     const PATIENCE: Span = Span::from_seconds(5);
 
-    fn board() -> (Board, JobUid) {
-        let (board, job): (_, JobUid) = (Board::default(), Arc::from("j"));
+    fn with_a_slice() -> (PlanSlices, JobUid) {
+        let (plan_slices, job): (_, JobUid) = (PlanSlices::default(), Arc::from("j"));
         let slices = HashMap::from([(Arc::clone(&job), vec![])]);
-        board.publish(slices, vec![], Instant(0));
-        (board, job)
+        plan_slices.publish(slices, vec![], Instant(0));
+        (plan_slices, job)
     }
 
-    fn is_held(board: &Board, at: i64) -> bool {
-        board.held(PATIENCE, Instant(at)).contains_key("j")
+    fn is_held(plan_slices: &PlanSlices, at: i64) -> bool {
+        plan_slices.held(PATIENCE, Instant(at)).contains_key("j")
     }
 
     #[test]
     fn a_slice_is_held_until_it_is_recorded() {
-        let (board, job) = board();
-        assert!(is_held(&board, 0));
-        let _ = board.take(&job);
+        let (plan_slices, job) = with_a_slice();
+        assert!(is_held(&plan_slices, 0));
+        let _ = plan_slices.take(&job);
         assert!(
-            is_held(&board, 60_000),
+            is_held(&plan_slices, 60_000),
             "its launches may be recorded at any time"
         );
-        board.finish(&job);
-        assert!(!is_held(&board, 60_000));
+        plan_slices.finish(&job);
+        assert!(!is_held(&plan_slices, 60_000));
     }
 
     #[test]
     fn a_slice_that_is_not_taken_in_time_is_taken_back() {
-        let (board, _) = board();
-        assert!(is_held(&board, 4_999));
-        assert!(!is_held(&board, 5_000));
+        let (plan_slices, _) = with_a_slice();
+        assert!(is_held(&plan_slices, 4_999));
+        assert!(!is_held(&plan_slices, 5_000));
     }
 
     #[test]
@@ -202,25 +202,32 @@ mod tests {
             waiting,
             ..crate::fixtures::report("j")
         };
-        let board = Board::default();
-        let publish = |reports| board.publish(HashMap::new(), reports, Instant(0));
+        let plan_slices = PlanSlices::default();
+        let publish = |reports| plan_slices.publish(HashMap::new(), reports, Instant(0));
         publish(vec![(report(0.5, 3), false)]);
-        assert_eq!(board.report("j"), Some(report(0.5, 3)), "it is the first");
+        assert_eq!(
+            plan_slices.report("j"),
+            Some(report(0.5, 3)),
+            "it is the first"
+        );
         publish(vec![(report(0.9, 2), false)]);
-        assert_eq!(board.report("j"), Some(report(0.5, 2)));
+        assert_eq!(plan_slices.report("j"), Some(report(0.5, 2)));
         publish(vec![(report(0.9, 1), true)]);
-        assert_eq!(board.report("j"), Some(report(0.9, 1)));
+        assert_eq!(plan_slices.report("j"), Some(report(0.9, 1)));
         publish(vec![]);
-        assert_eq!(board.report("j"), None, "the job is gone");
+        assert_eq!(plan_slices.report("j"), None, "the job is gone");
     }
 
     #[test]
     fn a_slice_that_was_put_back_waits_for_the_next_taker() {
-        let (board, job) = board();
-        let _ = board.take(&job);
-        board.put_back(&job);
-        board.finish(&job);
-        assert!(is_held(&board, 0), "what ends a pass does not drop it");
-        assert!(!is_held(&board, 5_000));
+        let (plan_slices, job) = with_a_slice();
+        let _ = plan_slices.take(&job);
+        plan_slices.put_back(&job);
+        plan_slices.finish(&job);
+        assert!(
+            is_held(&plan_slices, 0),
+            "what ends a pass does not drop it"
+        );
+        assert!(!is_held(&plan_slices, 5_000));
     }
 }

@@ -26,7 +26,7 @@ impl Context {
         tracing::error!(namespace, job = name, "{crash}: quarantined");
         self.count_crash(crash.failure);
         let until = self.clock.ticks().plus(quarantine::wait(job.crashes + 1));
-        self.board.abandon(&job.uid);
+        self.plan_slices.abandon(&job.uid);
         self.job_memories.forget(&job.uid);
         let uid = Arc::clone(&job.uid);
         let quarantine = QuarantineMemory {

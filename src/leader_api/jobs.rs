@@ -189,7 +189,7 @@ fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
     let none = DeadlineJobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
     let ledger = status.ledger.as_ref();
-    let report = context.board.read_report(uid(job), Figures::of);
+    let report = context.plan_slices.read_report(uid(job), Figures::of);
     let report = report.unwrap_or_default();
     let deadline = view::deadline(job, context.stores.batch());
     let is_ending = ledger.is_some_and(|ledger| ledger.ending.is_some());

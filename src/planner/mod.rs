@@ -208,7 +208,7 @@ fn remember(context: &Context, now: Instant, memory: &Memory) {
     let states = memory.durable_states();
     let bounded = states.filter(|(_, state)| state.len() <= POLICY_STATE_MAX);
     let by_job = bounded.map(|(key, state)| (&key.0, state));
-    context.board.remember(by_job);
+    context.plan_slices.remember(by_job);
 }
 
 /// Counts and logs the faults of a pass. The affected jobs get one attempt per task.
@@ -293,7 +293,9 @@ fn publish(
     let reports = reports
         .filter(|(report, is_looked_at)| !is_looked_at || references.contains_key(&report.key.0));
     let ticks = context.clock.ticks();
-    context.board.publish(slices, reports.collect(), ticks);
+    context
+        .plan_slices
+        .publish(slices, reports.collect(), ticks);
     for job in jobs {
         // A closed channel means that the process is ending.
         let _ = touched.send(job);

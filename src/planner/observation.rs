@@ -128,7 +128,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let ticks = context.clock.ticks();
     // This comes before any ledger is read. A slice that is recorded meanwhile then counts twice,
     // and never not at all.
-    let held = context.board.held(SLICE_PATIENCE, ticks);
+    let held = context.plan_slices.held(SLICE_PATIENCE, ticks);
     let now = context.clock.at(ticks);
     known.number_nodes(&context.stores);
     let mut view = ClusterView::empty(context, now, held.keys().cloned().collect());

@@ -127,10 +127,10 @@ async fn a_published_slice_is_taken_once_and_its_job_is_touched() {
     publish(context, &view, plan, &[true], &touched);
     assert_eq!(jobs.try_recv().unwrap().name, "count");
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
-    assert_eq!(context.board.take(&uid).len(), 2);
-    assert!(context.board.take(&uid).is_empty());
+    assert_eq!(context.plan_slices.take(&uid).len(), 2);
+    assert!(context.plan_slices.take(&uid).is_empty());
     assert!(!process.is_drained().await, "it is under way");
-    context.board.finish(&uid);
+    context.plan_slices.finish(&uid);
     assert!(process.is_drained().await);
 }
 
@@ -417,7 +417,7 @@ async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
     let (api, process) = cluster(|_| {});
     let context = &process.context.shared;
     process.plan(&api.job(), crate::reconcile::mock::originals(1));
-    let _under_way = context.board.take(&uid(&api));
+    let _under_way = context.plan_slices.take(&uid(&api));
     assert_eq!(planned(&process), 1, "of two slots one is given");
     let view = observation::view(context);
     assert!(view.held.contains(&uid(&api)));
@@ -425,13 +425,15 @@ async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
     let (touched, _jobs) = mpsc::unbounded_channel();
     let planner = tokio::spawn(run(Arc::clone(context), policy(), touched));
     sleep(A_WHILE * 5).await;
-    let held = context.board.held(Span(i64::MAX), context.clock.ticks());
+    let held = context
+        .plan_slices
+        .held(Span(i64::MAX), context.clock.ticks());
     assert_eq!(held[&uid(&api)].len(), 1, "the one that is under way");
     // It was given up: both slots are free.
-    context.board.finish(&uid(&api));
+    context.plan_slices.finish(&uid(&api));
     context.stores.changed.notify_one();
     sleep(A_WHILE).await;
-    assert_eq!(context.board.take(&uid(&api)).len(), 2);
+    assert_eq!(context.plan_slices.take(&uid(&api)).len(), 2);
     planner.abort();
 }
 

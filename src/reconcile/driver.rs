@@ -97,7 +97,7 @@ fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
         None => job.spec.suspend,
     };
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
-    let is_planned = context.shared.board.must_stop_some(uid);
+    let is_planned = context.shared.plan_slices.must_stop_some(uid);
     match is_planned || stores.must_stop_some(&Owner::of(&job.metadata), is_suspended) {
         true => Urgency::Urgent,
         false => Urgency::Usual,
@@ -144,14 +144,14 @@ pub async fn work(
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
     let Some(owner) = context.shared.newest(&watched).filter(|job| is_run(job)) else {
         // The watch has named the job again for it.
-        context.shared.board.abandon(&uid);
+        context.shared.plan_slices.abandon(&uid);
         return Ok(Wake::await_change());
     };
     let is_on_trial = crate::quarantine::entry(&owner).is_some();
-    let slice = context.shared.board.take(&uid);
+    let slice = context.shared.plan_slices.take(&uid);
     let reconcile = pass(owner, &context, slice, turn);
     let result = reconcile.instrument(debug_span!("reconcile", %uid)).await;
-    context.shared.board.finish(&uid);
+    context.shared.plan_slices.finish(&uid);
     if is_on_trial {
         // The planner reads the job too: that must go well before the quarantine ends.
         planner::observation::try_out(&context.shared, &watched);
@@ -193,7 +193,7 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
     let recorded = record(context, pass, step).instrument(debug_span!("record"));
     let recorded = match recorded.await {
         Err(Error::Deferred(until)) => {
-            context.shared.board.put_back(&pass.view.job.uid);
+            context.shared.plan_slices.put_back(&pass.view.job.uid);
             let is_cut_short = carry_out_recorded(context, pass, step).await?;
             let ticks = context.shared.clock.ticks();
             return Ok(wake::at(context, if is_cut_short { ticks } else { until }));
@@ -202,8 +202,8 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
     };
     // From here on the ledger holds the capacity, so the next steps may take time.
     match step.awaits_turn {
-        true => context.shared.board.put_back(&pass.view.job.uid),
-        false => context.shared.board.finish(&pass.view.job.uid),
+        true => context.shared.plan_slices.put_back(&pass.view.job.uid),
+        false => context.shared.plan_slices.finish(&pass.view.job.uid),
     }
     fence::answer(context, pass, &step.ledger);
     let proven = withhold_unrecorded(context, pass, &recorded, step).await;
@@ -256,7 +256,7 @@ async fn read(
         }
     };
     // The policy's state must survive a failover.
-    let policy_state = context.shared.board.policy_state(&job.uid);
+    let policy_state = context.shared.plan_slices.policy_state(&job.uid);
     ledger.policy_state = policy_state.or(ledger.policy_state);
     Ok(ControlFlow::Continue((job, ledger)))
 }
@@ -342,7 +342,7 @@ async fn observe(
     });
     let asking = fence::asking(context, &view);
     Ok(Pass {
-        report: context.shared.board.report(&view.job.uid),
+        report: context.shared.plan_slices.report(&view.job.uid),
         put_right,
         placements: fence::placements(context, &view, &asking),
         asking,

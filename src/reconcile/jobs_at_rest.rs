@@ -166,7 +166,7 @@ where
         return driver::reconcile_by(Arc::clone(&companion), Arc::clone(&context), work).await;
     }
     shared.job_memories.settle(uid, job_version(&companion));
-    shared.board.abandon(uid);
+    shared.plan_slices.abandon(uid);
     Ok(due.map_or_else(Wake::await_change, |due| {
         Wake::requeue(clock::duration(due.since(now)))
     }))
@@ -225,7 +225,7 @@ where
         .job_memories
         .settle(uid(skeleton), skeleton.version);
     // A slice from before the job's rest would delay the next pass.
-    context.shared.board.abandon(uid(skeleton));
+    context.shared.plan_slices.abandon(uid(skeleton));
     let now = context.shared.clock.now();
     let next = match &skeleton.rest {
         Rest::Finished(finished) => finished.expiry,

@@ -33,7 +33,7 @@ pub(super) async fn hold(
         unwritten.clone()
     });
     if let Some((job, crash, _)) = unwritten {
-        context.shared.board.abandon(&uid);
+        context.shared.plan_slices.abandon(&uid);
         return write(context, &job, &crash).await.map(Some);
     }
     let Some(entry) = entry(&owner) else {
@@ -49,7 +49,7 @@ pub(super) async fn hold(
     if left.0 <= 0 || left > longest {
         return Ok(None);
     }
-    context.shared.board.abandon(&uid);
+    context.shared.plan_slices.abandon(&uid);
     Ok(Some(Wake::requeue(clock::duration(left))))
 }
 

@@ -14,7 +14,7 @@ fn passed(between: impl FnOnce(&Passes)) -> (Snapshot, Memory, Option<JobReport>
     passes.pass();
     let copy = passes.copy();
     let uid = api.job().metadata.uid.clone().unwrap();
-    (copy.snapshot, copy.memory, context.board.report(&uid))
+    (copy.snapshot, copy.memory, context.plan_slices.report(&uid))
 }
 
 #[tokio::test(start_paused = true)]

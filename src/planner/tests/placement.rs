@@ -176,7 +176,7 @@ async fn a_job_that_no_node_could_hold_gets_one_pod_and_says_at_once_what_is_mis
     planner.abort();
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
     assert!(
-        process.context.shared.board.take(&uid).is_empty(),
+        process.context.shared.plan_slices.take(&uid).is_empty(),
         "one pod is enough"
     );
     assert_eq!(api.pods().len(), 1);

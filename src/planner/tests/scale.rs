@@ -139,12 +139,12 @@ fn show_news(process: &Process, number: u32, version: u32) {
 
 /// Takes the slices, at least one. Nothing is recorded, so the next pass plans the same.
 fn carry_out(process: &Process, touched: &mut mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
-    let board = &process.context.shared.board;
+    let plan_slices = &process.context.shared.plan_slices;
     let mut slices = 0;
     while let Ok(job) = touched.try_recv() {
         let number = job.name.trim_start_matches("job-").parse().unwrap();
-        slices += board.take(&uid_of(number)).len();
-        board.finish(&uid_of(number));
+        slices += plan_slices.take(&uid_of(number)).len();
+        plan_slices.finish(&uid_of(number));
     }
     assert_eq!(slices, 1);
 }
@@ -157,9 +157,12 @@ fn all_jobs(process: &Process, policy: &Policy) -> f64 {
         let mut passes = Passes::begin(Arc::clone(context), policy.clone(), touched);
         let mut took = 0.0;
         timed(&mut took, || passes.pass());
-        for (uid, _) in context.board.held(Span(i64::MAX), context.clock.ticks()) {
-            let _ = context.board.take(&uid);
-            context.board.finish(&uid);
+        for (uid, _) in context
+            .plan_slices
+            .held(Span(i64::MAX), context.clock.ticks())
+        {
+            let _ = context.plan_slices.take(&uid);
+            context.plan_slices.finish(&uid);
         }
         took
     };

@@ -23,7 +23,7 @@ use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
 use crate::lease::write_gate::Fence as WriteFence;
 use crate::metrics::{Metrics, loose_counter};
-use crate::plan_slices::Board;
+use crate::plan_slices::PlanSlices;
 use crate::planner_copies::CopyRequests;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures;
@@ -75,7 +75,7 @@ impl Process {
             progress: Arc::new(ProgressTable::new(clock::now())),
             clock: stores.clock_for_tests(),
             stores,
-            board: Board::default(),
+            plan_slices: PlanSlices::default(),
             copies: CopyRequests::default(),
             watch: Watch::new(Arc::default(), term),
             metrics: Arc::new(metrics),
@@ -113,8 +113,8 @@ impl Process {
     pub fn plan(&self, job: &DeadlineJob, slice: Vec<Move>) {
         let slices = HashMap::from([(uid(job), slice)]);
         let ticks = self.context.shared.clock.ticks();
-        let board = &self.context.shared.board;
-        board.publish(slices, vec![], ticks);
+        let plan_slices = &self.context.shared.plan_slices;
+        plan_slices.publish(slices, vec![], ticks);
     }
 
     /// Reconciles the job as the watch showed it, with the pods that it showed last.
@@ -185,7 +185,7 @@ impl Process {
         let ticks = self.context.shared.clock.ticks();
         self.context
             .shared
-            .board
+            .plan_slices
             .held(Span(i64::MAX), ticks)
             .is_empty()
     }

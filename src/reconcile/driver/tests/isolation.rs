@@ -44,7 +44,7 @@ fn wait_over(api: &Apiserver) {
 async fn panics(watched: Arc<DeadlineJob>, context: Arc<ReconcileContext>) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap().into();
     assert!(
-        !context.shared.board.take(&uid).is_empty(),
+        !context.shared.plan_slices.take(&uid).is_empty(),
         "on purpose, but too early"
     );
     panic!("on purpose:\nit fails");
@@ -118,7 +118,7 @@ async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
     let hangs = |watched: Arc<DeadlineJob>, context: Arc<ReconcileContext>| async move {
         let _guard = guard;
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap().into();
-        assert!(!context.shared.board.take(&uid).is_empty());
+        assert!(!context.shared.plan_slices.take(&uid).is_empty());
         std::future::pending().await
     };
     let context = Arc::clone(&process.context);

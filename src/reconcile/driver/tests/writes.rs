@@ -175,7 +175,11 @@ async fn a_slice_is_finished_before_its_pods_are_created() {
     let (held, seen) = std::sync::mpsc::channel();
     api.script(move |call| {
         let ticks = context.shared.clock.ticks();
-        let is_held = !context.shared.board.held(Span(i64::MAX), ticks).is_empty();
+        let is_held = !context
+            .shared
+            .plan_slices
+            .held(Span(i64::MAX), ticks)
+            .is_empty();
         let _ = held.send((call.words.clone(), is_held));
         Fate::Served
     });
