@@ -34,7 +34,7 @@ use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
 use crate::lease::elector::{Elector, Timing};
 use crate::lease::role::Standing;
-use crate::lease::write_gate::{Fence as WriteFence, FenceLayer};
+use crate::lease::write_gate::{WriteGate, WriteGateLayer};
 use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
 use crate::plan_slices::PlanSlices;
@@ -210,28 +210,28 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
     let stop = stop_signal();
     tokio::pin!(stop);
     loop {
-        let fence = tokio::select! {
-            fence = acquire(setup, &mut election) => fence,
+        let gate = tokio::select! {
+            gate = acquire(setup, &mut election) => gate,
             () = &mut stop => return Ok(()),
         };
         // A task of its own, so that a long decision does not delay a renewal.
         let mut term = JoinSet::new();
         let (hand_over, requests) = durable_state::hand_over();
-        let acting = act(Arc::clone(setup), Arc::clone(&fence), requests);
+        let acting = act(Arc::clone(setup), Arc::clone(&gate), requests);
         term.spawn_on(acting, &setup.work);
         setup.metrics.lease.leader.set(1);
         let ended = tokio::select! {
             ended = term.join_next() => Some(why_ended(ended)),
-            () = keep(&mut election, &fence) => None,
+            () = keep(&mut election, &gate) => None,
             () = &mut stop => {
                 hand_over.take_place().await;
                 Some(Ok(()))
             }
         };
         if ended.is_some() {
-            fence.drain(LAST_WRITES).await;
+            gate.drain(LAST_WRITES).await;
         }
-        fence.close();
+        gate.close();
         term.shutdown().await;
         setup.metrics.lease.leader.set(0);
         setup.metrics.forget_jobs();
@@ -244,17 +244,17 @@ async fn lead(setup: &Arc<Setup>, mut election: Option<Election>) -> anyhow::Res
     }
 }
 
-async fn acquire(setup: &Setup, election: &mut Option<Election>) -> Arc<WriteFence> {
+async fn acquire(setup: &Setup, election: &mut Option<Election>) -> Arc<WriteGate> {
     if let Some(election) = election {
         return election.acquire().await;
     }
     setup.standing.leading(None);
-    WriteFence::new(None, setup.metrics.lease.writes_refused.clone())
+    WriteGate::new(None, setup.metrics.lease.writes_refused.clone())
 }
 
-async fn keep(election: &mut Option<Election>, fence: &WriteFence) {
+async fn keep(election: &mut Option<Election>, gate: &WriteGate) {
     match election {
-        Some(election) => election.keep(fence).await,
+        Some(election) => election.keep(gate).await,
         None => std::future::pending().await,
     }
 }
@@ -274,7 +274,7 @@ fn why_ended(
 /// the part that ended.
 async fn act(
     setup: Arc<Setup>,
-    writes: Arc<WriteFence>,
+    writes: Arc<WriteGate>,
     hand_overs: HandOverRequests,
 ) -> anyhow::Result<&'static str> {
     let clock = Arc::clone(&setup.clock);
@@ -479,7 +479,7 @@ fn client(
             clock: Arc::clone(clock),
             watches: Arc::clone(watches),
         })
-        .with_layer(&FenceLayer(Arc::clone(&term.writes)))
+        .with_layer(&WriteGateLayer(Arc::clone(&term.writes)))
         .build())
 }
 

@@ -17,7 +17,7 @@ use futures::future::poll_fn;
 use parking_lot::Mutex;
 
 use crate::api::DeadlineJob;
-use crate::lease::write_gate::Fence as WriteFence;
+use crate::lease::write_gate::WriteGate;
 
 /// The time between two looks.
 pub const TICK: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub const POLL_MAX: Duration = Duration::from_secs(TICK.as_secs() * TICKS_MAX as
 #[derive(Clone)]
 pub struct Term {
     /// Its write gate.
-    pub writes: Arc<WriteFence>,
+    pub writes: Arc<WriteGate>,
 }
 
 /// A poll that does not end.

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use elector::{Elector, Verdict};
 use metrics::LeaseMetrics;
 use role::Standing;
-use write_gate::Fence;
+use write_gate::WriteGate;
 
 /// At the end the Lease is given back within this time, or it runs out by itself.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
@@ -85,7 +85,7 @@ enum Lost {
 }
 
 impl Election {
-    /// A replica that waits. `client` must not be behind a fence.
+    /// A replica that waits. `client` must not be behind a gate.
     pub fn new(
         client: Client,
         place: Place,
@@ -105,7 +105,7 @@ impl Election {
     }
 
     /// Waits until this replica leads. The write gate limits its writes.
-    pub async fn acquire(&mut self) -> Arc<Fence> {
+    pub async fn acquire(&mut self) -> Arc<WriteGate> {
         loop {
             let next_look = Instant::now() + self.elector.timing().retry_period;
             match self.try_acquire().await {
@@ -117,7 +117,7 @@ impl Election {
                     self.standing.leading(None);
                     self.metrics.terms.inc();
                     tracing::info!(lease = %self.place, identity = self.elector.identity(), "leading");
-                    return Fence::new(until, self.metrics.writes_refused.clone());
+                    return WriteGate::new(until, self.metrics.writes_refused.clone());
                 }
                 Ok(Some(free)) => sleep_until(free.min(next_look)).await,
                 Err(error) => {
@@ -154,8 +154,8 @@ impl Election {
         }
     }
 
-    /// Renews the Lease as long as it can, and moves the fence with it; returns when it is lost.
-    pub async fn keep(&mut self, fence: &Fence) {
+    /// Renews the Lease as long as it can, and moves the gate with it; returns when it is lost.
+    pub async fn keep(&mut self, gate: &WriteGate) {
         let timing = self.elector.timing();
         let mut next = Instant::now();
         loop {
@@ -177,7 +177,7 @@ impl Election {
                 }
             }
             if let Some(held) = &self.held {
-                fence.extend(self.elector.writes_until(held.sent));
+                gate.extend(self.elector.writes_until(held.sent));
             }
         }
     }

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tower::{BoxError, Layer, Service};
 
 use super::elector::Timing;
-use super::write_gate::FenceLayer;
+use super::write_gate::WriteGateLayer;
 use super::*;
 use crate::metrics::Metrics;
 
@@ -178,10 +178,10 @@ impl Replica {
         let (api, identity) = (api.clone(), identity.to_owned());
         let life = async move {
             loop {
-                let fence = election.acquire().await;
+                let gate = election.acquire().await;
                 tokio::select! {
-                    () = election.keep(&fence) => fence.close(),
-                    () = work(api.clone(), &fence, &identity) => {}
+                    () = election.keep(&gate) => gate.close(),
+                    () = work(api.clone(), &gate, &identity) => {}
                 }
             }
         };
@@ -208,8 +208,8 @@ impl Drop for Replica {
     }
 }
 
-async fn work(api: Apiserver, fence: &Arc<Fence>, who: &str) {
-    let mut client = FenceLayer(Arc::clone(fence)).layer(api);
+async fn work(api: Apiserver, gate: &Arc<WriteGate>, who: &str) {
+    let mut client = WriteGateLayer(Arc::clone(gate)).layer(api);
     loop {
         let request = Request::post(WORK).header("who", who);
         let request = request.body(Body::empty()).unwrap();

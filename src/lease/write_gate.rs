@@ -1,7 +1,7 @@
-//! No write after the renew deadline. Every request that changes something passes the fence of the
-//! term it belongs to: it is checked by the monotonic clock right before it is handed over, and
-//! given up when the deadline comes, also after the process was frozen. A fence that is closed
-//! stays closed: a process that leads again has a new one.
+//! No write after the renew deadline. Every request that changes something passes the gate of the
+//! term it belongs to. It is checked by the monotonic clock right before it is handed over, and
+//! given up when the deadline comes, also after the process was frozen. A gate that is closed
+//! stays closed, and a process that leads again has a new one.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const NO_LIMIT: Duration = Duration::from_secs(3600);
 pub struct Deposed;
 
 /// The permission to write in one term of leadership.
-pub struct Fence {
+pub struct WriteGate {
     state: Mutex<State>,
     /// Raised when no write is under way.
     idle: Notify,
@@ -58,8 +58,8 @@ impl State {
     }
 }
 
-impl Fence {
-    /// The fence of a new term; `refused` counts the writes that it keeps back.
+impl WriteGate {
+    /// The gate of a new term; `refused` counts the writes that it keeps back.
     pub fn new(until: Option<Instant>, refused: IntCounter) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
@@ -96,7 +96,7 @@ impl Fence {
         self.state.lock().stage = Stage::Closed;
     }
 
-    fn begin(self: &Arc<Self>, now: Instant) -> Result<Pass, Deposed> {
+    fn begin(self: &Arc<Self>, now: Instant) -> Result<WriteUnderWay, Deposed> {
         let mut state = self.state.lock();
         let limit = state.limit(now).ok();
         if limit.is_none() || state.stage != Stage::Open {
@@ -104,14 +104,14 @@ impl Fence {
             return Err(Deposed);
         }
         state.under_way += 1;
-        Ok(Pass(Arc::clone(self)))
+        Ok(WriteUnderWay(Arc::clone(self)))
     }
 }
 
 /// One write under way.
-struct Pass(Arc<Fence>);
+struct WriteUnderWay(Arc<WriteGate>);
 
-impl Drop for Pass {
+impl Drop for WriteUnderWay {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.under_way -= 1;
@@ -121,7 +121,7 @@ impl Drop for Pass {
     }
 }
 
-impl Pass {
+impl WriteUnderWay {
     fn limit(&self) -> Result<Instant, Deposed> {
         self.0.state.lock().limit(Instant::now())
     }
@@ -153,27 +153,27 @@ impl Pass {
     }
 }
 
-/// Puts a client behind a fence.
-pub struct FenceLayer(pub Arc<Fence>);
+/// Puts a client behind a gate.
+pub struct WriteGateLayer(pub Arc<WriteGate>);
 
-impl<S> Layer<S> for FenceLayer {
-    type Service = Fenced<S>;
+impl<S> Layer<S> for WriteGateLayer {
+    type Service = Gated<S>;
 
-    fn layer(&self, inner: S) -> Fenced<S> {
-        Fenced {
+    fn layer(&self, inner: S) -> Gated<S> {
+        Gated {
             inner,
-            fence: Arc::clone(&self.0),
+            gate: Arc::clone(&self.0),
         }
     }
 }
 
-/// A client behind a fence: reads pass, writes only while the term lasts.
-pub struct Fenced<S> {
+/// A client behind a gate: reads pass, writes only while the term lasts.
+pub struct Gated<S> {
     inner: S,
-    fence: Arc<Fence>,
+    gate: Arc<WriteGate>,
 }
 
-impl<S, B> Service<Request<B>> for Fenced<S>
+impl<S, B> Service<Request<B>> for Gated<S>
 where
     S: Service<Request<B>, Error = BoxError>,
     S::Future: Send + 'static,
@@ -191,8 +191,8 @@ where
         if matches!(*request.method(), Method::GET | Method::HEAD) {
             return Box::pin(self.inner.call(request));
         }
-        match self.fence.begin(Instant::now()) {
-            Ok(pass) => Box::pin(pass.through(self.inner.call(request))),
+        match self.gate.begin(Instant::now()) {
+            Ok(write) => Box::pin(write.through(self.inner.call(request))),
             Err(deposed) => Box::pin(std::future::ready(Err(deposed.into()))),
         }
     }

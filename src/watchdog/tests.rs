@@ -10,7 +10,7 @@ use crate::metrics::loose_counter;
 
 fn watch(polls: &Arc<Polls>) -> Watch {
     let term = Term {
-        writes: WriteFence::new(None, loose_counter()),
+        writes: WriteGate::new(None, loose_counter()),
     };
     Watch::new(Arc::clone(polls), term)
 }

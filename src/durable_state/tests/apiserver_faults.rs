@@ -78,11 +78,11 @@ async fn an_unavailable_apiserver_is_waited_for_within_limits() {
 
 #[tokio::test(start_paused = true)]
 async fn a_closed_write_gate_stops_the_state_too() {
-    use crate::lease::write_gate::{Fence, FenceLayer};
+    use crate::lease::write_gate::{WriteGate, WriteGateLayer};
     let api = Apiserver::new();
-    let gate = Fence::new(None, loose_counter());
+    let gate = WriteGate::new(None, loose_counter());
     let (service, mut requests) = tower_test::mock::pair::<Request<Body>, Response<Body>>();
-    let service = tower::Layer::layer(&FenceLayer(Arc::clone(&gate)), service);
+    let service = tower::Layer::layer(&WriteGateLayer(Arc::clone(&gate)), service);
     let behind = Apiserver {
         client: Client::new(service, "shed-system"),
         world: Arc::clone(&api.world),

@@ -36,12 +36,12 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn fence(until: Option<Duration>) -> Arc<Fence> {
-    Fence::new(until.map(|left| Instant::now() + left), loose_counter())
+fn gate(until: Option<Duration>) -> Arc<WriteGate> {
+    WriteGate::new(until.map(|left| Instant::now() + left), loose_counter())
 }
 
-async fn send(fence: &Arc<Fence>, slow: &Slow, method: Method) -> Result<(), BoxError> {
-    let mut client = FenceLayer(Arc::clone(fence)).layer(slow.clone());
+async fn send(gate: &Arc<WriteGate>, slow: &Slow, method: Method) -> Result<(), BoxError> {
+    let mut client = WriteGateLayer(Arc::clone(gate)).layer(slow.clone());
     let request = Request::builder().method(method).body(()).unwrap();
     client.call(request).await.map(drop)
 }
@@ -53,42 +53,42 @@ fn counts(slow: &Slow) -> (usize, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn after_the_deadline_no_write_begins_and_reads_still_do() {
-    let (fence, slow) = (fence(Some(seconds(5))), Slow::default());
-    send(&fence, &slow, Method::POST).await.unwrap();
+    let (gate, slow) = (gate(Some(seconds(5))), Slow::default());
+    send(&gate, &slow, Method::POST).await.unwrap();
     tokio::time::advance(seconds(4)).await;
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-        let refused = send(&fence, &slow, method).await.unwrap_err();
+        let refused = send(&gate, &slow, method).await.unwrap_err();
         assert!(refused.is::<Deposed>());
     }
     assert_eq!(counts(&slow), (1, 1));
-    assert_eq!(fence.refused.get(), 4);
-    send(&fence, &slow, Method::GET).await.unwrap();
+    assert_eq!(gate.refused.get(), 4);
+    send(&gate, &slow, Method::GET).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_under_way_is_given_up_at_the_deadline() {
-    let (fence, slow) = (fence(Some(Duration::from_millis(400))), Slow::default());
+    let (gate, slow) = (gate(Some(Duration::from_millis(400))), Slow::default());
     let started = Instant::now();
-    send(&fence, &slow, Method::PUT).await.unwrap_err();
+    send(&gate, &slow, Method::PUT).await.unwrap_err();
     assert_eq!(started.elapsed().as_millis(), 400);
     assert_eq!(counts(&slow), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_meanwhile_lets_it_end() {
-    let (fence, slow) = (fence(Some(Duration::from_millis(400))), Slow::default());
+    let (gate, slow) = (gate(Some(Duration::from_millis(400))), Slow::default());
     let renew = async {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        fence.extend(Instant::now() + seconds(9));
+        gate.extend(Instant::now() + seconds(9));
     };
-    let (sent, ()) = tokio::join!(send(&fence, &slow, Method::PUT), renew);
+    let (sent, ()) = tokio::join!(send(&gate, &slow, Method::PUT), renew);
     sent.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_freeze_a_write_goes_no_further_though_its_timer_has_fired_too() {
-    let (fence, slow) = (fence(Some(seconds(5))), Slow::default());
-    let mut sending = pin!(send(&fence, &slow, Method::POST));
+    let (gate, slow) = (gate(Some(seconds(5))), Slow::default());
+    let mut sending = pin!(send(&gate, &slow, Method::POST));
     assert!(futures::poll!(sending.as_mut()).is_pending());
     // Nothing of the process runs for half a minute.
     tokio::time::advance(seconds(30)).await;
@@ -98,15 +98,15 @@ async fn after_a_freeze_a_write_goes_no_further_though_its_timer_has_fired_too()
 
 #[tokio::test(start_paused = true)]
 async fn draining_lets_writes_end_and_none_begin() {
-    let (fence, slow) = (fence(None), Slow::default());
+    let (gate, slow) = (gate(None), Slow::default());
     let drain = async {
         tokio::task::yield_now().await;
-        fence.drain(seconds(3)).await;
+        gate.drain(seconds(3)).await;
         assert_eq!(counts(&slow), (1, 1), "it waited for the write");
     };
-    let (sent, ()) = tokio::join!(send(&fence, &slow, Method::POST), drain);
+    let (sent, ()) = tokio::join!(send(&gate, &slow, Method::POST), drain);
     sent.unwrap();
-    send(&fence, &slow, Method::POST).await.unwrap_err();
-    fence.extend(Instant::now() + seconds(9));
-    send(&fence, &slow, Method::POST).await.unwrap_err();
+    send(&gate, &slow, Method::POST).await.unwrap_err();
+    gate.extend(Instant::now() + seconds(9));
+    send(&gate, &slow, Method::POST).await.unwrap_err();
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::*;
 use crate::api;
 use crate::fixtures;
-use crate::lease::write_gate::Fence;
+use crate::lease::write_gate::WriteGate;
 use crate::metrics::loose_counter;
 use crate::reconcile::mock::{Apiserver, Process};
 use crate::watchdog::{self, Polls, Term, Watch};
@@ -15,7 +15,7 @@ fn nowhere() -> Stuck {
     Stuck {
         job: None,
         term: Term {
-            writes: Fence::new(None, loose_counter()),
+            writes: WriteGate::new(None, loose_counter()),
         },
     }
 }

@@ -21,7 +21,7 @@ use crate::durable_state::LatestExperience;
 use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
 use crate::forecast::ForecastTable;
-use crate::lease::write_gate::Fence as WriteFence;
+use crate::lease::write_gate::WriteGate;
 use crate::metrics::{Metrics, loose_counter};
 use crate::plan_slices::PlanSlices;
 use crate::planner_copies::CopyRequests;
@@ -65,7 +65,7 @@ impl Process {
             instance: None,
         };
         let term = Term {
-            writes: WriteFence::new(None, loose_counter()),
+            writes: WriteGate::new(None, loose_counter()),
         };
         let metrics = Metrics::new().unwrap();
         metrics.deadlines.show_totals(Some(stores.totals()));
