@@ -241,7 +241,7 @@ fn rules(spec: &DeadlineJobSpec) -> Result<JobRules, InvalidSpec> {
         target_pocd: target(spec.target_pocd)?,
         clone_budget: clone_budget(spec.speculation.budget)?,
         on_miss: spec.on_miss,
-        backoff_limit: within(
+        backoff_limit_per_index: within(
             "backoffLimitPerIndex",
             spec.backoff_limit_per_index,
             0,

@@ -11,7 +11,7 @@ use crate::validate::ValidatedJob;
 /// Failures that count against `backoffLimit`.
 pub(super) fn failures(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> u32 {
     let counted = u32::try_from(ledger.counts.failed).unwrap_or(u32::MAX);
-    match (at_limit(job, ledger, pods), job.rules.ending.failures_max) {
+    match (at_limit(job, ledger, pods), job.rules.ending.backoff_limit) {
         (Some(_), Some(limit)) => counted.max(limit.saturating_add(1)),
         _ => counted,
     }
@@ -20,7 +20,7 @@ pub(super) fn failures(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> u
 /// The restarts in the pods that live, if they have reached `backoffLimit`. Of a task's attempts
 /// the one with the fewest counts, because the crash of a copy does not hold up its task.
 pub fn at_limit(job: &ValidatedJob, ledger: &Ledger, pods: &JobPods) -> Option<u32> {
-    let limit = job.rules.ending.failures_max?;
+    let limit = job.rules.ending.backoff_limit?;
     let template = job.template.spec.as_ref()?;
     if template.restart_policy.as_deref() != Some("OnFailure") {
         return None;

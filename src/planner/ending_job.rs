@@ -40,7 +40,7 @@ pub(super) fn job(
             target_pocd: None,
             clone_budget: None,
             on_miss: OnMiss::Fail,
-            backoff_limit: 0,
+            backoff_limit_per_index: 0,
             suspend: false,
             replaces_when_gone: false,
             preemption: Preemption::Never,

@@ -359,7 +359,7 @@ fn restarts_at_limit(step: &Step, input: Input<'_>) -> Option<String> {
     let JobView {
         job, ledger, pods, ..
     } = input.view;
-    let limit = job.rules.ending.failures_max.map(u64::from);
+    let limit = job.rules.ending.backoff_limit.map(u64::from);
     let failures = u64::try_from(step.ledger.counts.failed).ok();
     let restarts = restarts::at_limit(job, ledger, pods).filter(|_| failures <= limit)?;
     Some(format!(

@@ -15,7 +15,7 @@ pub(super) fn end_rules(spec: &DeadlineJobSpec, completions: u32) -> Result<EndR
     };
     let rules = spec.success_policy.iter().flat_map(|policy| &policy.rules);
     Ok(EndRules {
-        failures_max: limit("backoffLimit", spec.backoff_limit, i32::MAX)?,
+        backoff_limit: limit("backoffLimit", spec.backoff_limit, i32::MAX)?,
         failed_tasks_max: limit("maxFailedIndexes", spec.max_failed_indexes, 100_000)?,
         success: rules
             .enumerate()

@@ -11,7 +11,7 @@ fn refusal(change: &str) -> String {
 fn defaults_are_those_of_the_documentation() {
     let job = validate(&job("")).unwrap();
     assert_eq!(job.rules.parallelism, job.rules.completions);
-    assert_eq!(job.rules.backoff_limit, 3);
+    assert_eq!(job.rules.backoff_limit_per_index, 3);
     assert_eq!(job.rules.max_clones_per_task, 5);
     assert_eq!(job.rules.speculation, SpeculationMode::Enabled);
     assert_eq!(

@@ -58,7 +58,7 @@ fn explore(size: Size) {
 const ONE_TASK: Size = Size {
     tasks: 1,
     attempts: 2,
-    backoff_limit: 1,
+    backoff_limit_per_index: 1,
     budget: UNDISTURBED,
 };
 
@@ -128,7 +128,7 @@ fn two_tasks_of_one_attempt_with_a_crash_and_a_stale_view() {
     explore(Size {
         tasks: 2,
         attempts: 1,
-        backoff_limit: 0,
+        backoff_limit_per_index: 0,
         budget: Budget {
             crashes: 1,
             stale: 1,
@@ -154,7 +154,7 @@ fn one_task_of_an_original_and_two_clones_with_a_crash_and_a_stale_view() {
 const TWO_TASKS: Size = Size {
     tasks: 2,
     attempts: 2,
-    backoff_limit: 0,
+    backoff_limit_per_index: 0,
     budget: UNDISTURBED,
 };
 

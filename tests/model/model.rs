@@ -28,7 +28,7 @@ pub struct Size {
     /// Attempts of a task that a plan launches at most; to come to rest, more may be needed.
     pub attempts: u32,
     /// `spec.backoffLimitPerIndex`.
-    pub backoff_limit: u32,
+    pub backoff_limit_per_index: u32,
     pub budget: Budget,
 }
 
@@ -118,7 +118,7 @@ impl Model {
                 "metadata": {"name": "count", "namespace": "team", "uid": "1", "generation": 1,
                     "resourceVersion": "7", "creationTimestamp": "1970-01-01T00:00:00Z"},
                 "spec": {"deadline": {"within": DEADLINE}, "completions": size.tasks,
-                    "idempotency": "Safe", "suspend": suspend, "backoffLimitPerIndex": size.backoff_limit,
+                    "idempotency": "Safe", "suspend": suspend, "backoffLimitPerIndex": size.backoff_limit_per_index,
                     "template": {"spec": {"containers": [{"name": "task", "image": "task"}]}}},
             });
             serde_json::from_value(job).expect("a job")

@@ -18,7 +18,7 @@ const FAULTS_ONE_IN: u64 = 8;
 const SIZE: Size = Size {
     tasks: 2,
     attempts: 3,
-    backoff_limit: 1,
+    backoff_limit_per_index: 1,
     budget: Budget {
         crashes: 1,
         stale: 1,

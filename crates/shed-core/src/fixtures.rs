@@ -233,7 +233,7 @@ pub fn job(key: &str) -> JobBuilder {
         target_pocd: None,
         clone_budget: None,
         on_miss: OnMiss::Continue,
-        backoff_limit: 3,
+        backoff_limit_per_index: 3,
         suspend: false,
         replaces_when_gone: false,
         preemption: Preemption::Never,
@@ -358,8 +358,8 @@ impl JobBuilder {
     }
 
     /// With that back-off limit.
-    pub fn backoff_limit(self, failures: u32) -> Self {
-        self.with(|job| job.rules.backoff_limit = failures)
+    pub fn backoff_limit_per_index(self, failures: u32) -> Self {
+        self.with(|job| job.rules.backoff_limit_per_index = failures)
     }
 
     /// Suspended by its user.

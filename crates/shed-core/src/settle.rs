@@ -191,7 +191,7 @@ fn settle_task(
     found.remaining += remaining;
     // A stopped attempt that still exists may yet turn out to have succeeded, so the task's result waits for it.
     // `decide` launches no retry for such a task meanwhile. An abandoned attempt may exist for days.
-    let is_spent = awaited == 0 && failures > job.rules.backoff_limit;
+    let is_spent = awaited == 0 && failures > job.rules.backoff_limit_per_index;
     if winner.is_none()
         && (is_spent || fails_by_rule(task))
         && job.phase == JobPhase::Active
@@ -373,7 +373,7 @@ fn conclusion(now: Instant, job: &JobSnapshot, found: &Found) -> Option<Conclusi
         Some(Conclusion::Complete)
     } else if found.fails_job {
         Some(Conclusion::PodFailurePolicy)
-    } else if rules.failures_max.is_some_and(|max| failures > max) {
+    } else if rules.backoff_limit.is_some_and(|max| failures > max) {
         Some(Conclusion::BackoffLimit)
     } else if rules
         .failed_tasks_max

@@ -179,7 +179,7 @@ pub struct JobRules {
     /// The treatment of attempts at the deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
-    pub backoff_limit: u32,
+    pub backoff_limit_per_index: u32,
     /// Whether the user suspended the job.
     pub suspend: bool,
     /// Whether a task is launched again only when its last attempt is gone (`podReplacementPolicy: Failed`).

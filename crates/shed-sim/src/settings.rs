@@ -120,7 +120,7 @@ pub struct Settings {
     /// The treatment of a job at its deadline.
     pub on_miss: OnMiss,
     /// Failures that a task may have before it has failed for good.
-    pub backoff_limit: u32,
+    pub backoff_limit_per_index: u32,
     /// The most clones of a task.
     pub max_clones: u32,
     /// Whether first attempts may be preempted.
@@ -152,7 +152,7 @@ impl Settings {
             kill_latency: Span(0),
             release_latency: Span(0),
             on_miss: OnMiss::Continue,
-            backoff_limit: 6,
+            backoff_limit_per_index: 6,
             max_clones: 5,
             preemption: Preemption::Never,
             passes: Passes::Incremental,

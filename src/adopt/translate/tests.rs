@@ -45,15 +45,15 @@ fn a_job_without_annotations_gets_no_clone_and_no_sidecar() {
 fn limits_are_those_of_batch_v1() {
     let plain = read(&job("completions: 3"));
     assert_eq!((plain.rules.completions, plain.rules.parallelism), (3, 1));
-    assert_eq!(plain.rules.ending.failures_max, Some(6));
+    assert_eq!(plain.rules.ending.backoff_limit, Some(6));
     assert_eq!(
-        plain.rules.backoff_limit, 2_147_483_647,
+        plain.rules.backoff_limit_per_index, 2_147_483_647,
         "no limit per task"
     );
     let per_index = "completions: 3, completionMode: Indexed, backoffLimitPerIndex: 1, \
                      backoffLimit: 2147483647";
     let per_index = read(&job(per_index));
-    assert_eq!(per_index.rules.backoff_limit, 1);
+    assert_eq!(per_index.rules.backoff_limit_per_index, 1);
     assert!(per_index.adopted.unwrap().per_index);
     let none = read(&job("completions: 0, parallelism: 0"));
     assert_eq!((none.rules.completions, none.rules.parallelism), (0, 0));

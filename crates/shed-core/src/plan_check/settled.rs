@@ -206,7 +206,7 @@ impl<'a> SettleCheck<'a> {
             Conclusion::MaxFailedIndexes => rules
                 .failed_tasks_max
                 .is_some_and(|max| ended - done > max as usize),
-            Conclusion::BackoffLimit => done < total && rules.failures_max.is_some(),
+            Conclusion::BackoffLimit => done < total && rules.backoff_limit.is_some(),
             Conclusion::PodFailurePolicy => self.job.tasks.iter().any(|task| {
                 let mut attempts = task.attempts.iter();
                 attempts.any(|attempt| attempt.failure_rule == Some(FailureRule::FailJob))

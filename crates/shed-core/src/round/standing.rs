@@ -34,7 +34,7 @@ pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> 
         Standing::Succeeded
     } else if task.live().next().is_some() {
         Standing::Live
-    } else if task.failures > job.rules.backoff_limit
+    } else if task.failures > job.rules.backoff_limit_per_index
         || task
             .attempts
             .iter()

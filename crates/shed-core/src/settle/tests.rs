@@ -193,7 +193,7 @@ fn disruptions_and_losses_spend_no_back_off() {
     check(
         30.0,
         job("a")
-            .backoff_limit(0)
+            .backoff_limit_per_index(0)
             .task(0, [attempt(0).disrupted(20.0)])
             .task(1, [attempt(0).lost()]),
         &[
@@ -208,7 +208,7 @@ fn a_failure_while_a_sibling_lives_spends_no_back_off() {
     check(
         30.0,
         job("a")
-            .backoff_limit(0)
+            .backoff_limit_per_index(0)
             .task(0, [attempt(0), attempt(1).failed(20.0)])
             .task(1, [attempt(0).failed(20.0), attempt(1)]),
         &[
@@ -234,7 +234,7 @@ fn two_failures_count_alike_seen_together_or_one_by_one() {
 fn a_failure_beyond_the_back_off_limit_fails_the_task() {
     let failed_before = |failures| {
         job("a")
-            .backoff_limit(2)
+            .backoff_limit_per_index(2)
             .task_with(0, [attempt(0).failed(20.0)], move |task| {
                 task.failures = failures;
             })
@@ -253,14 +253,14 @@ fn a_task_does_not_fail_while_a_killed_attempt_may_turn_out_to_have_succeeded() 
     check(
         30.0,
         job("a")
-            .backoff_limit(0)
+            .backoff_limit_per_index(0)
             .task(0, [attempt(0).failed(20.0), dying]),
         &[count(0, 0, Outcome::Failed)],
     );
     // The next pass, when the attempt is gone, still has the facts to act.
     check(
         31.0,
-        job("a").backoff_limit(0).task_with(
+        job("a").backoff_limit_per_index(0).task_with(
             0,
             [attempt(1).lost().killed(KillKind::Prune, 25.0)],
             |task| {
@@ -334,7 +334,7 @@ fn a_job_whose_tasks_all_ended_with_one_failed_has_failed_indexes() {
         30.0,
         job("a")
             .tasks(3)
-            .backoff_limit(0)
+            .backoff_limit_per_index(0)
             .done([0])
             .failed([1])
             .task(2, [attempt(0).failed(29.0)]),

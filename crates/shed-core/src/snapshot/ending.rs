@@ -48,7 +48,7 @@ impl Conclusion {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndRules {
     /// Failures that all tasks together may have (`backoffLimit`).
-    pub failures_max: Option<u32>,
+    pub backoff_limit: Option<u32>,
     /// Tasks that may fail for good (`maxFailedIndexes`).
     pub failed_tasks_max: Option<u32>,
     /// The job has succeeded once one of these is met (`successPolicy`).

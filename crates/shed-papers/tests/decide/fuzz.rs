@@ -120,7 +120,7 @@ impl Bytes<'_> {
             .submitted(self.seconds())
             .deadline_in(self.seconds())
             .max_clones(u32::from(self.below(8)))
-            .backoff_limit(u32::from(self.below(3)));
+            .backoff_limit_per_index(u32::from(self.below(3)));
         let tenant = self.tenant();
         builder = builder.with(|job| job.tenant = tenant);
         let runs = self.below(6);

@@ -128,7 +128,7 @@ pub struct RunOptions {
     pub max_clones: u32,
     /// Failures that a task may have before it has failed for good.
     #[arg(long, value_name = "N", default_value_t = 6)]
-    pub backoff_limit: u32,
+    pub backoff_limit_per_index: u32,
     /// Whether running first attempts may be preempted for more urgent ones: never, or when-checkpointed, if they can
     /// continue from a checkpoint.
     #[arg(long, value_name = "WHEN", default_value = "never", value_parser = values::preemption)]
@@ -365,7 +365,7 @@ impl RunOptions {
             kill_latency: self.kill_latency,
             release_latency: self.release_latency,
             on_miss: self.on_miss,
-            backoff_limit: self.backoff_limit,
+            backoff_limit_per_index: self.backoff_limit_per_index,
             max_clones: self.max_clones,
             preemption: self.preemption,
             passes: match self.full_passes {

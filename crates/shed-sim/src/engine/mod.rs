@@ -424,7 +424,7 @@ impl<'a> Engine<'a> {
                 target_pocd: None,
                 clone_budget: None,
                 on_miss: settings.on_miss,
-                backoff_limit: settings.backoff_limit,
+                backoff_limit_per_index: settings.backoff_limit_per_index,
                 suspend: false,
                 replaces_when_gone: false,
                 preemption: settings.preemption,

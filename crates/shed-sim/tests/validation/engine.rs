@@ -342,7 +342,7 @@ fn a_task_that_fails_too_often_fails_its_job() {
     broken.stages.push(stage(&[1000], &[0]));
     let settings = Settings {
         model: Model::Recorded,
-        backoff_limit: 1,
+        backoff_limit_per_index: 1,
         ..on_slots(fifo(), 1)
     };
     let outcome = run(&settings, &[broken]);

@@ -57,7 +57,7 @@ fn what_was_abandoned_may_have_won_before_and_is_disrupted_otherwise() {
 fn a_task_that_failed_too_often_does_not_wait_for_what_was_abandoned() {
     let spent = |first: AttemptBuilder| {
         let failed = attempt(1).kind(AttemptKind::Retry).failed(29.0);
-        job("a").backoff_limit(0).task(0, [first, failed])
+        job("a").backoff_limit_per_index(0).task(0, [first, failed])
     };
     let failed = count(0, 1, Outcome::Failed);
     check(

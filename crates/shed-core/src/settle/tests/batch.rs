@@ -49,7 +49,7 @@ fn a_job_whose_every_task_won_is_complete_whatever_the_rules_say() {
 fn failures_of_all_tasks_together_have_a_limit() {
     let failing = |before| {
         job("a")
-            .with(|job| (job.failures, job.rules.ending.failures_max) = (before, Some(2)))
+            .with(|job| (job.failures, job.rules.ending.backoff_limit) = (before, Some(2)))
             .task(0, [attempt(0).failed(29.0)])
             .task(1, [attempt(0)])
     };
@@ -69,7 +69,7 @@ fn failures_of_all_tasks_together_have_a_limit() {
 fn tasks_that_fail_for_good_have_a_limit() {
     let failing = |max| {
         job("a")
-            .backoff_limit(0)
+            .backoff_limit_per_index(0)
             .failed([2])
             .with(|job| job.rules.ending.failed_tasks_max = Some(max))
             .task(0, [attempt(0).failed(29.0)])

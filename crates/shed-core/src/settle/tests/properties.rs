@@ -98,7 +98,7 @@ fn any_job() -> impl Strategy<Value = JobSnapshot> {
     (tasks, rules, 0..100u32).prop_map(|(tasks, (hard, suspended, limit, phase), facts)| {
         let mut builder = job("any")
             .tasks(tasks.len() as u32)
-            .backoff_limit(limit)
+            .backoff_limit_per_index(limit)
             .facts_as_of(f64::from(facts))
             .with(|job| job.rules.suspend = suspended);
         if hard {
