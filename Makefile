@@ -60,7 +60,6 @@ lint: ## Format, clippy, words, links, purity of the core, licenses and sources 
 	test -z "$$(gofmt -l e2e examples clients | tee /dev/stderr)"
 	go -C e2e/cluster/manager vet .
 	go -C e2e/health vet .
-	go -C clients/go vet ./...
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
@@ -182,6 +181,8 @@ otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, on real nodes (6 min; the first time it installs Airflow)
 	SHED_E2E_THEN=e2e/airflow.sh e2e/run.sh example_tasks
 clients: ## kubectl shed in pipes and terminals, and the clients of three languages, on real nodes (6 min; pip and Maven download packages)
+	clients/generate.sh --check
+	go -C clients/go vet ./...
 	SHED_E2E_THEN='e2e/kubectl-shed.sh && e2e/clients.sh' e2e/run.sh example_tasks
 PAGE ?=
 page: ## The live page in a real Chromium, on real nodes (8 min; the first time it installs Chromium; PAGE="--report docs" writes the pictures of the docs)
@@ -239,13 +240,14 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 
 .PHONY: image
 image: ## Build the operator's image into an archive
-	e2e/image.sh
+	CARGO_PROFILE_RELEASE_LTO=thin e2e/image.sh
 .PHONY: release-dry-run release-version release-image release-chart release-plugin release-sbom release-notes release-checksums advisories
 # All steps take the same commit, also if another one is made meanwhile.
 release-dry-run: export SHED_RELEASE_COMMIT := $(shell git rev-parse HEAD)
 release-dry-run: release-version release-image release-chart release-plugin release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 25 min)
 	scripts/release table
 release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
+	clients/generate.sh --check
 	scripts/release version $(TAG)
 release-image: ## Build the image twice from HEAD, and compare the archives byte by byte
 	scripts/release image

@@ -10,12 +10,13 @@
 # needs none: cargo runs on the host with the flags of that stage, incremental
 # from one run to the next, and the Dockerfile's target `prebuilt` takes the
 # result. So the image is made as users make it, but for the compiler and the C
-# library: these are the host's, not the builder image's.
+# library, which are the host's, and for optimization across crates.
 #
 # Nothing is done when neither the sources nor the toolchain changed.
 #
 # Environment: SHED_IMAGE_NAME (localhost/shed), CARGO (cargo), SHED_BINARY (a
-# static program to put into the image; without it cargo builds one).
+# static program to put into the image; without it cargo builds one),
+# CARGO_PROFILE_RELEASE_LTO (off, which saves minutes; a release has thin).
 set -euo pipefail
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -34,6 +35,7 @@ esac
 tag=${1:-dev}
 name=${SHED_IMAGE_NAME:-localhost/shed}
 cargo=${CARGO:-cargo}
+export CARGO_PROFILE_RELEASE_LTO=${CARGO_PROFILE_RELEASE_LTO:-off}
 : "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/shed
 out=$cache/images/${name##*/}-$tag.tar
@@ -68,6 +70,7 @@ inputs() {
         find Cargo.toml Cargo.lock src crates Dockerfile e2e/image.sh e2e/build-image.sh \
             -type f -not -path '*/tests/*' -not -path '*/benches/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
         "$cargo" --version
+        echo "LTO $CARGO_PROFILE_RELEASE_LTO"
     fi
     echo "$name:$tag"
 }
