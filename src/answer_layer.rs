@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_tells_the_apiservers_time_and_one_without_a_date_nothing() {
+    async fn only_an_answer_with_a_date_reports_the_apiserver_time() {
         let clock = Clock::new();
         answer(&clock, None).await;
         answer(&clock, Some("yesterday")).await;

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_need_a_deadline_and_the_users_word_that_they_do_no_harm() {
+    fn clones_require_a_deadline_and_declared_idempotency() {
         let mode = |yaml: &str| wishes(yaml).unwrap().speculation.mode;
         assert_eq!(mode("{shed.dev/deadline: 5m}"), SpeculationMode::Disabled);
         let both = "{shed.dev/deadline: 5m, shed.dev/idempotency: Safe}";

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_not_sheds_any_more_is_not_worked_on_and_keeps_its_pods() {
+    fn a_job_that_shed_no_longer_adopts_keeps_its_pods() {
         let job = job_of(None);
         let companion = fixtures::companion(&job);
         let jobs = |mode| {

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_are_not_known_are_named_and_keep_nobody_from_reading() {
+    fn unknown_fields_are_named_and_do_not_prevent_decoding() {
         let changes = [
             ("/spec/novel", json!(5)),
             ("/spec/speculation/novel", json!(true)),

@@ -64,7 +64,7 @@ fn a_task_learns_who_it_is_and_cannot_be_reported_otherwise() {
 }
 
 #[test]
-fn the_sidecar_comes_first_is_restricted_and_carries_the_resume_point() {
+fn the_sidecar_is_first_restricted_and_has_the_resume_point() {
     let pod = built(WITH_FILE, AttemptKind::Clone);
     let spec = pod.spec.unwrap();
     let agent = &spec.init_containers.as_ref().unwrap()[0];
@@ -141,7 +141,7 @@ fn a_clone_must_stay_away_and_a_retry_had_better() {
 }
 
 #[test]
-fn a_template_that_names_its_node_contradicts_no_rule_about_nodes() {
+fn a_template_with_a_node_name_gets_no_node_affinity() {
     let bound = "template: {spec: {nodeName: node-2, containers: [{name: task, image: i}]}}";
     for kind in [AttemptKind::Clone, AttemptKind::Retry] {
         let spec = built(bound, kind).spec.unwrap();
@@ -325,7 +325,7 @@ fn a_job_name_that_is_cut_is_a_valid_label() {
 }
 
 #[test]
-fn a_node_that_others_call_slow_is_second_choice_and_not_excluded() {
+fn a_node_reported_slow_is_avoided_but_not_excluded() {
     let owner = fixtures::job("completions: 3");
     let job = validate(&owner).unwrap();
     let clone = attempt(AttemptKind::Clone);

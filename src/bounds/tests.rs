@@ -156,7 +156,7 @@ fn a_job_of_100_000_tasks_may_have_10_000_live_ones() {
 }
 
 #[test]
-fn five_thousand_live_tasks_have_capacity_for_clones_with_checkpoints() {
+fn five_thousand_live_tasks_leave_headroom_for_clones() {
     let mut world = World::new(5_000, ", progress: {file: {}}, resume: Checkpoint");
     assert_eq!(world.launch((0..5_000).map(original)), 5_000);
     let point = |task: u32| Some(format!("{task:064}"));

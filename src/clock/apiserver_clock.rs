@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_tells_the_time_to_half_a_second_and_its_round_trip() {
+    fn one_answer_gives_the_time_to_half_a_second_and_round_trip() {
         let mut heard = Heard::default();
         assert_eq!(heard.uncertainty(Instant(0)), None);
         hears(&mut heard, 300_000, &[(100, 40)]);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn many_answers_tell_it_better_and_the_offset_moves_no_further_than_it_must() {
+    fn many_answers_improve_the_offset_and_slow_ones_keep_it() {
         let mut heard = Heard::default();
         hears(&mut heard, -7300, &[(130, 30); 60]);
         assert!((heard.offset.0 + 7300).abs() <= 100, "{heard:?}");

@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_can_not_be_read_stays_as_it_was_and_blocks_no_other() {
+    fn an_unreadable_job_stays_as_it_was_and_blocks_no_other() {
         let (stores, mut writer) = stores();
         let mut apply = |event| stores.apply_batch_event(&mut writer, event);
         let many = |spec: &mut Value| spec["parallelism"] = json!("many");

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledged_write_is_sent_again_only_if_the_watch_never_shows_it() {
+    fn a_done_write_is_sent_again_only_if_the_watch_never_shows_it() {
         let (mut done, start) = (Done::default(), Instant(1000));
         assert_eq!(done.to_send(&pods(&["a", "b"]), start), pods(&["a", "b"]));
         done.note(["a".to_owned()], start);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_are_weighed_until_attempts_run_and_something_is_said() {
+    fn feasibility_is_asked_until_attempts_run_and_it_is_reported() {
         let (mut ledger, now) = (Ledger::default(), Instant(100_000));
         let recently = Some((Instant(95_000), 1));
         assert!(is_asked(None, 1, &ledger, None, now));

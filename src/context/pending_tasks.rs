@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_reported_since_it_began_and_another_reason_begins_anew() {
+    fn each_reason_of_a_wait_is_reported_since_it_began() {
         let mut world = World::new(1).reports(2, 0);
         let began = world.clock.now();
         assert_eq!(world.look(), PendingTasks::Yet);

@@ -271,7 +271,7 @@ async fn a_hand_over_writes_and_the_next_leader_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn completion_times_go_on_with_the_next_leader_even_if_it_reads_them_late() {
+async fn completion_times_continue_with_the_next_leader() {
     let api = Apiserver::new();
     let first = Term::begin(&api).await;
     let completion = |at: i64| Completion {
@@ -381,7 +381,7 @@ async fn a_broken_state_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_the_next_leader_would_refuse_replaces_no_sound_one() {
+async fn a_state_the_next_leader_would_refuse_replaces_no_sound_one() {
     let sound = text_of(experience(1));
     let api = Apiserver::with(&sound);
     let term = Term::begin(&api).await;

@@ -29,7 +29,7 @@ fn asking() -> FenceTable {
 }
 
 #[test]
-fn a_question_counts_from_its_first_poll_and_only_while_it_is_upheld() {
+fn a_commit_request_counts_from_its_first_poll_while_upheld() {
     let table = asking();
     assert!(!table.take(&pod(), Some("nonce".to_owned()), Instant(5000)));
     assert_eq!(table.asking(JOB)["pod"], Instant(1000));

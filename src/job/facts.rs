@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_leaves_no_trace_once_it_is_counted_and_its_pod_gone() {
+    fn an_attempt_leaves_no_trace_once_counted_and_its_pod_gone() {
         let mut ledger = launched(3);
         for task in [0, 1] {
             let id = (TaskIndex(task), AttemptNumber(0));

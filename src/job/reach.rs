@@ -82,7 +82,7 @@ mod tests {
     const ON_NODE_1: &str = "nodeName: node-1,";
 
     #[test]
-    fn a_deleted_pod_is_out_of_reach_once_its_time_is_up_and_its_node_gone() {
+    fn a_deleted_pod_of_a_lost_node_is_lost_after_its_grace_period() {
         let silent = |status: &str| {
             let mut node = fixtures::node("node-1", 1);
             let conditions = node.status.as_mut().and_then(|s| s.conditions.as_mut());
@@ -126,7 +126,7 @@ mod tests {
                            restartCount: 0, image: i, imageID: '', state: {waiting: {}}}]";
 
     #[test]
-    fn a_deleted_pod_that_never_started_is_out_of_reach_after_half_a_minute() {
+    fn a_deleted_pod_that_never_started_is_lost_after_30_seconds() {
         let is_lost = |status: &str, now| {
             let nodes = [fixtures::node("node-1", 1)];
             super::tests::is_lost(&pods(ON_NODE_1, status), &nodes, now)

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn expiry_counts_from_the_own_observation_of_a_change_whatever_the_clocks_say() {
+    fn expiry_counts_from_an_observed_change_at_any_clock_offset() {
         let now = Instant::now();
         for apart in [-300, 300] {
             let (a, mut b) = (elector("a"), elector("b"));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_is_seen_though_the_holders_clock_stands_or_goes_back() {
+    fn a_renewal_is_seen_though_the_holders_clock_goes_back() {
         let now = Instant::now();
         let (a, mut b) = (elector("a"), elector("b"));
         let mut lease = a.claim(Lease::default(), wall(0));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_free_at_once_and_changes_of_hand_are_counted() {
+    fn a_released_lease_is_free_at_once_and_counts_transitions() {
         let now = Instant::now();
         let (mut a, mut b) = (elector("a"), elector("b"));
         let lease = a.claim(Lease::default(), wall(0));

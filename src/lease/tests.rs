@@ -311,7 +311,7 @@ fn empty_lease() -> Lease {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_leader_is_killed_another_writes_within_fifteen_seconds() {
+async fn a_killed_leader_is_replaced_within_fifteen_seconds() {
     let (api, a, _b) = two().await;
     a.kill();
     let took = works(&api, "b", seconds(15)).await;
@@ -464,7 +464,7 @@ async fn mishaps(seed: u64) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_happens_no_replica_writes_while_another_holds_the_lease() {
+async fn no_replica_ever_writes_while_another_holds_the_lease() {
     let mut writes = 0;
     for seed in 0..20 {
         writes += mishaps(seed).await;

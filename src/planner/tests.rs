@@ -59,7 +59,7 @@ fn planned(process: &Process) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_wrote() {
+async fn the_next_plan_waits_until_the_slice_is_carried_out() {
     let (api, process) = cluster(|_| {});
     let (touched, mut jobs) = mpsc::unbounded_channel();
     let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
@@ -83,7 +83,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out_and_reads_what_that_
 }
 
 #[tokio::test(start_paused = true)]
-async fn whether_the_deadline_can_be_kept_is_reported_with_the_first_write() {
+async fn deadline_feasibility_is_reported_with_the_first_write() {
     let (api, process) = cluster(|_| {});
     let (touched, mut jobs) = mpsc::unbounded_channel();
     let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
@@ -202,7 +202,7 @@ async fn what_is_recorded_is_decided_again_alike() {
 }
 
 #[tokio::test]
-async fn a_job_that_the_apiserver_refused_is_planned_again_when_its_wait_is_over() {
+async fn a_refused_job_is_planned_again_when_its_wait_is_over() {
     let (api, process) = cluster(|_| {});
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
     let wait = |seconds| {
@@ -279,7 +279,7 @@ fn a_slice_with_an_unsound_clone_keeps_its_first_attempts() {
 }
 
 #[test]
-fn a_slice_with_an_unsound_first_attempt_is_refused_and_other_jobs_go_on() {
+fn a_slice_with_an_unsound_first_attempt_is_refused() {
     let sound = launch("a", 1, AttemptKind::Original);
     let alive = launch("b", 0, AttemptKind::Original);
     let actions = vec![sound.clone(), alive];
@@ -329,7 +329,7 @@ fn guarded<'a>(snapshot: &'a Snapshot, policy: &Policy) -> Passed<'a> {
 }
 
 #[test]
-fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
+fn a_policy_that_panics_is_counted_and_leaves_first_attempts() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
     let plain = &policies(&policy())[1];
     assert_eq!(plain.speculation, Speculation::none());
@@ -345,7 +345,7 @@ fn a_policy_that_panics_is_counted_and_each_task_gets_one_attempt() {
 }
 
 #[test]
-fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
+fn a_job_with_wrong_facts_is_counted_once_and_gets_no_clones() {
     let wrong = straggling("a").with(|job| job.tasks[0].attempts[0].start_progress = f64::NAN);
     let snapshot = world(30.0, 2, 16000)
         .job(wrong)
@@ -363,7 +363,7 @@ fn a_job_with_wrong_facts_is_counted_once_and_gets_one_attempt_per_task() {
 }
 
 #[test]
-fn a_pass_that_runs_out_of_work_is_counted_and_keeps_its_first_attempts() {
+fn a_pass_cut_short_is_counted_and_keeps_its_first_attempts() {
     let snapshot = world(30.0, 2, 8000).job(straggling("a")).build();
     let short = Policy {
         work_max: 2,
@@ -413,7 +413,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_is_not_recorded_counts_and_its_job_gets_no_other() {
+async fn an_unrecorded_slice_counts_and_its_job_gets_no_other() {
     let (api, process) = cluster(|_| {});
     let context = &process.context.shared;
     process.plan(&api.job(), crate::reconcile::mock::originals(1));

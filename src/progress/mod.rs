@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_launched_before_says_nothing_about_launches() {
+    fn an_attempt_launched_earlier_gives_no_launch_overhead() {
         let ((table, pod), metrics) = (table("j", "p"), Metrics::new().unwrap());
         let after_restart = ProgressTable {
             begun: Instant(1001),

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn ten_thousand_jobs_of_a_namespace_write_a_bounded_number_of_events() {
+    async fn events_of_ten_thousand_jobs_of_a_namespace_are_bounded() {
         let (family, sent) = (
             Metrics::new().unwrap().events_dropped,
             Arc::new(AtomicUsize::new(0)),

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_winner_held_its_slot_usefully_and_its_checkpoint_saved_time() {
+    fn a_winner_used_its_slot_time_and_its_checkpoint_saved_time() {
         let won = Notice::Won {
             id: (0, 0),
             kind: AttemptKind::Original,

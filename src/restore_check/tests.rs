@@ -89,7 +89,7 @@ async fn versions_that_went_forward_are_no_restore() {
 }
 
 #[tokio::test]
-async fn a_deleted_pod_that_is_back_is_a_restore_though_the_counter_has_caught_up() {
+async fn a_deleted_pod_that_is_back_is_a_restore() {
     let (api, process) = begun().await;
     process
         .context
@@ -105,7 +105,7 @@ async fn a_deleted_pod_that_is_back_is_a_restore_though_the_counter_has_caught_u
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_missing_must_go_from_view_or_the_store_was_put_back() {
+async fn a_missing_pod_that_stays_in_view_is_a_restore() {
     for goes in [true, false] {
         let (api, process) = begun().await;
         let check = check(&process);
@@ -123,7 +123,7 @@ async fn a_pod_that_is_missing_must_go_from_view_or_the_store_was_put_back() {
 }
 
 #[tokio::test]
-async fn an_older_job_or_pod_is_a_restore_though_the_counter_has_caught_up() {
+async fn an_older_job_or_pod_is_a_restore() {
     let (api, process) = begun().await;
     // The own write of the ledger counts, though no watch has shown it.
     api.world

@@ -72,7 +72,7 @@ async fn a_poll_that_panics_has_ended() {
 
 /// The one thread of its runtime is caught in a loop without an await.
 #[test]
-fn a_loop_without_an_await_is_noticed_on_a_runtime_of_one_thread() {
+fn a_loop_without_an_await_is_noticed_on_one_thread() {
     let polls = Arc::new(Polls::default());
     let (found, waiting) = mpsc::channel();
     let tick = Duration::from_millis(2);

@@ -111,7 +111,7 @@ fn one_task_that_is_suspended_and_resumed_with_a_crash() {
 }
 
 #[test]
-fn one_task_past_its_deadline_with_a_crash_and_a_pod_deleted_by_others() {
+fn one_task_past_its_deadline_with_a_crash_and_a_disruption() {
     explore(Size {
         budget: Budget {
             crashes: 1,
@@ -139,7 +139,7 @@ fn two_tasks_of_one_attempt_with_a_crash_and_a_stale_view() {
 
 #[test]
 #[ignore = "minutes: make model"]
-fn one_task_of_an_original_and_two_clones_with_a_crash_and_a_stale_view() {
+fn one_task_of_three_attempts_with_a_crash_and_a_stale_view() {
     explore(Size {
         attempts: 3,
         budget: Budget {

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_at_the_right_and_lines_have_no_blanks_at_their_end() {
+    fn numbers_are_right_aligned_and_lines_have_no_trailing_blanks() {
         let text = render(&COLUMNS, &rows(), 80, false);
         let wanted = "NAME                NODE     PACE  STATE\n\
                       a-rather-long-name  node-1      5  Running\n\

@@ -130,7 +130,7 @@ fn a_release_offers_only_the_platforms_that_were_built() {
 }
 
 #[test]
-fn a_release_without_an_archive_or_with_a_wrong_version_is_refused() {
+fn a_release_without_archive_or_valid_version_is_refused() {
     let archives = folder("krew-without");
     for (version, base, words) in [
         (

@@ -168,7 +168,7 @@ fn a_job_that_does_not_exist_is_named_with_similar_ones() {
 }
 
 #[test]
-fn a_cluster_without_shed_and_one_that_is_gone_are_reported_apart() {
+fn a_missing_shed_and_a_missing_cluster_have_distinct_errors() {
     let gone = Apiserver::gone("gone");
     says(
         &gone.fails(&["top"]),

@@ -78,7 +78,7 @@ mod tests {
     use crate::report::parse_report;
 
     #[test]
-    fn a_checkpoint_with_a_dollar_sign_survives_the_pods_environment() {
+    fn a_checkpoint_with_a_dollar_sign_survives_the_environment() {
         let point = Report::new(0.4, Some("$(SHED_ATTEMPT_UID) $$ \"\\".into())).unwrap();
         let value = to_env_value(&point).unwrap();
         assert!(!value.contains('$'));

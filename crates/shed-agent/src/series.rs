@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_that_is_overdue_makes_an_attempt_slow_and_one_that_is_due_does_not() {
+    fn only_an_overdue_rise_makes_an_attempt_slow() {
         let mut series = Series::new(0.0);
         assert_eq!(series.rated_until(Some(0)), None);
         observe(&mut series, 60, "0.1");

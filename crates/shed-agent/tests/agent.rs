@@ -214,7 +214,7 @@ fn a_huge_file_is_refused_by_its_size_and_answered_briefly() {
 }
 
 #[test]
-fn what_is_no_regular_file_neither_hangs_the_agent_nor_is_followed() {
+fn the_agent_neither_waits_for_nor_follows_irregular_files() {
     let folder = Folder::new();
     let agent = Running::start(folder.config());
     let progress = folder.file("progress");

@@ -134,7 +134,7 @@ async fn a_task_waits_for_the_operators_grant() {
 }
 
 #[tokio::test]
-async fn a_grant_that_is_not_the_operators_or_not_for_this_attempt_is_refused() {
+async fn a_forged_grant_or_one_for_another_attempt_is_refused() {
     let fenced = Fenced::start("refuses").await;
     let task = fenced.ask();
     let nonce = fenced.nonce().await;
@@ -151,7 +151,7 @@ async fn a_grant_that_is_not_the_operators_or_not_for_this_attempt_is_refused() 
 }
 
 #[tokio::test]
-async fn another_life_of_the_agent_does_not_believe_what_was_said_to_the_first() {
+async fn each_start_of_the_agent_uses_a_new_nonce() {
     let first = Fenced::start("first-life").await;
     let second = Fenced::start("second-life").await;
     let (one, two) = (first.ask(), second.ask());

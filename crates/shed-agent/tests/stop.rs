@@ -121,7 +121,7 @@ async fn the_task_finds_where_it_stops_and_a_later_order_counts() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_not_the_operators_or_was_overheard_is_refused() {
+async fn a_forged_or_replayed_stop_order_is_refused() {
     let range = Range::start("forged").await;
     let nonce = range.state().await.nonce;
     let unit = StopAt { unit: 1 };

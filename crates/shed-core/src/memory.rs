@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finished_jobs_taught_is_learned_again_whatever_their_order() {
+    fn memory_restored_from_finished_jobs_ignores_their_order() {
         let (a, b) = (past("a", 10, &[20, 40]), past("b", 5, &[30]));
         let nothing = Durable::default();
         let memory = Memory::restored(nothing.clone(), vec![a.clone(), b.clone()], []);

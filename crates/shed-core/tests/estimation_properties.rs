@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn a_miss_is_the_less_probable_the_more_is_done_and_the_later_the_deadline(
+    fn the_miss_probability_falls_with_progress_and_slack(
         distribution in distribution(), phi in 0.0..1.2f64, more in 0.0..0.5f64, slack_in_medians in -1.0..20.0f64,
     ) {
         let median = distribution.quantile(libm::log(0.5));
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn other_units_of_time_change_scales_and_leave_shapes_and_the_choice_alone(
+    fn the_time_unit_changes_scales_but_not_shapes_or_the_choice(
         sample in sample(2..30), ln_factor in -8.0..8.0f64,
     ) {
         let factor = libm::exp(ln_factor);

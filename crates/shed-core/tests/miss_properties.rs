@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn log_space_equals_the_plain_product_where_that_is_well_conditioned(
+    fn pocd_in_log_space_equals_the_plain_product(
         tasks in prop::collection::vec((0.05..0.95, 0u32..3), 1..20),
     ) {
         let plain: f64 = tasks.iter().map(|&(q, r): &(f64, u32)| 1.0 - q.powi(r as i32 + 1)).product();
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn the_gain_is_the_difference_of_pocds_where_that_is_well_conditioned(
+    fn the_gain_is_the_difference_of_log_pocds(
         present in -3.0..-0.05, clone in -3.0..-0.05,
     ) {
         let task = TaskMiss { ln_miss_present: present, ln_miss_per_clone: clone, clones: 0 };

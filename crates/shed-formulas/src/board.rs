@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_fits_no_server_is_left_out_and_a_cycle_is_an_error() {
+    fn a_job_that_fits_no_server_is_left_out() {
         let mut big = job(1, vec![phase(5.0, &[], 1)]);
         big.phases[0].demand.cpu = 9.0;
         let board = Board::new(&[server(0, 4.0)], &[big.clone()]).unwrap();

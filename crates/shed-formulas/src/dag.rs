@@ -324,7 +324,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_finished_phase_that_fits_no_server_does_not_make_a_job_infeasible() {
+    fn a_finished_phase_that_fits_no_server_keeps_a_job_feasible() {
         let server = Server {
             id: 0,
             capacity: CpuMem { cpu: 2.0, mem: 2.0 },

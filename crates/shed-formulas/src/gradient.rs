@@ -121,7 +121,7 @@ mod tests {
     use shed_papers::formulas::sca::solve_relaxed;
 
     #[test]
-    fn with_the_residual_per_machine_it_finds_the_optimum_of_figure_1() {
+    fn the_residual_per_machine_leads_to_the_optimum_of_figure_1() {
         let data = [(10, 1.0), (20, 2.0), (5, 1.0), (10, 2.0)];
         let jobs: Vec<CloneJob> = (0..)
             .zip(data)

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_fills_the_server_gets_no_clone_and_has_no_printed_level() {
+    fn a_job_that_fills_the_server_gets_no_clone() {
         let full = CpuMem { cpu: 1.0, mem: 0.5 };
         let jobs = [TransientJob {
             id: 1,

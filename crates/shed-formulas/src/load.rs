@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_cutoff_both_take_equally_long_and_below_it_clones_are_shorter() {
+    fn clones_take_less_time_only_below_the_cutoff_load() {
         for alpha in [2.01, 2.1, 2.5, 3.0, 5.0, 40.0] {
             let service = pareto(alpha);
             let cutoff = service.cutoff_load().unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_second_moment_clones_are_shorter_wherever_they_are_stable() {
+    fn without_a_second_moment_every_stable_load_favors_clones() {
         assert_eq!(pareto(2.0).cutoff_load(), Some(0.75));
         assert_eq!(pareto(1.5).load_max(), Some(1.0));
         assert_eq!(pareto(1.0).cutoff_load(), None);

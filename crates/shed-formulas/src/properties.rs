@@ -135,7 +135,7 @@ fn scaled(jobs: &[Job], factor: f64) -> Vec<Job> {
 
 proptest! {
     #[test]
-    fn the_order_in_which_servers_and_jobs_are_given_does_not_matter(
+    fn the_order_of_servers_and_jobs_does_not_matter(
         (servers, jobs) in any_cluster(),
         kind in 0..ROUNDS,
         params in dollymp(),
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn clones_keep_within_their_number_their_budget_and_their_servers(
+    fn clones_keep_their_limit_their_budget_and_distinct_servers(
         (servers, jobs) in any_cluster(),
         params in dollymp(),
     ) {
@@ -299,7 +299,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn more_machines_never_lower_the_optimum_and_whole_copies_never_beat_it(
+    fn more_machines_never_lower_the_optimum(
         jobs in clone_jobs(),
         gamma in 0.0..0.3,
         machines in 1u64..120,

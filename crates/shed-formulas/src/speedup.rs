@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn two_copies_cost_less_machine_time_than_one_below_a_shape_of_one_and_a_half() {
+    fn two_copies_cost_less_machine_time_below_a_shape_of_1_5() {
         assert!(machine_time_ratio(1.49, 2.0).unwrap() < 1.0);
         assert!(machine_time_ratio(1.51, 2.0).unwrap() > 1.0);
         assert_eq!(machine_time_ratio(1.0, 2.0), None);

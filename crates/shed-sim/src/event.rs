@@ -166,7 +166,7 @@ mod tests {
     use crate::random::{Purpose, Stream};
 
     #[test]
-    fn events_of_one_instant_are_taken_in_the_order_in_which_they_were_put_in() {
+    fn events_of_one_instant_are_taken_in_order_of_insertion() {
         let mut queue = EventQueue::default();
         queue.put(Instant(5), Event::Arrival(1));
         queue.put(Instant(3), Event::Arrival(2));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_by_time_and_then_sequence_whatever_is_put_in_between() {
+    fn events_are_taken_by_time_and_then_by_sequence() {
         let mut stream = Stream::new(7, Purpose::Workload, [0; 3]);
         let (mut queue, mut expected) = (EventQueue::default(), Vec::new());
         let (mut now, mut taken) = (0, Vec::new());

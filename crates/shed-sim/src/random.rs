@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn first_draws_of_neighbouring_streams_follow_their_distributions() {
+    fn first_samples_of_neighboring_streams_follow_distributions() {
         // Means within five standard errors of 100 000 samples.
         assert!((mean(100_000, Stream::unit) - 0.5).abs() < 0.0046);
         assert!((mean(100_000, |s| s.exponential(2.0)) - 2.0).abs() < 0.032);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_distribution_stays_below_its_bound_and_keeps_its_shape() {
+    fn a_truncated_distribution_keeps_its_bound_and_its_shape() {
         let (mut below, count) = (0, 100_000);
         for thing in 0..count {
             let mut stream = Stream::new(3, Purpose::AttemptTime, [thing, 0, 0]);

@@ -263,7 +263,7 @@ mod tests {
 
     /// Lines may be there in part at first.
     #[test]
-    fn requests_are_counted_across_a_rotation_by_agent_verb_and_resource() {
+    fn requests_are_counted_by_agent_and_verb_across_a_rotation() {
         let kubeconfig = kubeconfig("audit");
         let path = kubeconfig.with_file_name("audit.log");
         std::fs::write(&path, line(OPERATOR_USER, "create", ["pods", ""], 1)).unwrap();

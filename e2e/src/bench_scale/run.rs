@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_that_does_not_fit_is_refused_with_the_nodes_that_it_needs() {
+    fn an_oversized_run_is_refused_with_the_nodes_that_it_needs() {
         let sizes = [Size::OneBy1000, Size::OneBy10000];
         assert!(ensure_fit(11_000, &sizes).is_ok());
         let said = ensure_fit(1100, &sizes).unwrap_err().to_string();

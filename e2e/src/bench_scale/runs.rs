@@ -278,7 +278,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_controller_managers_other_work_is_subtracted_by_the_second() {
+    fn other_work_of_the_controller_manager_is_subtracted() {
         let lines = lines();
         let runs = measured(&lines);
         let job = &runs[&key(Kind::Job, 1)];

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_pod_ends_as_its_annotation_says_unless_it_had_ended_before() {
+    fn a_deleted_pod_ends_as_annotated_unless_it_ended_before() {
         let killed = end(&pod("Running", true), 5, 0);
         assert_eq!(killed, Some((0, "2026-01-01T00:00:05Z".to_owned())));
         let late = end(&pod("Running", true), 60, 0);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_declares_how_long_an_attempt_takes_that_is_no_straggler() {
+    fn a_job_declares_the_duration_of_a_regular_attempt() {
         let job: DeadlineJob = serde_json::from_value(job(7)).unwrap();
         assert_eq!(u32::try_from(job.spec.completions), Ok(TASKS));
         let p90 = job.spec.expected_task_duration.unwrap().p90;

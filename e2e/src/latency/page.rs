@@ -274,7 +274,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_page_tells_where_the_bar_holds_and_where_the_apiserver_is_the_limit() {
+    fn a_page_shows_the_rates_within_the_bar_and_beyond_the_limit() {
         let all = [
             line("0.5", 0, 5.0, 25.0),
             line("1", 0, 10.0, 41.0),

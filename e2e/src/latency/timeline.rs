@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn early_clones_pruned_ones_and_stragglers_without_a_clone_are_counted() {
+    fn early_pruned_and_missing_clones_are_counted() {
         let shed = OPERATOR_USER;
         let mut early = history();
         early[7] = event(shed, "create", "pods", "j-00ff-0-1", 5.0);

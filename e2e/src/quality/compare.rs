@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_late_by_less_than_a_second_is_not_explained_by_what_took_long() {
+    fn lateness_below_a_second_is_explained_by_whole_seconds() {
         let mut compared = compared();
         compared.real.jobs[0].within = 30.5;
         let cause = cause(&compared, 0, &conditions()).unwrap();

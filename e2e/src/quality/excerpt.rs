@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_has_just_as_many_tasks_and_skips_what_does_not_fit() {
+    fn an_excerpt_fills_its_task_count_and_skips_what_does_not_fit() {
         let taken = rule(22).take(trace(&[2, 10, 40, 9, 5, 3, 7]), 24).unwrap();
         let ids: Vec<&str> = taken.jobs.iter().map(|job| &*job.id).collect();
         assert_eq!(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn load_and_span_are_as_asked_and_deadlines_whole_seconds_of_ours() {
+    fn load_and_span_are_as_requested_and_deadlines_whole_seconds() {
         let rule = rule(30);
         let taken = rule.take(trace(&[10, 9, 8, 3]), 24).unwrap();
         let work: i64 = taken

@@ -122,7 +122,7 @@ async fn a_job_without_annotations_has_pods_that_know_nothing_of_shed() {
 }
 
 #[tokio::test]
-async fn an_annotation_that_cannot_be_read_is_refused_by_name_until_it_is_mended() {
+async fn an_unreadable_annotation_is_refused_until_it_is_corrected() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let spec = json!({"completions": 1, "template": shell_or_fake("exit 0", 500, 0)});
         submit(world, "typo", json!({"shed.dev/deadline": "soon"}), spec).await?;

@@ -35,7 +35,7 @@ async fn a_failure_rule_fails_the_job_and_says_which_pod_did_it() {
 }
 
 #[tokio::test]
-async fn a_failure_rule_fails_the_task_without_its_back_off_and_another_ignores() {
+async fn a_failure_rule_fails_a_task_without_spending_its_back_off() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let rules = json!([
             {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [3]}},

@@ -18,7 +18,7 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
 #[tokio::test]
-async fn an_image_that_can_not_be_pulled_is_reported_and_its_capacity_given_back() {
+async fn a_failed_image_pull_is_reported_and_frees_its_capacity() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let mut template = shell("true");
         template["spec"]["containers"][0]["image"] = json!("localhost/no-such-image:none");
@@ -225,7 +225,7 @@ fn restricted(mut template: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_volume_that_clones_could_not_mount_is_reported_with_the_fix() {
+async fn a_volume_that_clones_cannot_mount_is_reported_with_the_fix() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         // Nothing need provide it: what is wrong stands in the claim.
         let claim: PersistentVolumeClaim = serde_json::from_value(json!({

@@ -162,7 +162,7 @@ async fn an_exit_with_0_in_answer_to_a_deletion_is_no_result() {
 }
 
 #[tokio::test]
-async fn a_finish_in_time_that_is_reported_late_is_never_reported_as_a_miss() {
+async fn a_finish_in_time_that_is_reported_late_is_no_miss() {
     scenario(Needs::OperatorProcess, Company::Shared, async |world| {
         for on_miss in ["Fail", "Continue"] {
             let change = json!({"deadline": {"within": "15s"}, "onMiss": on_miss});
@@ -189,7 +189,7 @@ async fn a_finish_in_time_that_is_reported_late_is_never_reported_as_a_miss() {
 }
 
 #[tokio::test]
-async fn an_adopted_job_that_finished_in_time_never_missed_its_deadline() {
+async fn an_adopted_job_that_finished_in_time_is_no_miss() {
     scenario(Needs::OperatorProcess, Company::Shared, async |world| {
         let jobs: Api<batch::Job> = world.api();
         let mut template = shell_or_fake("sleep 600", 600_000, 0);

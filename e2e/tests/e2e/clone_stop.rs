@@ -26,7 +26,7 @@ async fn refused(world: &World) -> Result<f64> {
 }
 
 #[tokio::test]
-async fn a_straggler_gets_its_clone_once_the_namespace_is_no_longer_stopped() {
+async fn a_straggler_gets_its_clone_once_the_namespace_allows_it() {
     // Where capacity is short a straggler may be restarted instead.
     scenario(Needs::Containers, Company::Few, async |world| {
         let own = world.namespace.as_str();
@@ -104,7 +104,7 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_annotation_of_the_operators_namespace_stops_the_clones_of_every_job() {
+async fn the_operator_namespace_annotation_stops_clones_of_every_job() {
     scenario(Needs::Pods, Company::Alone, async |world| {
         let followed = follow_the_cluster(world).await;
         world

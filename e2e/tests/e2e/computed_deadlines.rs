@@ -96,7 +96,7 @@ async fn a_job_of_a_cron_job_is_due_at_the_next_time_of_day() {
 }
 
 #[tokio::test]
-async fn a_duration_counts_from_the_scheduled_time_however_late_the_job_is_created() {
+async fn a_duration_counts_from_the_scheduled_time_of_a_late_job() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let cron_job = create_cron_job(world, "late", "30m", true).await?;
         let uid = cron_job.uid().context("a CronJob without uid")?;
@@ -146,7 +146,7 @@ async fn is_stored(world: &World, class: &str, runs: usize) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_class_has_deadlines_from_its_sixth_job_on_and_the_next_leader_knows_them() {
+async fn a_class_has_deadlines_from_its_sixth_job_across_leaders() {
     scenario(Needs::OperatorPod, Company::Restarts, async |world| {
         for number in 0..5 {
             let job = submit_by_history(world, &format!("run-{number}"), "nightly").await?;

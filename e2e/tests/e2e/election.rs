@@ -32,7 +32,7 @@ async fn next_leader<'r>(
 }
 
 #[tokio::test]
-async fn frozen_and_killed_leaders_are_replaced_and_write_nothing_late() {
+async fn frozen_or_killed_leaders_are_replaced_without_late_writes() {
     scenario(Needs::OperatorProcess, Company::Alone, async |world| {
         let since = Timestamp::now().to_string();
         let mut replicas = vec![Replica::of_run()?];

@@ -77,7 +77,7 @@ async fn the_events_of_a_saved_job_tell_what_happened() {
 }
 
 #[tokio::test]
-async fn a_job_that_observes_tells_the_straggler_and_what_enabled_would_do() {
+async fn an_observing_job_reports_the_straggler_and_possible_clones() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let mut spec = with_straggler(&shell(&worker(20, 0.2, 3.0, ":")), "Checkpoint");
         spec["deadline"] = json!({"within": "30s"});

@@ -12,7 +12,7 @@ use shed_e2e::jobs::{
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 
 #[tokio::test]
-async fn a_task_that_fails_for_good_fails_the_job_but_not_the_other_tasks() {
+async fn a_task_that_fails_for_good_fails_the_job_not_other_tasks() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let script = r#"sleep 1; [ "$JOB_COMPLETION_INDEX" != 1 ] || exit 3"#;
         let template = shell_or_fake(script, 1000, 3);
@@ -93,7 +93,7 @@ async fn a_restart_in_place_is_no_attempt_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_pod_that_somebody_deletes_is_replaced_and_spends_no_back_off() {
+async fn a_pod_deleted_by_a_user_is_replaced_and_spends_no_back_off() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake(r#"[ "$SHED_ATTEMPT" != 0 ] || sleep 300"#, 6000, 0);
         let spec = json!({"backoffLimitPerIndex": 0, "template": template});

@@ -27,7 +27,7 @@ fn says(job: &DeadlineJob, status: &str, reason: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_earliest_deadline_is_reported_before_anything_runs_and_follows_the_specification() {
+async fn the_earliest_deadline_is_reported_before_any_task_runs() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let first = submit(world, "first", &json!({"completions": 4, "suspend": true})).await?;
         first

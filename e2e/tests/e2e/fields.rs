@@ -334,7 +334,7 @@ async fn every_field_is_walked() {
 
 /// The schema cannot see every error; errors that only the operator sees are corrected alike.
 #[tokio::test]
-async fn a_mistake_that_only_the_operator_sees_leaves_nothing_once_it_is_reverted() {
+async fn an_error_that_only_the_operator_sees_reverts_without_trace() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake("sleep 3600", 3_600_000, 0);
         let spec = json!({"completions": 2, "deadline": {"within": "1h"}, "template": template});

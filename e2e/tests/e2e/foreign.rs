@@ -180,7 +180,7 @@ async fn controlled(world: &World, job: &Job<'_>) -> Result<Vec<Pod>> {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_labels_are_taken_off_runs_on_and_leaves_nothing() {
+async fn an_attempt_without_its_labels_runs_on_and_leaves_nothing() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let spec = json!({"completions": 2, "template": shell_or_fake("sleep 15", 15_000, 0),
             "speculation": {"mode": "Disabled"}});

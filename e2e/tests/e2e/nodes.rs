@@ -123,7 +123,7 @@ async fn what_a_kubelet_refuses_is_launched_on_another_node() {
 }
 
 #[tokio::test]
-async fn a_failed_init_container_fails_a_task_of_which_two_copies_do_harm() {
+async fn a_failed_init_container_fails_a_non_idempotent_task() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let mut template = shell("true");
         let mut prepare = template["spec"]["containers"][0].clone();
@@ -260,7 +260,7 @@ async fn lose_a_node(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_attempt_on_a_lost_node_is_replaced_and_the_node_may_come_back() {
+async fn a_lost_nodes_attempt_is_replaced_and_the_node_may_return() {
     scenario(Needs::OperatorPod, Company::Alone, async |world| {
         let went = lose_a_node(world).await;
         // The next test needs the node again.

@@ -114,7 +114,7 @@ async fn metrics_and_probes_answer() {
 }
 
 #[tokio::test]
-async fn killed_in_the_middle_it_launches_nothing_twice_and_loses_nothing() {
+async fn a_killed_operator_launches_nothing_twice_and_loses_nothing() {
     scenario(Needs::OperatorPod, Company::Restarts, async |world| {
         let template = shell(r#"sleep $((4 + JOB_COMPLETION_INDEX * 2))"#);
         let spec = json!({

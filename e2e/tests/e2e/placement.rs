@@ -103,7 +103,7 @@ async fn assert_pods_stay(job: &Job<'_>, count: usize) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_that_no_node_could_hold_says_what_is_missing_and_shows_one_pod() {
+async fn a_job_that_fits_no_node_shows_one_pod_and_the_reason() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let asks = |requests: Value| template_that_requests(&requests);
         let cases = [
@@ -209,7 +209,7 @@ fn first_sleep(nodes: usize, seconds: u32) -> String {
 
 /// More attempts than nodes, one on each: the planner does not know of that rule, the scheduler does.
 #[tokio::test]
-async fn what_the_scheduler_refuses_is_reported_in_its_words_and_holds_no_capacity() {
+async fn what_the_scheduler_refuses_is_reported_and_holds_no_capacity() {
     scenario(Needs::Pods, Company::Alone, async |world| {
         let nodes = world.cluster.node_names().await?.len();
         let mut apart = shell_or_fake(&first_sleep(nodes, 20), 20_000, 0);

@@ -67,7 +67,7 @@ async fn go(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_attempt_that_may_makes_way_for_an_urgent_job_and_goes_on_from_its_checkpoint() {
+async fn a_preempted_attempt_resumes_from_its_checkpoint() {
     scenario(Needs::OperatorPod, Company::Alone, async |world| {
         go(world).await
     })

@@ -18,7 +18,7 @@ fi
 "#;
 
 #[tokio::test]
-async fn hostile_reports_are_refused_and_counted_and_the_last_good_one_stays() {
+async fn hostile_reports_are_refused_and_the_last_good_one_stays() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         let before = refused(world).await?;
         let script = format!(

@@ -73,7 +73,7 @@ async fn await_quarantined(world: &World, count: f64) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_quarantined_job_is_left_alone_and_then_tried_again_and_others_go_on() {
+async fn a_quarantined_job_is_left_alone_and_then_tried_again() {
     scenario(Needs::Pods, Company::Few, async |world| {
         let held = held(world, "held").await?;
         await_quarantined(world, 1.0).await?;

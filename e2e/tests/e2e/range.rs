@@ -161,7 +161,7 @@ async fn every_unit_is_in_exactly_one_winning_part_whoever_dies_when() {
 }
 
 #[tokio::test]
-async fn an_original_stops_where_it_is_reported_and_the_clone_does_the_rest() {
+async fn an_original_stops_at_its_new_end_and_a_clone_does_the_rest() {
     scenario(Needs::ThisMachine, Company::Shared, async |world| {
         let folder = Folder::new(&world.namespace)?;
         let job = Job::submit(world, "shared", spec(&folder)).await?;
@@ -187,7 +187,7 @@ async fn an_original_stops_where_it_is_reported_and_the_clone_does_the_rest() {
 
 /// The original of task 0 does not heed where it is to stop, and the attempt that takes the rest fails.
 #[tokio::test]
-async fn an_original_that_does_what_has_failed_behind_it_completes_its_task() {
+async fn an_original_that_does_a_failed_segment_completes_its_task() {
     scenario(Needs::ThisMachine, Company::Shared, async |world| {
         let folder = Folder::new(&world.namespace)?;
         let mut spec = spec(&folder);

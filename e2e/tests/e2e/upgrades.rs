@@ -205,7 +205,7 @@ async fn await_unreadable(world: &World, count: f64) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_that_an_older_operator_can_not_read_is_left_alone_and_no_other() {
+async fn an_older_operator_leaves_only_an_unreadable_job_alone() {
     scenario(Needs::Pods, Company::Few, async |world| {
         with_schema(world, async |schema| {
             schema.widen().await?;

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_is_the_smallest_cut_and_what_was_sent_makes_way_by_another_route() {
+    fn a_flow_equals_the_smallest_cut_and_reroutes_what_was_sent() {
         // 0 → {1, 2} → {3, 4} → 5; the first path may take 1 → 3, which only 2 can use later.
         let mut network = Network::new(6);
         for (from, to, capacity) in [(1, 3, 4), (1, 4, 3), (2, 3, 4), (3, 5, 4), (4, 5, 5)] {

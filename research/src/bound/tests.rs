@@ -96,7 +96,7 @@ fn random(stream: &mut Stream) -> Vec<Tiny> {
 }
 
 #[test]
-fn no_schedule_of_a_tiny_cluster_passes_the_bound_and_most_reach_it() {
+fn no_schedule_of_a_tiny_cluster_exceeds_the_bound() {
     let (mut reached, cases) = (0, 400);
     for case in 0..cases {
         let mut stream = Stream::new(5, Purpose::Workload, [case, 0, 0]);

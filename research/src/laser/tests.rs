@@ -55,7 +55,7 @@ fn plan(epochs: u32, seed: u64) -> Plan {
 }
 
 #[test]
-fn a_seed_gives_the_same_networks_bit_by_bit_and_another_gives_others() {
+fn the_same_seed_gives_the_same_networks_bit_by_bit() {
     let samples = samples(120);
     let train = |seed| compare(&samples, &plan(2, seed), 3, &mut || {}).unwrap();
     let (one, again, other) = (train(1), train(1), train(2));
@@ -282,7 +282,7 @@ fn samples_are_what_was_known_at_tau_est_and_what_came_of_it() {
 }
 
 #[test]
-fn the_drawn_number_of_extra_attempts_counts_even_without_capacity() {
+fn drawn_extra_attempts_count_even_without_capacity() {
     let samples = seen(Extra::Drawn(8)).finish();
     let extra = samples.job[0].features[JOB_FEATURES.len() - 1];
     let view = shed_papers::laser::LaserJob {

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_holds_within_its_tolerance_and_is_open_within_its_interval() {
+    fn a_line_is_judged_by_its_tolerance_and_its_interval() {
         let verdict = |ours: &[f64], check| Line::new("x", 90.0, sample(ours), check).verdict();
         assert_eq!(verdict(&[85.0, 87.0], Check::Within(5.0)), Verdict::Holds);
         assert_eq!(verdict(&[80.0, 88.0], Check::Within(5.0)), Verdict::Open);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_set_up_has_the_least_mean_distance_to_what_was_published() {
+    fn the_nearest_setup_has_the_least_mean_distance() {
         let mut trials = Trials {
             about: String::new(),
             columns: vec![("a".into(), Some(10.0)), ("b".into(), None)],

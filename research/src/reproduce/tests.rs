@@ -52,7 +52,7 @@ fn the_closed_forms_are_those_of_the_papers() {
 }
 
 #[test]
-fn a_figure_comes_out_the_same_again_and_differently_on_other_seeds() {
+fn a_figure_repeats_on_the_same_seeds_and_differs_on_others() {
     let bar = ProgressBar::hidden();
     let ours = |scale: Scale| {
         let [(_, figure)] = find("p-6")[..] else {

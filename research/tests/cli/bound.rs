@@ -9,7 +9,7 @@ fn figures(args: &[&str]) -> Value {
 }
 
 #[test]
-fn shed_prime_keeps_every_rule_in_every_made_up_preset_and_below_the_bound() {
+fn shed_prime_keeps_every_rule_and_stays_below_the_bound() {
     for (preset, trace) in [
         ("A", "setup:A{jobs=12}"),
         ("Ar", "setup:A{jobs=12}"),

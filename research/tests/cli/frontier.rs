@@ -35,7 +35,7 @@ fn frontier(folder: &Folder, more: &[&str]) -> (Vec<Value>, String) {
 }
 
 #[test]
-fn a_frontier_goes_on_where_it_stopped_and_has_every_price_and_policy() {
+fn a_frontier_resumes_and_has_every_price_and_policy() {
     let folder = Folder::new("frontier");
     let (page, data) = (folder.0.join("page.md"), folder.0.join("data.csv"));
     let prices = ["--prices", "0,0.02", "--policy", "hadoop-ns,shed-plus"];

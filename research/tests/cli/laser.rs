@@ -36,7 +36,7 @@ fn digest(printed: &str) -> String {
 }
 
 #[test]
-fn what_was_trained_decides_the_same_in_full_passes_and_again_from_a_recording() {
+fn a_trained_model_decides_the_same_in_full_passes_and_replay() {
     let folder = Folder::new("laser");
     let [model, again, table] = ["a.json", "b.json", "table.md"].map(|name| folder.0.join(name));
     let printed = train(&model, &["--losses", path(&table)]);
@@ -80,7 +80,7 @@ fn what_was_trained_decides_the_same_in_full_passes_and_again_from_a_recording()
 }
 
 #[test]
-fn a_sweep_takes_models_as_a_list_and_policies_without_networks_take_no_notice() {
+fn only_policies_with_networks_sweep_the_listed_models() {
     let folder = Folder::new("laser-sweep");
     let model = folder.0.join("a.json");
     train(&model, &[]);

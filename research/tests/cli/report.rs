@@ -101,7 +101,7 @@ fn text_of(node: roxmltree::Node<'_, '_>) -> String {
 }
 
 #[test]
-fn a_report_is_well_formed_self_contained_and_names_every_policy() {
+fn a_report_is_self_contained_and_names_every_policy() {
     let folder = Folder::new("report");
     let html = std::fs::read_to_string(report(&folder, &inputs(&folder))).unwrap();
     let page = parse(&html);

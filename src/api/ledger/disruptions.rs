@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_abandoned_or_could_not_start_counts_when_that_is_recorded_and_once() {
+    fn abandoned_and_replaced_attempts_count_as_disruptions_once() {
         for (kind, disrupted) in [
             (KillKind::Abandon, 1),
             (KillKind::Replace, 1),

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_divided_task_is_done_by_its_parts_and_the_others_by_themselves() {
+    fn a_divided_task_is_done_once_all_its_segments_are_done() {
         let mut ledger = divided();
         for index in [0, 1, 3, 4] {
             ledger.done.insert(TaskIndex(index));

@@ -42,7 +42,7 @@ fn what_a_newer_operator_wrote_is_written_again_at_its_place() {
 }
 
 #[test]
-fn two_statuses_that_differ_only_in_what_is_unknown_are_not_alike() {
+fn statuses_that_differ_only_in_unknown_fields_are_not_equal() {
     let mut value = of_newer_operator();
     value["novel"] = json!("another");
     let other: DeadlineJobStatus = serde_json::from_value(value).unwrap();

@@ -282,7 +282,7 @@ fn uid(id: AttemptId) -> String {
 const SPECS: [(usize, usize); 3] = [(0, LIVE), (200 * 1024, 5_700), (size::SPEC_MAX, 4_100)];
 
 #[test]
-fn a_job_of_100_000_tasks_is_suspended_in_one_record_and_resumed() {
+fn a_job_of_100_000_tasks_is_suspended_and_resumed() {
     for (spec, least) in SPECS {
         let mut driven = Driven::new(TASKS, spec, "");
         let first = 0..LIVE as u32;
@@ -298,7 +298,7 @@ fn a_job_of_100_000_tasks_is_suspended_in_one_record_and_resumed() {
 }
 
 #[test]
-fn a_job_of_100_000_tasks_fails_with_half_of_the_indexes_scattered() {
+fn a_job_of_100_000_tasks_fails_with_scattered_indexes() {
     let mut driven = Driven::new(TASKS, 200 * 1024, "");
     driven.run(0..TASKS, |task| task % 2 == 1);
     driven.step(&[]);
@@ -311,7 +311,7 @@ fn a_job_of_100_000_tasks_fails_with_half_of_the_indexes_scattered() {
 }
 
 #[test]
-fn a_job_of_100_000_tasks_is_stopped_at_its_deadline_with_all_it_may_have_live() {
+fn a_job_of_100_000_tasks_is_stopped_at_its_deadline() {
     let mut driven = Driven::new(TASKS, 200 * 1024, "");
     // Half of the ended tasks failed, and no two indexes of either kind are neighbors.
     driven.run((0..40_000).chain(50_000..80_000), |task| task % 2 == 1);
@@ -338,7 +338,7 @@ fn a_job_of_100_000_tasks_is_completed() {
 
 /// 5 000 tasks whose every attempt reports a checkpoint of 64 bytes; a third has a clone.
 #[test]
-fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
+fn a_job_with_clones_is_suspended_resumed_and_stopped() {
     let resumes = ", progress: {file: {}}, resume: Checkpoint";
     let mut driven = Driven::new(5_000, 200 * 1024, resumes);
     assert_eq!(driven.start(0..5_000, AttemptKind::Original), 5_000);
@@ -371,7 +371,7 @@ fn a_job_with_clones_and_checkpoints_is_suspended_resumed_and_stopped() {
 
 /// Checkpoints of 256 bytes; each byte takes six in JSON.
 #[test]
-fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopped() {
+fn checkpoints_that_do_not_fit_do_not_prevent_stops() {
     let resumes = ", progress: {file: {}}, resume: Checkpoint";
     let mut driven = Driven::new(5_000, 200 * 1024, resumes);
     driven.start(0..5_000, AttemptKind::Original);
@@ -396,7 +396,7 @@ fn checkpoints_that_do_not_fit_are_not_durable_and_keep_nothing_from_being_stopp
 
 /// Attempts that are stopped one by one, and whose pods stay.
 #[test]
-fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
+fn stops_at_distinct_instants_stay_within_the_budget() {
     let mut driven = Driven::new(TASKS, 0, "");
     let live = driven.bounds().further(&driven.ledger);
     let first = TASKS - live;
@@ -428,7 +428,7 @@ fn kills_at_as_many_instants_as_there_are_attempts_stay_within_the_budget() {
 /// Fields of other clients stay in the status, so that nothing is launched. Running attempts are
 /// stopped.
 #[test]
-fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_being_stopped() {
+fn a_status_that_is_too_large_blocks_launches_but_no_stops() {
     let mut driven = Driven::new(1_000, 0, "");
     assert_eq!(driven.start(0..500, AttemptKind::Original), 500);
     let before = size::bytes(&driven.owner);
@@ -459,7 +459,7 @@ fn a_status_that_somebody_made_too_large_keeps_launches_back_and_nothing_from_be
 }
 
 #[test]
-fn a_job_may_have_no_attempt_more_than_fits_with_all_that_may_follow() {
+fn a_job_launches_only_attempts_whose_further_records_fit() {
     let mut driven = Driven::new(TASKS, size::SPEC_MAX, ", idempotency: None");
     let started = driven.start(0..TASKS, AttemptKind::Original);
     assert_eq!(driven.bounds().further(&driven.ledger), 0);

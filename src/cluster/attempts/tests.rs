@@ -53,7 +53,7 @@ fn what_a_job_may_take_in_is_its_own_and_shadows_nothing() {
 }
 
 #[test]
-fn of_what_happens_to_a_pod_the_job_hears_that_controls_it_or_may_take_it_in() {
+fn a_pod_event_reaches_the_job_that_controls_or_may_adopt_it() {
     let job = fixtures::job("");
     let mine = fixtures::attempt_pod(&job, (0, 0), "node-1", "Running");
     let (stores, _) = adopted(vec![]);

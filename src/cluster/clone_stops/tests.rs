@@ -129,7 +129,7 @@ async fn the_metadata_of_all_namespaces_is_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_only_the_own_namespace_may_be_read_its_annotation_counts() {
+async fn an_operator_that_may_read_only_its_namespace_uses_its_stop() {
     let answers = vec![forbidden(), list(&[("shed", "stop")])];
     let (stores, said) = known_after(answers).await;
     assert_eq!(said, [ALL, OWN]);

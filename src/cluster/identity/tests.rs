@@ -37,7 +37,7 @@ fn id(change: &Value) -> Option<AttemptId> {
 }
 
 #[test]
-fn a_jobs_attempt_is_known_by_owner_and_name_whatever_its_labels_say() {
+fn an_attempt_is_identified_by_owner_and_name_despite_labels() {
     assert_eq!(id(&json!({})), Some((3, 0)));
     let wrong = json!({"metadata": {"labels": {api::LABEL_INDEX: "1", api::LABEL_ATTEMPT: "7"}}});
     assert_eq!(id(&wrong), Some((3, 0)));
@@ -74,7 +74,7 @@ fn a_pod_of_another_namespace_owner_or_name_is_none_of_the_jobs() {
 }
 
 #[test]
-fn what_nothing_controls_may_be_taken_in_by_the_job_that_its_labels_and_name_say() {
+fn an_orphan_is_adopted_by_the_job_of_its_labels_and_name() {
     let orphan = |mut change: Value| {
         change["ownerReferences"] = json!([]);
         id(&json!({"metadata": change}))
@@ -113,7 +113,7 @@ fn pods_without_index_are_known_too() {
 }
 
 #[test]
-fn the_owner_of_attempts_is_the_job_or_the_job_that_it_stands_for() {
+fn the_owner_of_attempts_is_the_job_or_the_one_it_represents() {
     let job = fixtures::job("");
     let own = Owner::of(&job.metadata);
     assert_eq!(own.kind, OwnerKind::DeadlineJob);

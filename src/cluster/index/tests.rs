@@ -59,7 +59,7 @@ fn what_others_request_follows_every_change_of_their_pods() {
 }
 
 #[test]
-fn an_attempt_that_has_ended_takes_capacity_until_its_pod_is_over() {
+fn an_ended_attempt_uses_capacity_until_its_pod_has_ended() {
     let mut index = PodIndex::default();
     let leaving = |is_leaving| PodFacts {
         terminal: true,

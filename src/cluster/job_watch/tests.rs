@@ -60,7 +60,7 @@ fn a_job_that_can_not_be_read_keeps_no_other_from_being_read() {
 }
 
 #[test]
-fn a_job_is_dropped_when_it_can_not_be_read_any_more_and_taken_in_again() {
+fn a_job_is_dropped_while_it_is_unreadable() {
     let (stores, mut writer) = Stores::of_objects(vec![readable("a"), readable("b")], vec![]);
     let (touched, _) = stores.apply_job_event(&mut writer, Event::Apply(unreadable("a")));
     assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
@@ -97,7 +97,7 @@ fn a_new_list_replaces_the_old_one_when_it_is_complete() {
 }
 
 #[test]
-fn a_job_with_a_field_that_is_not_known_is_read_and_the_field_is_named() {
+fn a_job_with_an_unknown_field_is_read_and_the_field_is_named() {
     let novel = fixtures::object(&job("a"), &[("/spec/novel", Value::from(1))]);
     let (stores, mut writer) = Stores::of_objects(vec![novel], vec![]);
     assert_eq!(seen(&stores), uids(["a", "a", "a"]));

@@ -80,7 +80,7 @@ fn an_exit_code_is_the_tasks_own_failure_and_an_eviction_is_not() {
 }
 
 #[test]
-fn an_image_that_cannot_be_pulled_is_stuck_with_the_kubelets_words() {
+fn a_failed_image_pull_is_stuck_with_the_kubelets_message() {
     let status = "{phase: Pending, containerStatuses: [{name: task, ready: false, restartCount: 0, \
         image: i, imageID: i, state: {waiting: {reason: ImagePullBackOff, message: no such image}}}]}";
     let Stage::Stuck { reason, message } = stage_of(status) else {
@@ -105,7 +105,7 @@ fn a_pod_without_our_labels_only_counts_as_load() {
 }
 
 #[test]
-fn a_sidecar_that_crashes_holds_up_a_task_that_has_not_started_and_no_other() {
+fn a_crashing_sidecar_holds_up_only_a_task_not_yet_started() {
     let init = "initContainerStatuses: [{name: sidecar, ready: false, restartCount: 4, image: i, \
         imageID: i, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}}]";
     let waiting = stage_of(&format!("{{phase: Pending, {init}}}"));

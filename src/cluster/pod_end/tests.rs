@@ -106,7 +106,7 @@ fn what_was_seen_in_order_goes_over_any_clock() {
 }
 
 #[test]
-fn a_disruption_that_is_reported_counts_as_a_deletion_that_was_asked_for() {
+fn a_reported_disruption_counts_as_a_requested_deletion() {
     let reported = |at: i64, status: &str| {
         let at = clock::time(seconds(at)).0;
         let condition =
@@ -225,7 +225,7 @@ mod judged {
     }
 
     #[test]
-    fn to_batch_an_exit_with_0_is_a_success_where_no_annotation_says_more() {
+    fn exit_code_0_wins_for_an_adopted_job_without_annotations() {
         let answer = pod(&deleted(45), "", true);
         assert!(wins(&adopted("{}"), None, &answer));
         assert!(!wins(

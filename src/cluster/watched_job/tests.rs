@@ -250,7 +250,7 @@ fn a_job_is_kept_whole_unless_it_has_nothing_to_do() {
 }
 
 #[test]
-fn bytes_that_are_not_kept_still_count_for_the_size_of_the_object() {
+fn skipped_bytes_still_count_toward_the_object_size() {
     let object = realistic("job", &json!({}), &Ledger::default());
     let managed = object["metadata"]["managedFields"].to_string().len();
     let whole: DeadlineJob = serde_json::from_value(object.clone()).unwrap();
@@ -283,7 +283,7 @@ fn of_a_batch_job_of_another_controller_its_metadata_stays() {
 }
 
 #[test]
-fn jobs_that_find_no_capacity_are_kept_whole_once_others_are_gone() {
+fn jobs_beyond_capacity_are_kept_whole_once_others_are_gone() {
     let job = |number: usize| {
         let mut job = fixtures::job("");
         job.metadata.name = Some(format!("job-{number}"));

@@ -50,7 +50,7 @@ fn a_job_begins_with_so_many_until_one_was_accepted() {
 }
 
 #[test]
-fn under_a_quota_places_are_filled_again_at_once_and_one_more_is_tried_after_a_wait() {
+fn under_a_quota_a_place_is_refilled_at_once_and_added_later() {
     let mut creations = Creations::default();
     creations.take(
         Answers {
@@ -99,7 +99,7 @@ fn under_a_quota_places_are_filled_again_at_once_and_one_more_is_tried_after_a_w
 }
 
 #[test]
-fn what_is_accepted_beyond_a_quota_doubles_until_nothing_is_in_the_way() {
+fn creations_beyond_a_quota_double_until_there_is_no_limit() {
     let mut creations = Creations::default();
     creations.take(quota(), 2, at(0));
     let mut existing = 2;
@@ -186,7 +186,7 @@ fn a_clone_that_is_refused_holds_off_clones_alone() {
 }
 
 #[test]
-fn failures_are_reported_from_the_second_on_and_tried_ever_later() {
+fn failures_are_reported_from_the_second_on_with_longer_waits() {
     let failed = || Answers {
         failed: Some("failed calling webhook".to_owned()),
         ..Answers::default()
@@ -212,7 +212,7 @@ fn failures_are_reported_from_the_second_on_and_tried_ever_later() {
 }
 
 #[test]
-fn a_lost_answer_holds_nothing_off_once_its_pod_has_come_and_gone() {
+fn a_lost_answer_holds_nothing_off_once_its_pod_is_gone() {
     let failed = || Answers {
         failed: Some("connection reset".to_owned()),
         ..Answers::default()

@@ -111,7 +111,7 @@ const ANTI: &str = "0/3 nodes are available: 3 node(s) did not match pod anti-af
 const FULL: &str = "0/3 nodes are available: 3 Insufficient cpu.";
 
 #[test]
-fn what_its_scheduler_refuses_for_ten_seconds_is_unplaceable_and_reported_in_its_words() {
+fn a_pod_refused_for_ten_seconds_is_unplaceable_and_reported() {
     let mut case = Case::one();
     case.pod((0, 0), "", &refused(1, ANTI));
     assert_eq!(case.look(5), Some(11));
@@ -136,7 +136,7 @@ fn a_clock_that_is_ahead_of_this_one_makes_nothing_wait_longer() {
 }
 
 #[test]
-fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
+fn a_silent_scheduler_is_judged_by_whether_it_places_others() {
     let mut case = Case::one();
     case.pod((0, 0), "schedulerName: own,", "");
     case.binds = vec![("default-scheduler", 9)];
@@ -166,7 +166,7 @@ fn without_an_answer_it_matters_whether_the_scheduler_places_others() {
 }
 
 #[test]
-fn a_gated_pod_holds_nothing_from_the_start_and_is_reported_after_a_while() {
+fn a_gated_pod_is_unplaceable_at_once_and_reported_later() {
     let mut case = Case::one();
     let gated = refused(0, "Scheduling is blocked")
         .replace("reason: Unschedulable", "reason: SchedulingGated");
@@ -181,7 +181,7 @@ fn a_gated_pod_holds_nothing_from_the_start_and_is_reported_after_a_while() {
 }
 
 #[test]
-fn where_nodes_are_full_the_planner_s_count_of_capacity_stands_until_it_is_disproved() {
+fn on_full_nodes_the_capacity_count_holds_until_disproved() {
     let mut case = Case::one();
     case.pod((0, 0), "", &refused(0, FULL));
     case.look(10);
@@ -229,7 +229,7 @@ fn words_that_change_are_reported_anew_once_a_minute() {
 }
 
 #[test]
-fn a_job_that_no_node_could_hold_is_reported_at_once_what_is_missing() {
+fn a_job_that_matches_no_node_is_reported_at_once() {
     let selector = "{completions: 2, template: {spec: {nodeSelector: {disk: ssd}, containers: [{name: c, \
     image: i}]}}}";
     let mut case = Case::new(selector, &[]);
@@ -280,7 +280,7 @@ fn what_can_not_be_created_is_unplaceable_while_that_lasts() {
 }
 
 #[test]
-fn a_clone_that_never_starts_beside_a_volume_that_is_held_elsewhere_is_in_vain() {
+fn a_clone_waiting_for_a_volume_held_elsewhere_is_unplaceable() {
     let mut case = Case::new(
         "completions: 1",
         &[AttemptKind::Original, AttemptKind::Clone],

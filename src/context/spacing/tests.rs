@@ -7,7 +7,7 @@ use super::*;
 const MIB: usize = 1024 * 1024;
 
 #[test]
-fn writes_are_spaced_by_their_size_and_urgent_ones_by_a_quarter_second() {
+fn writes_are_spaced_by_size_and_urgent_ones_by_at_most_250_ms() {
     let next = |bytes, is_urgent| {
         let at = Instant(10_000);
         let last = LedgerRate::default().note(bytes, at);

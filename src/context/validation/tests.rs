@@ -68,7 +68,7 @@ async fn reconciler_and_planner_share_one_validation() {
 }
 
 #[test]
-fn an_invalid_specification_is_validated_once_too_and_a_finished_job_is_not_kept() {
+fn an_invalid_specification_is_validated_only_once() {
     let job_memories = JobMemories::default();
     VALIDATIONS.set(0);
     let read = |job: &DeadlineJob| read(&job_memories, job, None);
@@ -239,7 +239,7 @@ fn annotations_count_though_they_raise_no_generation() {
 }
 
 #[test]
-fn a_job_that_is_not_sheds_any_more_is_absent_at_once_and_what_is_handed_on_is_the_newest() {
+fn a_job_that_shed_no_longer_adopts_is_absent_at_once() {
     let mut world = World::new();
     world.check();
     let mut object = world.job.clone();
@@ -278,7 +278,7 @@ fn a_poller_reads_the_deadline_of_a_companion_as_a_pass_does() {
 }
 
 #[test]
-fn a_job_of_a_cron_job_counts_from_its_scheduled_time_as_soon_as_that_is_known() {
+fn a_job_of_a_cron_job_counts_from_its_scheduled_time() {
     let mut world = World::new();
     let within = serde_json::from_value(json!({"within": "5m"})).unwrap();
     world.companion.spec.deadline = Some(within);

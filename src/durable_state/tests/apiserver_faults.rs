@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn after_a_conflict_the_leaders_content_wins_unless_the_other_is_newer() {
+async fn after_a_conflict_the_leader_replaces_all_but_newer_content() {
     let api = Apiserver::with(&text_of(experience(1)));
     let term = Term::begin(&api).await;
     term.learn(2);
@@ -37,7 +37,7 @@ async fn a_deleted_configmap_is_created_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_rights_a_term_begins_with_priors_and_counts_failed_writes() {
+async fn without_rights_a_term_uses_priors_and_counts_failed_writes() {
     let api = Apiserver::with(&text_of(experience(1)));
     api.world.lock().refuses = Some((Method::GET, 403));
     let begun = tokio::time::Instant::now();

@@ -45,7 +45,7 @@ fn a_pod_is_the_jobs_if_it_controls_it_and_its_labels_match() {
 }
 
 #[test]
-fn an_orphan_that_matches_is_taken_in_and_stays_the_jobs_meanwhile() {
+fn a_matching_orphan_is_adopted_and_already_counts() {
     let (left, claims) = sorted(MATCHING, "");
     assert_eq!((left, claims.adopt.len(), claims.release.len()), (1, 1, 0));
     assert_eq!(sorted(OTHER, ""), (0, Claims::default()));

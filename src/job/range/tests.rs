@@ -47,7 +47,7 @@ fn at(done: u64) -> Units {
 }
 
 #[test]
-fn clones_begin_where_the_original_will_be_when_they_have_started() {
+fn clones_begin_where_the_original_will_be_at_their_start() {
     let attempt = attempt(0.1, 0.4);
     let text = |units, ends: Option<(u64, u64)>, now| {
         let part = ends.map(|(start, end)| part(start, end));

@@ -474,7 +474,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_that_another_client_wrote_is_continued_within_the_bound(record in record()) {
+    fn a_record_by_another_client_is_continued_within_the_bound(record in record()) {
         let mut case = Case::new(3, "");
         case.old = Some(record);
         case.launch(1, AttemptKind::Clone);

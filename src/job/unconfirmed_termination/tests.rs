@@ -77,7 +77,7 @@ fn nobody_is_reported_to_taint_a_healthy_node() {
 }
 
 #[test]
-fn a_silent_node_may_be_tainted_and_one_without_an_object_made_anew() {
+fn a_silent_node_may_be_tainted_and_a_missing_one_created() {
     let silent = said(NONE, &deleted("Running"), &node("Unknown"), LATE).unwrap();
     assert_eq!(silent.reason, reason::NODE_UNREACHABLE);
     let taint = "add the taint node.kubernetes.io/out-of-service to it";

@@ -86,7 +86,7 @@ async fn a_renewal_meanwhile_lets_it_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_freeze_a_write_goes_no_further_though_its_timer_has_fired_too() {
+async fn after_a_freeze_a_write_fails_though_its_timer_has_fired() {
     let (gate, slow) = (gate(Some(seconds(5))), Slow::default());
     let mut sending = pin!(send(&gate, &slow, Method::POST));
     assert!(futures::poll!(sending.as_mut()).is_pending());

@@ -90,7 +90,7 @@ fn child_with_a_poll_that_does_not_end() {
 }
 
 #[test]
-fn a_process_ends_with_a_code_of_its_own_also_if_no_job_can_be_noted() {
+fn a_process_exits_with_its_own_code_even_if_no_job_is_noted() {
     let this = "operator::stuck_poll::tests::child_with_a_poll_that_does_not_end";
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", this, "--test-threads=1"])

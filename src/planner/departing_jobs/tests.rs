@@ -77,7 +77,7 @@ async fn a_made_up_owner_holds_nothing_without_a_node_either() {
 }
 
 #[tokio::test]
-async fn what_only_carries_labels_counts_by_its_own_requests_on_its_own_node() {
+async fn a_pod_that_only_carries_labels_counts_by_its_own_requests() {
     let big = labelled(pod(0, "a", "2"), "made-up");
     let small = labelled(pod(1, "b", "1m"), "made-up");
     assert_eq!(launched(vec![big, small.clone()]), 1);
@@ -85,7 +85,7 @@ async fn what_only_carries_labels_counts_by_its_own_requests_on_its_own_node() {
 }
 
 #[tokio::test]
-async fn attempts_of_a_job_that_is_gone_count_each_by_their_own_requests() {
+async fn attempts_of_a_deleted_job_count_by_their_own_requests() {
     // By the first one's requests both would be tiny, or both huge.
     assert_eq!(launched(vec![pod(0, "a", "1m"), pod(1, "b", "2")]), 1);
     assert_eq!(launched(vec![pod(0, "a", "2"), pod(1, "b", "1m")]), 1);

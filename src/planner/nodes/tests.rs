@@ -56,7 +56,7 @@ fn nodes(first: Option<Object>) -> Vec<Object> {
 }
 
 #[tokio::test]
-async fn a_node_that_takes_no_attempts_or_is_gone_costs_the_others_no_capacity() {
+async fn an_unusable_node_costs_the_others_no_capacity() {
     let api = half_started().await;
     let node = || fixtures::node("node-1", 2);
     for first in [Some(cordoned(node())), Some(not_ready(node())), None] {

@@ -73,7 +73,7 @@ fn quarantine(api: &Apiserver, process: &Process) {
 }
 
 #[tokio::test]
-async fn a_quarantined_job_gets_nothing_and_what_its_ledger_holds_is_not_free() {
+async fn a_quarantined_job_gets_nothing_and_keeps_its_capacity() {
     let (api, process) = two_jobs();
     assert_eq!(planned(&process).len(), 4);
     assert_eq!(quarantined(&process), 0);

@@ -42,7 +42,7 @@ fn creations(said: &[String]) -> usize {
 }
 
 #[tokio::test]
-async fn a_template_whose_every_create_is_denied_costs_a_few_of_them_and_no_capacity() {
+async fn a_template_whose_creates_are_all_denied_costs_few_creates() {
     let template = "template: {spec: {containers: [{name: task, image: i, resources: {requests: {cpu: '1'}}}]}}";
     for (code, reason, message, reported, most) in [
         (422, "Invalid", DENIED, "PodInvalid", 6),

@@ -25,7 +25,7 @@ fn before() -> Memory {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_term_goes_on_from_the_stored_experience_and_each_pass_leaves_its_own() {
+async fn a_term_continues_from_the_stored_experience() {
     let (api, process) = cluster(|_| {});
     let context = &process.context.shared;
     context.experience.set(before().durable(Instant(5000)));

@@ -69,7 +69,7 @@ fn answer_all(api: &Apiserver, seconds: i64, reason: &str, message: &str) {
 const ANTI: &str = "0/1 nodes are available: 1 node(s) did not match pod anti-affinity rules.";
 
 #[tokio::test]
-async fn what_no_scheduler_places_holds_no_capacity_and_is_reported_in_its_words() {
+async fn an_unschedulable_pod_holds_no_capacity_and_is_reported() {
     let (api, process) = launched("", 2).await;
     let context = &process.context.shared;
     let held = |view: &observation::ClusterView| {
@@ -141,7 +141,7 @@ async fn where_nodes_are_full_the_pod_waits_for_the_cluster_to_grow() {
 }
 
 #[tokio::test]
-async fn a_job_that_no_node_could_hold_gets_one_pod_and_says_at_once_what_is_missing() {
+async fn a_job_that_fits_no_node_gets_one_pod_and_a_report() {
     let gpu = "template: {spec: {containers: [{name: task, image: i, resources: {limits: \
                {nvidia.com/gpu: '1'}}}]}}";
     let (api, process) = cluster(|job| job.spec = fixtures::job(gpu).spec);
@@ -183,7 +183,7 @@ async fn a_job_that_no_node_could_hold_gets_one_pod_and_says_at_once_what_is_mis
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_say_what_it_can_hold_holds_nothing_and_breaks_nothing() {
+async fn a_node_without_allocatable_resources_has_no_capacity() {
     let mut node = fixtures::node("node-1", 2);
     node.status.as_mut().unwrap().allocatable = None;
     let job = named("a", "team", CORE);
@@ -255,7 +255,7 @@ async fn suspended_jobs_of_another_namespace_reserve_nothing() {
 }
 
 #[tokio::test]
-async fn requests_that_admission_added_are_counted_for_launches_to_come() {
+async fn requests_that_admission_added_count_for_later_launches() {
     let (api, process) = cluster(|job| {
         job.spec = fixtures::job("template: {spec: {containers: [{name: task, image: i}]}}").spec;
     });
@@ -285,7 +285,7 @@ async fn requests_that_admission_added_are_counted_for_launches_to_come() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_to_a_creation_holds_up_no_task_once_its_pod_has_ended() {
+async fn a_lost_create_answer_delays_no_task_once_its_pod_has_ended() {
     let (api, process) = cluster(|job| {
         job.spec = fixtures::job(
             "{completions: 3, template: {spec: {containers: [{name: task, image: i}]}}}",
@@ -319,7 +319,7 @@ async fn a_lost_answer_to_a_creation_holds_up_no_task_once_its_pod_has_ended() {
 }
 
 #[tokio::test]
-async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_tried() {
+async fn a_quota_allows_a_pod_for_each_that_ended_and_one_more() {
     let quota = "pods \"p\" is forbidden: exceeded quota: small";
     let (api, process) = cluster(|job| {
         job.spec = fixtures::job(
@@ -371,7 +371,7 @@ async fn a_quota_lets_the_places_of_those_that_ended_be_filled_and_one_more_be_t
 }
 
 #[tokio::test]
-async fn a_clone_that_can_not_be_placed_is_given_up_and_counts_against_its_task() {
+async fn a_clone_that_cannot_be_placed_counts_against_its_task() {
     let (api, process) = launched("", 1).await;
     api.run((0, 0));
     process.look(&api).await.unwrap();

@@ -160,7 +160,7 @@ fn slow_endpoints_of_one_namespace_delay_no_poll_of_another() {
 }
 
 #[test]
-fn a_namespace_that_uses_up_the_budget_delays_no_poll_of_another() {
+fn a_namespace_that_uses_up_the_budget_delays_no_other_poll() {
     let alone = asked(&[("quick", 5)], 100);
     let together = asked(&[("quick", 5), ("many", 2000)], 100);
     assert_eq!(of("quick", &together), alone);

@@ -69,7 +69,7 @@ fn said(job: &Mutex<Job>) -> Option<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_companion_that_can_not_be_created_is_reported_on_the_job_from_the_second_failure_on() {
+async fn a_failed_companion_creation_is_reported_from_the_second_on() {
     let api = Apiserver::new(fixtures::job(""));
     let mut process = Process::start(&api);
     for (code, message) in [

@@ -40,7 +40,7 @@ fn counted(process: &Process, reason: &'static str) -> u64 {
 }
 
 #[tokio::test]
-async fn each_pod_is_counted_once_for_its_reason_and_said_where_its_own_namespace_hears_it() {
+async fn each_pod_is_counted_once_and_reported_only_in_its_namespace() {
     let cases: [(&str, Change, bool); 5] = [
         (NO_JOB, |pod| set_label(pod, "made-up"), false),
         (

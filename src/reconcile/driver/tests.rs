@@ -269,7 +269,7 @@ async fn nothing_is_decided_before_the_first_lists_are_in() {
 }
 
 #[tokio::test]
-async fn an_invalid_specification_fails_the_job_once_and_without_a_pod() {
+async fn an_invalid_specification_fails_the_job_once_without_a_pod() {
     let template = "template: {spec: {restartPolicy: Always, containers: [{name: a}]}}";
     let api = Apiserver::new(fixtures::job_of_age(0, template));
     let process = Process::start(&api);

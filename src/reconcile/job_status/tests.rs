@@ -68,7 +68,7 @@ fn won(indexes: &[u32]) -> IndexSet {
 }
 
 #[test]
-fn indexes_are_said_where_the_job_has_them_and_as_batch_v1_writes_them() {
+fn indexes_are_reported_for_indexed_jobs_as_batch_v1_does() {
     let mut world = World::new("completions: 9, completionMode: Indexed, backoffLimitPerIndex: 1");
     world.ledger.done = won(&[0, 1, 4, 5, 6]);
     world.ledger.failed = won(&[2, 3]);
@@ -111,7 +111,7 @@ fn an_index_whose_input_was_split_is_completed_by_its_last_part() {
 }
 
 #[test]
-fn the_interim_condition_comes_before_the_final_one_and_nothing_runs_then() {
+fn the_interim_condition_comes_before_the_final_one() {
     let mut world = World::new("completions: 1");
     world.pods = PodCounts {
         active: 1,
@@ -218,7 +218,7 @@ fn a_refusal_is_reported_once_and_taken_back_when_the_job_runs() {
 }
 
 #[test]
-fn a_condition_is_put_on_a_job_that_runs_and_on_none_that_has_ended() {
+fn a_condition_is_set_on_a_running_job_but_not_on_an_ended_one() {
     let mut world = World::new("");
     world.status();
     world.says(api::QUARANTINED, "ReconcilePanicked");

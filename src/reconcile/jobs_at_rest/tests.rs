@@ -102,7 +102,7 @@ fn met(process: &Process) -> Option<String> {
 }
 
 #[tokio::test]
-async fn the_next_leader_shows_what_the_one_before_wrote_and_no_scrape_has_seen() {
+async fn the_next_leader_shows_totals_that_no_scrape_has_seen() {
     // `ended` returns a process that never saw the job unfinished: the one before died after the write of its end.
     let (api, process) = ended("ttlSecondsAfterFinished: 60").await;
     assert_eq!(met(&process).as_deref(), Some("1"));
@@ -419,7 +419,7 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
 }
 
 #[tokio::test]
-async fn a_job_whose_pods_were_let_go_is_not_read_while_the_watch_lags() {
+async fn a_job_with_released_pods_is_not_read_while_the_watch_lags() {
     let change = "{completions: 1}";
     let api = Apiserver::new(fixtures::job_of_age(60, change));
     let process = Process::start(&api);

@@ -97,7 +97,7 @@ async fn two_attempts_of_an_unreadable(leaving: bool) -> (Apiserver, Process) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_a_job_that_can_not_be_read_are_kept_and_hold_their_capacity() {
+async fn pods_of_an_unreadable_job_are_kept_and_hold_capacity() {
     let (api, process) = two_attempts_of_an_unreadable(false).await;
     process
         .context
@@ -131,7 +131,7 @@ async fn pods_of_a_job_that_was_made_again_under_its_name_are_orphans() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_that_fails_does_not_keep_the_others_and_is_tried_again() {
+async fn a_failed_release_blocks_no_other_and_is_retried() {
     let (api, process) = two_attempts(|_| None).await;
     let mut calls = 0;
     api.script(move |_| {
@@ -206,7 +206,7 @@ async fn a_finalizer_is_found_without_labels() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_without_labels_is_let_go_with_its_job_and_not_before() {
+async fn an_unlabeled_attempt_is_released_only_after_its_job_is_gone() {
     for (stays, said) in [
         (true, vec![]),
         (false, vec!["GET job", "PATCH pod 0-0", "PATCH pod 1-0"]),
@@ -304,7 +304,7 @@ async fn pods_of_jobs_are_let_go_where_nobody_counts_by_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_orphans_of_a_namespace_are_let_go_together_and_keep_no_other_waiting() {
+async fn many_orphans_of_a_namespace_are_released_together() {
     let many = u32::try_from(AT_ONCE).unwrap() + 40;
     let change = format!("completions: {many}");
     let api = Apiserver::new(fixtures::job_of_age(60, &change));

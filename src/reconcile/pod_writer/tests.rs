@@ -60,7 +60,7 @@ fn apiserver() -> Apiserver {
 }
 
 #[tokio::test]
-async fn answers_come_in_the_order_of_the_pods_and_what_was_not_tried_is_said() {
+async fn answers_follow_the_order_of_pods_and_include_untried_ones() {
     let api = apiserver();
     api.refuse("POST pod 4-0", 422, "Invalid", "no such field");
     let pods = (0..10).map(|task| pod(&api, task)).collect();
@@ -99,7 +99,7 @@ async fn pods_are_made_when_their_batch_is_sent() {
 }
 
 #[tokio::test]
-async fn a_pod_that_was_in_the_way_and_is_gone_by_now_is_left_for_the_next_pass() {
+async fn a_conflicting_pod_that_is_gone_is_left_for_the_next_pass() {
     let api = apiserver();
     api.refuse("POST pod", 409, "AlreadyExists", "it exists");
     let pods = vec![pod(&api, 0)];

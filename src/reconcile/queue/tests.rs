@@ -21,7 +21,7 @@ async fn run_for<F: Future<Output = Wake>>(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_named_during_its_reconcile_gets_one_more_and_never_two_at_once() {
+async fn a_key_sent_during_its_reconcile_gets_exactly_one_more() {
     let (name, named) = mpsc::unbounded_channel();
     let (at_once, count) = (Cell::new(0), Cell::new(0));
     let reconcile = |_: &u32| async {

@@ -102,7 +102,7 @@ fn tile(ledger: &Ledger, task: u32) -> bool {
 }
 
 #[test]
-fn putting_right_ends_and_keeps_tiles_winners_and_other_failures() {
+fn the_repair_of_ranges_ends_and_keeps_tiles_and_winners() {
     let mut random = Pcg64Mcg::seed_from_u64(24);
     let (mut taken_over, mut failures_taken_back) = (0, 0);
     for case in 0..3000 {

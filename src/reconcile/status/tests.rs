@@ -150,7 +150,7 @@ fn the_same_facts_render_the_same_status_so_nothing_is_written() {
 }
 
 #[test]
-fn pocd_alone_is_written_when_it_moved_far_enough_and_not_too_often() {
+fn pocd_alone_is_written_when_it_moved_enough_and_not_too_often() {
     let mut case = Case::new("");
     case.report = Some(report(0.99));
     case.render();
@@ -225,7 +225,7 @@ fn the_cause_of_a_risk_is_written_no_more_often_than_pocd() {
 }
 
 #[test]
-fn observed_clones_are_shown_in_observe_mode_and_ride_on_the_writes_of_pocd() {
+fn observed_clones_are_shown_in_observe_mode() {
     let clones = |total_clones| {
         Some(ObservedClones {
             clones: 1,

@@ -140,7 +140,7 @@ fn a_launch_is_recorded_in_the_same_step_that_asks_for_its_pod() {
 }
 
 #[test]
-fn a_killed_attempt_whose_pod_no_view_has_shown_yet_is_not_counted() {
+fn a_stopped_attempt_whose_pod_is_not_yet_shown_is_not_counted() {
     let mut world = World::new("");
     world.step(&[launch(0, AttemptKind::Original)]);
     world.pod((0, 0), Stage::Running);
@@ -172,7 +172,7 @@ fn a_creation_that_no_view_shows_for_long_never_was() {
 }
 
 #[test]
-fn a_restart_is_for_a_task_s_only_attempt_and_other_kills_are_not() {
+fn only_a_restart_stops_the_only_attempt_of_a_task() {
     let mut alone = World::new("completions: 1");
     alone.step(&[launch(0, AttemptKind::Original)]);
     alone.pod((0, 0), Stage::Running);
@@ -189,7 +189,7 @@ fn a_restart_is_for_a_task_s_only_attempt_and_other_kills_are_not() {
 }
 
 #[test]
-fn a_pod_that_a_crash_kept_from_being_created_is_created_after_it() {
+fn a_pod_that_a_crash_kept_from_being_created_is_created_later() {
     let mut world = World::new("");
     world.step(&[launch(2, AttemptKind::Original)]);
     assert_eq!(
@@ -222,7 +222,7 @@ fn a_pod_that_vanished_is_a_disruption_and_not_created_again() {
 }
 
 #[test]
-fn the_winner_and_the_losers_death_are_one_record_and_the_release_follows() {
+fn the_winner_and_the_stop_of_the_loser_are_one_record() {
     let mut world = race();
     world.pod(
         (0, 1),
@@ -246,7 +246,7 @@ fn the_winner_and_the_losers_death_are_one_record_and_the_release_follows() {
 }
 
 #[test]
-fn a_loser_that_exits_with_0_later_is_superseded_and_then_the_job_is_complete() {
+fn a_loser_that_exits_with_0_later_is_superseded() {
     let mut world = race();
     world.pod(
         (0, 1),
@@ -361,7 +361,7 @@ fn the_deadline_stops_only_on_facts_that_reach_beyond_it() {
 }
 
 #[test]
-fn a_suspended_job_stops_its_attempts_and_its_clock_has_not_begun() {
+fn a_suspended_job_starts_no_attempt_and_no_clock() {
     let mut world = World::new("{suspend: true, deadline: {within: 10m, clockStart: Start}}");
     let step = world.step(&[launch(0, AttemptKind::Original)]);
     assert!(step.creates.is_empty());
@@ -453,7 +453,7 @@ fn chosen_indexes_are_all_there_is_to_do() {
 }
 
 #[test]
-fn a_task_beyond_lowered_completions_ends_and_its_numbers_are_not_used_again() {
+fn numbers_of_a_task_beyond_lowered_completions_are_not_reused() {
     let mut world = two_of("");
     world.job.rules.completions = 1;
     let step = world.step(&[launch(1, AttemptKind::Clone)]);
@@ -470,7 +470,7 @@ fn a_task_beyond_lowered_completions_ends_and_its_numbers_are_not_used_again() {
 }
 
 #[test]
-fn the_time_limit_counts_from_the_start_and_anew_after_a_suspension() {
+fn the_time_limit_restarts_after_a_suspension() {
     let mut world = two_of("activeDeadlineSeconds: 10");
     assert_eq!(world.step(&[]).ledger.active_since, Some(Instant(1000)));
     world.job.rules.suspend = true;
@@ -486,7 +486,7 @@ fn the_time_limit_counts_from_the_start_and_anew_after_a_suspension() {
 }
 
 #[test]
-fn a_replacement_waits_until_the_last_attempt_is_gone_where_the_job_says_so() {
+fn a_replacement_can_wait_until_the_last_attempt_is_gone() {
     let mut world = two_of("podReplacementPolicy: Failed");
     let stuck = Stage::Stuck {
         reason: "ErrImagePull".into(),

@@ -37,7 +37,7 @@ fn not_taken(stores: Arc<Stores>, mut job: Job) -> Arc<Stores> {
 }
 
 #[tokio::test]
-async fn a_begun_job_that_is_not_adopted_any_more_is_reported_and_counted_once() {
+async fn a_begun_job_that_is_no_longer_adopted_is_reported_once() {
     for adopting in [is_off, not_taken] {
         let (api, process) = process(begun(), adopting);
         let mut reported = Reported::default();

@@ -75,7 +75,7 @@ fn another_rule_is_computed_again() {
 }
 
 #[test]
-fn a_history_deadline_comes_with_the_quantile_and_counts_from_the_first_pass() {
+fn a_history_deadline_counts_from_the_first_pass() {
     let (job, minute) = (of_history(), Span::from_seconds(60));
     let mut ledger = Ledger::default();
     assert_eq!(

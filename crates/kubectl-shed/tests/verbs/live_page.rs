@@ -171,7 +171,7 @@ fn jobs_are_listed_by_risk_and_ended_ones_on_demand() {
 }
 
 #[test]
-fn a_large_job_is_shown_with_its_pods_while_the_operator_is_down() {
+fn a_large_job_is_shown_with_its_pods_without_an_operator() {
     let mock = cluster("page-job", &[ALL]);
     let page = Page::of(&mock, &[]);
     let job = page.get("api/jobs/team-a/big");

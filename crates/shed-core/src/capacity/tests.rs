@@ -3,7 +3,7 @@ use crate::fixtures::{attempt, job, world};
 use crate::snapshot::KillKind;
 
 #[test]
-fn usable_is_the_share_of_all_or_what_others_leave_whichever_is_less() {
+fn usable_is_the_smaller_of_the_share_and_what_others_leave() {
     let cpu = |share, others| {
         let snapshot = world(0.0, 2, 4000).others(0, others).job(job("a")).build();
         usable(&snapshot, share).get("cpu")
@@ -42,7 +42,7 @@ fn an_attempt_holds_capacity_until_it_is_gone() {
 }
 
 #[test]
-fn a_first_attempt_that_fits_nowhere_is_a_surge_one_and_holds_nothing() {
+fn a_first_attempt_that_fits_nowhere_surges_and_holds_nothing() {
     let waiting = job("a")
         .task(0, [attempt(0).on(0)])
         .task(1, [attempt(0).pending()]);
@@ -53,7 +53,7 @@ fn a_first_attempt_that_fits_nowhere_is_a_surge_one_and_holds_nothing() {
 }
 
 #[test]
-fn launches_go_round_the_nodes_and_keep_off_full_avoided_and_slow_ones() {
+fn launches_use_avoided_and_slow_nodes_last_and_full_ones_never() {
     let snapshot = world(0.0, 5, 2000).others(0, 2000).job(job("a")).build();
     let mut capacity = Capacity::new(&snapshot, 1.0);
     let demand = capacity.demands[0].clone();

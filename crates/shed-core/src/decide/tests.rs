@@ -62,7 +62,7 @@ fn unranked() -> Policy {
 }
 
 #[test]
-fn first_attempts_start_in_ascending_order_as_far_as_there_is_capacity() {
+fn first_attempts_start_in_order_while_capacity_lasts() {
     let cluster = world(0.0, 1, 2500).job(job("a"));
     check(cluster.clone(), &["a: original 0", "a: original 1"]);
     let plan = plan(cluster, &product());
@@ -123,7 +123,7 @@ fn parallelism_counts_tasks_with_live_attempts_and_no_clones() {
 }
 
 #[test]
-fn the_job_with_the_least_slack_is_served_first_and_one_that_cant_make_it_last() {
+fn jobs_are_served_by_least_slack_and_infeasible_ones_last() {
     let cluster = || {
         world(0.0, 1, 1000)
             .job(job("doomed").deadline_in(20.0).ended_runs([30.0]))
@@ -210,7 +210,7 @@ fn suspended_and_ending_jobs_get_nothing() {
 }
 
 #[test]
-fn where_two_copies_do_harm_the_next_one_waits_until_the_last_is_gone() {
+fn a_task_that_is_not_idempotent_waits_until_its_copy_is_gone() {
     let dying = || attempt(0).on(0).killed(KillKind::Replace, 8.0);
     let one = job("a").tasks(2).parallelism(1).task(0, [dying()]);
     check(world(9.0, 1, 9000).job(one.clone()), &["a: retry 0"]);
@@ -225,7 +225,7 @@ fn what_is_being_killed_holds_its_capacity_until_it_is_gone() {
 }
 
 #[test]
-fn capacity_stops_launches_before_nodes_do_and_nodes_before_capacity() {
+fn capacity_and_nodes_each_limit_launches() {
     let half = Policy {
         capacity_share: 0.5,
         ..product()
@@ -285,7 +285,7 @@ fn clones_fill_the_cluster() -> JobBuilder {
 }
 
 #[test]
-fn the_clone_with_the_least_progress_makes_capacity_for_a_first_attempt() {
+fn the_clone_with_the_least_progress_yields_to_a_first_attempt() {
     let full = || {
         world(9.0, 2, 2000)
             .others(0, 1000)
@@ -367,7 +367,7 @@ fn where_only_the_share_is_exhausted_a_clone_on_any_node_goes() {
 }
 
 #[test]
-fn an_attempt_that_waits_beyond_capacity_gets_the_capacity_of_clones_too() {
+fn an_attempt_beyond_capacity_also_gets_the_capacity_of_clones() {
     let waits = job("b").tasks(1).cpu(2000).task(0, [attempt(0).pending()]);
     let cluster = world(9.0, 2, 2000).others(0, 1000);
     let cluster = cluster.job(clones_fill_the_cluster()).job(waits);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mean_to_bring_it_to_a_distribution_is_that_of_the_share_left() {
+    fn a_distribution_without_a_usable_mean_is_scaled_to_the_rest() {
         let distribution = LogNormalDistribution::new(3.0, 0.5).unwrap();
         assert_eq!(
             distribution.predicted(0.25, f64::INFINITY),

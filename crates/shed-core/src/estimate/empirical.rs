@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_from_sight_shares_its_probability_with_those_behind_it() {
+    fn censored_attempts_share_their_probability_with_longer_ones() {
         // Kaplan–Meier by hand: 1, 3/4, 1/2, and 0 after 4, which takes the share of two.
         let distribution = fit(&[1.0, 2.0, 4.0], &[2.5]);
         assert!((survival(&distribution, 2.0) - 0.625).abs() < 1e-14);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn residual_survival_is_the_quotient_of_survivals_across_knots_and_within() {
+    fn residual_survival_is_the_quotient_of_two_survivals() {
         let distribution = fit(&[1.0, 2.0, 3.0, 4.0], &[]);
         for (age, wait) in [(2.6, 0.5), (2.6, 1.1), (1.2, 0.1), (1.5, 1.0), (5.0, 9.0)] {
             let wanted = survival(&distribution, age + wait) / survival(&distribution, age);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_hills_of_the_longest_tenth_shrunk_by_two_attempts_of_shape_two() {
+    fn the_tail_is_a_shrunk_hill_estimate_of_the_longest_tenth() {
         let lengths: Vec<f64> = (1..=200).map(|i| f64::from(i * i)).collect();
         let sample = Sample::new(&lengths, &[50_000.0]);
         let beyond = [&lengths[180..], &[50_000.0]].concat();

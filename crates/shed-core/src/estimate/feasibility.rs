@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_deadline_reaches_is_none_and_what_is_certain_needs_no_time() {
+    fn an_unreachable_deadline_is_none_and_a_certain_one_is_zero() {
         assert_eq!(earliest_slack(0.0, 10.0, |_| -1e-9), None);
         assert_eq!(earliest_slack(f64::NAN, 10.0, |_| 0.0), None);
         assert_eq!(earliest_slack(-0.1, f64::NAN, |_| 0.0), Some(0.0));

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn each_moment_of_a_job_is_held_against_the_same_moment_of_others() {
+    fn a_job_is_compared_with_others_at_the_same_moment() {
         let mut forecasts = Forecasts::default();
         for number in 0..40 {
             let key = JobKey::from(format!("{number}").as_str());

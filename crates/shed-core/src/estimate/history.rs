@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distribution_of_a_class_is_that_of_its_jobs_whatever_their_sizes() {
+    fn the_distribution_of_a_class_ignores_the_sizes_of_its_jobs() {
         let distribution: Distribution = LogNormalDistribution::new(0.0, 0.4).unwrap().into();
         let job =
             |scale: f64| Sample::default().with_pseudo_attempts(&distribution.scaled(scale), 60);
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shrunk_distribution_lies_between_what_was_seen_and_what_was_believed() {
+    fn a_shrunk_distribution_lies_between_sample_and_prior() {
         let believed: Distribution = LogNormalDistribution::new(0.0, 1.0).unwrap().into();
         let seen: Distribution = LogNormalDistribution::new(0.0, 0.1).unwrap().into();
         let spread = |count| {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_attempt_of_a_log_normal_distribution_needs_ever_longer() {
+    fn the_remaining_time_of_an_old_log_normal_attempt_grows() {
         let distribution = distribution();
         assert!(distribution.mean_residual(1e4) > distribution.mean_residual(1e3));
         assert!(distribution.mean_residual(1e3) > distribution.mean_residual(300.0));

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_density_is_that_of_the_distribution_and_none_where_it_has_none() {
+    fn the_density_equals_the_formula_and_is_zero_elsewhere() {
         let of = |t_min, beta, t| ParetoDistribution { t_min, beta }.ln_density(t);
         let wanted = libm::log(1.7 / 200.0) + 1.7 * libm::log(120.0 / 200.0);
         assert!((of(120.0, 1.7, 200.0) - wanted).abs() < 1e-14);

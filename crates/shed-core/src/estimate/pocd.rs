@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_that_can_help_rescues_a_task_whose_original_surely_misses() {
+    fn a_useful_clone_rescues_a_task_whose_original_surely_misses() {
         let mut task = TaskMiss {
             ln_miss_present: LN_CERTAIN,
             ln_miss_per_clone: -1.0,
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn under_a_pareto_distribution_attempts_have_the_papers_numbers_to_the_bit() {
+    fn pareto_attempts_equal_the_papers_numbers_bit_for_bit() {
         let (t_min, beta, slack) = (120.0, 1.7, 333.0);
         let distribution = ParetoDistribution { t_min, beta };
         let of = |begin, evidence| LiveAttempt { begin, evidence };

@@ -108,7 +108,7 @@ fn when_all_panics_nothing_is_done_and_nothing_forgotten() {
 }
 
 #[test]
-fn a_job_with_wrong_facts_gets_one_attempt_per_task_and_others_get_clones() {
+fn a_job_with_wrong_facts_gets_no_clones_but_others_do() {
     let wrong = straggling("a").with(|job| job.tasks[0].attempts[0].start_progress = f64::NAN);
     let snapshot = world(30.0, 2, 16000)
         .job(wrong)

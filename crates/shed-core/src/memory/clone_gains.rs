@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_that_repeat_their_siblings_gain_little_until_that_is_forgotten() {
+    fn clones_that_repeat_their_siblings_gain_little_for_a_while() {
         let mut gains = CloneGains::default();
         assert_eq!(share(&gains, "a", None, 0), 1.0);
         see(&mut gains, "a", None, 30, 0.01);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_rules_over_its_tenant_and_tenants_are_one_witness_each() {
+    fn a_class_overrides_its_tenant_and_tenants_count_once_each() {
         let mut gains = CloneGains::default();
         see(&mut gains, "a", Some("fixed"), 100, 0.0);
         see(&mut gains, "a", Some("free"), 300, 1.0);

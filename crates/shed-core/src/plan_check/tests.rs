@@ -165,7 +165,7 @@ fn a_launch_for_what_must_not_get_any_is_caught() {
 }
 
 #[test]
-fn clones_and_prunes_where_the_user_or_the_policy_wants_none_are_caught() {
+fn clones_and_prunes_that_user_or_policy_forbids_are_caught() {
     for mode in [SpeculationMode::Observe, SpeculationMode::Disabled] {
         check(pair().speculation(mode), [clone(0)], &[Rule::Speculation]);
         let prune = kill(0, 1, KillKind::Prune, Some(0));
@@ -307,7 +307,7 @@ fn killing_every_attempt_of_a_task_is_caught() {
 }
 
 #[test]
-fn a_kill_of_what_does_not_live_or_of_one_attempt_twice_is_caught() {
+fn a_stop_of_an_ended_attempt_or_a_second_stop_is_caught() {
     let prune = || kill(0, 1, KillKind::Prune, Some(0));
     check(pair(), [prune(), prune()], &[Rule::KillTarget]);
     let original = || attempt(0).progress(0.3, 30.0);
@@ -377,7 +377,7 @@ fn a_launch_on_a_node_that_is_unknown_foreign_or_full_is_caught() {
 }
 
 #[test]
-fn a_restart_is_for_the_only_attempt_of_a_task_where_the_policy_restarts() {
+fn a_restart_requires_a_lone_attempt_and_a_restarting_policy() {
     let restart = || kill(0, 0, KillKind::Restart, None);
     let alone = || job("a").task(0, [attempt(0).on(0).progress(0.3, 30.0)]);
     let snapshot = |job: JobBuilder| world(30.0, 2, 2000).job(job).build();

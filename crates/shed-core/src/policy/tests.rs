@@ -38,7 +38,7 @@ fn every_policy_is_read_back_by_its_name_and_with_each_order() {
 }
 
 #[test]
-fn a_distribution_combines_with_every_policy_and_an_unknown_one_is_answered_with_all() {
+fn a_distribution_combines_with_every_policy() {
     let distribution =
         |text: &str| Policy::parse(text, Order::default()).map(|policy| policy.distribution);
     assert_eq!(

@@ -71,7 +71,7 @@ fn a_success_wins_and_its_siblings_die_in_the_same_pass() {
 }
 
 #[test]
-fn of_several_successes_the_earliest_wins_then_the_lowest_number() {
+fn the_earliest_success_wins_then_the_lowest_number() {
     check(
         30.0,
         job("a").task(0, [attempt(0).succeeded(29.0), attempt(1).succeeded(28.0)]),
@@ -108,7 +108,7 @@ fn a_recorded_winner_stays_the_winner_whatever_ends_later() {
 }
 
 #[test]
-fn a_pod_that_had_succeeded_before_its_kill_wins_while_nobody_else_has() {
+fn a_success_before_the_stop_wins_while_no_other_has_won() {
     for kind in [
         KillKind::Prune,
         KillKind::Evict,
@@ -248,7 +248,7 @@ fn a_failure_beyond_the_back_off_limit_fails_the_task() {
 }
 
 #[test]
-fn a_task_does_not_fail_while_a_killed_attempt_may_turn_out_to_have_succeeded() {
+fn a_task_cannot_fail_while_a_stopped_attempt_may_have_won() {
     let dying = attempt(1).killed(KillKind::Prune, 25.0);
     check(
         30.0,
@@ -280,7 +280,7 @@ fn a_stuck_attempt_is_replaced_after_its_grace() {
 }
 
 #[test]
-fn a_clone_that_no_scheduler_places_is_given_up_while_a_sibling_lives() {
+fn an_unplaceable_clone_is_stopped_while_a_sibling_lives() {
     let given_up = |number| kill(0, number, KillKind::Replace, None);
     let waits = |number| attempt(number).unplaceable();
     let pair = job("a").task(0, [attempt(0), waits(1)]);
@@ -329,7 +329,7 @@ fn the_last_win_completes_the_job() {
 }
 
 #[test]
-fn a_job_whose_tasks_all_ended_with_one_failed_has_failed_indexes() {
+fn a_job_whose_tasks_ended_with_one_failed_has_failed_indexes() {
     check(
         30.0,
         job("a")
@@ -438,7 +438,7 @@ fn a_deadline_before_the_submission_ends_the_job_at_once() {
 }
 
 #[test]
-fn an_ending_job_kills_what_lives_and_finishes_when_nothing_is_left() {
+fn an_ending_job_stops_its_attempts_and_then_finishes() {
     let ending = || {
         job("a")
             .stops_at_deadline()
@@ -497,7 +497,7 @@ fn late_evidence_turns_a_missed_deadline_into_a_complete_job() {
 }
 
 #[test]
-fn settle_wakes_at_the_deadline_and_again_when_facts_must_reach_beyond_it() {
+fn settle_wakes_at_the_deadline_and_again_until_facts_pass_it() {
     let hard = |facts| job("a").stops_at_deadline().facts_as_of(facts).build();
     assert_eq!(settle_wake(at(30.0), &hard(30.0)), Some(at(60.0)));
     assert_eq!(settle_wake(at(60.0), &hard(60.0)), Some(at(61.0)));

@@ -163,7 +163,7 @@ fn a_start_may_be_before_the_launch_by_what_clocks_differ_alone() {
 }
 
 #[test]
-fn attempts_are_on_nodes_of_the_cluster_and_have_numbers_of_their_own() {
+fn attempts_have_nodes_of_the_cluster_and_unique_numbers() {
     let mut snapshot = world(30.0, 2, 4000).job(healthy()).build();
     snapshot.jobs[0].tasks[0].attempts[1].node = Some(NodeIndex(2));
     let faults: Vec<String> = validate(&snapshot).iter().map(Fault::to_string).collect();
@@ -174,7 +174,7 @@ fn attempts_are_on_nodes_of_the_cluster_and_have_numbers_of_their_own() {
 }
 
 #[test]
-fn what_is_left_of_a_job_keeps_its_sound_facts_and_loses_its_clones() {
+fn a_job_with_faults_keeps_its_sound_facts_and_loses_clones() {
     let odd = healthy().with(|job| {
         job.tasks[0].attempts[0].start_progress = f64::NAN;
         job.tasks.push(job.tasks[0].clone());

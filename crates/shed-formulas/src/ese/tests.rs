@@ -68,7 +68,7 @@ fn running(id: u64, rest: &[(u32, f64)]) -> SlotJob {
 }
 
 #[test]
-fn only_single_copies_with_more_left_than_the_factor_are_duplicated() {
+fn only_single_copies_beyond_the_factor_are_duplicated() {
     // σ*·E[x] is 34.14 for α = 2.
     let jobs = [running(1, &[(1, 34.2), (2, 90.0), (1, 34.1), (1, 50.0)])];
     let round = ese_round(&jobs, 10, &Ese::default());
@@ -78,14 +78,14 @@ fn only_single_copies_with_more_left_than_the_factor_are_duplicated() {
 }
 
 #[test]
-fn a_job_with_infinite_mean_is_never_duplicated_without_a_given_factor() {
+fn a_job_with_infinite_mean_is_not_duplicated_by_default() {
     let mut endless = running(1, &[(1, 1e9)]);
     endless.job.distribution.beta = 1.0;
     assert_eq!(ese_round(&[endless], 5, &Ese::default()).backups, []);
 }
 
 #[test]
-fn small_new_jobs_are_cloned_and_large_ones_start_as_far_as_they_fit() {
+fn small_new_jobs_are_cloned_and_large_ones_only_started() {
     let new = |job: CloneJob| SlotJob {
         job,
         started: false,

@@ -72,7 +72,7 @@ fn tetris_scores_jobs_without_work_left_too() {
 }
 
 #[test]
-fn a_queue_keeps_within_its_maximum_and_jobs_of_no_queue_do_not_start() {
+fn queues_keep_their_maximum_and_jobs_without_queue_wait() {
     let mut jobs = [
         job(1, vec![phase(5.0, &[], 9)]),
         job(2, vec![phase(5.0, &[], 9)]),

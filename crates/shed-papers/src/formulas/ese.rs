@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_factor_balances_a_remaining_time_with_two_copies_that_end_together() {
+    fn the_factor_balances_one_remaining_time_with_two_copies() {
         for alpha in [1.05, 1.5, 2.0, 3.0, 10.0] {
             let distribution = ParetoDistribution {
                 t_min: 1.0,

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_task_that_has_just_started_a_duplicate_pays_with_a_known_probability() {
+    fn a_duplicate_of_a_new_task_pays_with_a_known_probability() {
         for beta in [1.1, 2.0, 3.5] {
             let expected = libm::pow(2.0, -beta) / 2.0;
             assert!((pays_blind(&distribution(beta), 0.0, 1) - expected).abs() < 1e-13);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_threshold_and_only_there_a_known_rest_is_duplicated() {
+    fn only_a_known_rest_beyond_the_threshold_is_duplicated() {
         let mantri = Mantri::default();
         for copies in 1..3 {
             let threshold = mantri.threshold(&distribution(2.0), copies);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_do_not_vary_are_duplicated_when_a_new_copy_surely_pays() {
+    fn fixed_times_are_duplicated_when_a_new_copy_surely_pays() {
         let fixed = distribution(f64::INFINITY);
         assert_eq!(pays_known(&fixed, 14.1, 1), 1.0);
         assert_eq!(pays_known(&fixed, 14.0, 1), 0.0);

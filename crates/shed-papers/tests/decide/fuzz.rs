@@ -364,7 +364,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn no_changes_from_pass_to_pass_make_a_planner_panic_or_break_a_rule(
+    fn changes_between_passes_break_no_rule_and_cause_no_panic(
         facts in prop::collection::vec(any::<u8>(), 600),
         changes in prop::collection::vec(any::<u8>(), 1600),
     ) {
@@ -427,7 +427,7 @@ fn all_switches() -> Vec<ShedPrime> {
 }
 
 #[test]
-fn all_combinations_of_switches_keep_the_rules_and_the_work_budget() {
+fn all_switch_combinations_keep_the_rules_and_the_work_budget() {
     let all = all_switches();
     assert_eq!(all.len(), 48);
     check!()

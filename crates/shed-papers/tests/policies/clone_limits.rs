@@ -49,7 +49,7 @@ fn stopped_clones_are_refused_on_paper_too() {
 }
 
 #[test]
-fn live_clones_and_first_attempts_go_on_while_new_clones_are_stopped() {
+fn a_clone_stop_spares_live_clones_and_first_attempts() {
     let clone = attempt(1).launched(28.0).on(2);
     let slow = attempt(0).on(1).progress(0.3, 30.0);
     let cloned = straggling().tasks(6).task(4, [slow, clone]);
@@ -84,7 +84,7 @@ fn a_straggler_gets_one_clone_whatever_the_budget() {
 }
 
 #[test]
-fn a_budget_limits_clones_to_a_share_of_the_jobs_own_slot_seconds() {
+fn a_budget_limits_clones_to_a_share_of_the_own_slot_seconds() {
     let ample = with_budget(straggling(), 20.0);
     assert_eq!(brief(&ample), ["a: clone 3", "a: clone 3"]);
     let unlimited = plan(cluster(2).job(straggling()));

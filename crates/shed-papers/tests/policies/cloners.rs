@@ -77,7 +77,7 @@ fn crowded() -> World {
 }
 
 #[test]
-fn mantri_gives_an_attempt_up_only_if_asked_to_and_while_tasks_wait_for_slots() {
+fn mantri_restarts_only_if_allowed_and_while_tasks_wait() {
     let text = |restarts: u32, gain: u32| {
         format!("mantri{{restarts={restarts},restart_gain={gain},t_min=60,beta=2}}")
     };
@@ -187,7 +187,7 @@ fn only_what_resumes_takes_the_place_of_the_original() {
 }
 
 #[test]
-fn resumed_attempts_begin_at_the_checkpoint_and_restarted_ones_do_not() {
+fn only_resumed_attempts_begin_at_the_checkpoint() {
     let resumable = || {
         uneven().resumes().with(|job| {
             let tasks = job.tasks.iter_mut();
@@ -286,7 +286,7 @@ fn dollymp_clones_with_what_is_left_second_copies_first() {
 }
 
 #[test]
-fn no_clone_is_launched_that_could_take_the_capacity_that_others_were_evicted_for() {
+fn no_clone_takes_the_capacity_freed_by_an_eviction() {
     let cloned = job("a")
         .tasks(1)
         .task(0, [attempt(0).on(1), attempt(1).on(0)]);

@@ -45,7 +45,7 @@ fn by_progress() -> Regressor {
 }
 
 #[test]
-fn the_networks_say_who_is_late_and_how_many_attempts_a_straggler_gets() {
+fn the_networks_choose_late_tasks_and_the_number_of_attempts() {
     let snapshot = cluster().job(uneven()).build();
     let judged = |task: Regressor, job: Regressor| {
         let (plan, memory) = decided(&snapshot, &policy(task, job));

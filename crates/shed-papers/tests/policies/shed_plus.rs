@@ -155,7 +155,7 @@ fn the_policy_and_the_job_bound_the_clones_of_a_task() {
 }
 
 #[test]
-fn a_job_gets_no_clone_beyond_the_pocd_that_is_enough_for_its_user() {
+fn a_job_gets_no_clone_beyond_its_target_pocd() {
     let of = |target| {
         let world = cluster(12).job(straggling().target(target)).build();
         let plan = plan_of(&world, &Memory::default(), &shed_plus()).0;
@@ -230,7 +230,7 @@ fn a_clone_resumes_at_the_best_checkpoint() {
 }
 
 #[test]
-fn a_clone_that_resumes_is_worth_more_than_one_that_starts_over() {
+fn a_clone_that_resumes_has_a_higher_gain_than_a_fresh_one() {
     let gain = |builder: JobBuilder| {
         let plan = plan(cluster(1).job(builder));
         report(&plan, "a").clones[0].clone()
@@ -396,7 +396,7 @@ fn the_pocd_is_the_formulas() {
 }
 
 #[test]
-fn tasks_that_wait_for_a_later_wave_lower_the_pocd_and_delay_the_end() {
+fn tasks_in_later_waves_lower_the_pocd_and_delay_the_end() {
     let of = |parallelism| {
         let runs = [20.0, 21.0, 22.0, 30.0];
         let waves = job("a")
@@ -475,7 +475,7 @@ fn pocd_does_not_jump_while_successes_wait_to_be_recorded() {
 }
 
 #[test]
-fn a_task_that_has_reported_nothing_is_a_straggler_only_when_tuned() {
+fn a_silent_task_is_a_straggler_only_when_tuned() {
     let silent = || {
         let quick = straggling().deadline_in(50.0).done(0..3);
         quick.with(|job| {

@@ -136,7 +136,7 @@ fn s_resume_on_events_brings_a_late_task_under_its_target() {
 }
 
 #[test]
-fn s_resume_on_events_keeps_the_earliest_end_once_all_attempts_are_seen() {
+fn s_resume_on_events_keeps_the_earliest_end_once_all_report() {
     let racing = |clone: AttemptBuilder| {
         let others = uneven().with(|job| {
             job.tasks.pop();
@@ -151,7 +151,7 @@ fn s_resume_on_events_keeps_the_earliest_end_once_all_attempts_are_seen() {
 }
 
 #[test]
-fn dolly_clones_all_tasks_of_a_small_job_with_their_first_attempts() {
+fn dolly_clones_a_small_job_with_its_first_attempts() {
     let new = || job("a").tasks(2);
     let wide = || world(30.0, 10, 10_000);
     let twice = ["a: original 0", "a: original 1", "a: clone 0", "a: clone 1"];
@@ -173,7 +173,7 @@ fn dolly_clones_all_tasks_of_a_small_job_with_their_first_attempts() {
 }
 
 #[test]
-fn a_clone_that_found_no_capacity_follows_while_its_task_starts_up() {
+fn a_clone_without_capacity_follows_while_its_task_starts() {
     let two = remembering(|memory: &mut Decided| memory.copies = Some(2));
     let started = |launched| {
         let first = attempt(0).launched(launched).on(0);
@@ -240,7 +240,7 @@ fn every_policy_stops_at_the_pocd_that_is_enough() {
 }
 
 #[test]
-fn a_clone_is_not_barred_from_where_its_sibling_is_only_taken_to_go() {
+fn a_clone_only_prefers_to_avoid_its_siblings_assumed_node() {
     let waits = job("a").tasks(1).task(0, [attempt(0)]).deadline_in(600.0);
     let policy = policy("dollymp{max_clones=2}");
     let (plan, _) = plan_of(

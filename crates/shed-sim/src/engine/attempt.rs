@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_at_half_speed_doubles_what_is_left_and_not_what_was_reported() {
+    fn a_node_at_half_speed_doubles_only_the_remaining_time() {
         let mut attempt = running(10_000, 0.0, 0.0);
         attempt.change_speed(Instant(6000), 0.5, Some(TIMES));
         assert_eq!(attempt.end(), (Instant(16_000), Ending::Finished));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_attempt_has_only_the_rest_to_do_and_claims_from_there_on() {
+    fn a_resumed_attempt_runs_only_the_rest_and_reports_from_there() {
         let attempt = running(10_000, 0.75, 0.4);
         assert_eq!(attempt.end().0, Instant(3500));
         let (progress, reached) = attempt.reported(Instant(3200), TIMES).unwrap();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_keep_the_shares_of_the_kinds_and_contain_the_smaller_ones() {
+    fn clusters_keep_the_shares_of_kinds_and_contain_smaller_ones() {
         let nodes = ["a", "b", "c", "d"].map(|name| node(name, 8));
         let given: Vec<NodeSpec> = [node("big", 64)].into_iter().chain(nodes).collect();
         let shape = Shape::of(&Cluster::Nodes(given.clone()));

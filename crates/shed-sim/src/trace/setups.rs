@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_parameter_that_is_none_is_refused_with_those_that_are() {
+    fn unknown_setups_and_parameters_are_refused_with_valid_ones() {
         for (text, fault) in [
             ("P-7", "unknown set-up `P-7`"),
             (

@@ -176,7 +176,7 @@ fn a_demand_that_no_node_holds_is_shown_in_the_trace() {
 }
 
 #[test]
-fn what_is_wrong_with_the_files_of_a_cluster_is_said_with_line_and_field() {
+fn faults_of_cluster_files_are_reported_with_line_and_field() {
     let folder = Folder::new("cluster");
     let trace = folder.file("tiny.csv", TINY.as_bytes());
     let good = folder.file("nodes.csv", b"name,cpu,memory_mib\nn,4,1000\n");

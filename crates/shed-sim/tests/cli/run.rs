@@ -22,7 +22,7 @@ fn on_two_slots(trace: &std::path::Path) -> serde_json::Value {
 }
 
 #[test]
-fn a_tiny_trace_gives_the_same_figures_in_every_format_plain_and_gzipped() {
+fn a_tiny_trace_gives_the_same_figures_in_every_format() {
     let folder = Folder::new("formats");
     let plain = folder.file("tiny.csv", TINY.as_bytes());
     let gzip = folder.file("tiny.csv.gz", &gzip(TINY.as_bytes()));

@@ -77,7 +77,7 @@ fn the_smallest_number_of_slots_and_share_and_factor_are_found() {
 }
 
 #[test]
-fn nodes_are_counted_in_the_shape_of_the_given_ones_and_of_a_recording() {
+fn nodes_are_counted_in_the_shape_of_given_and_recorded_ones() {
     let folder = Folder::new("size-nodes");
     let trace = folder.file("pairs.csv", PAIRS.as_bytes());
     let nodes = nodes(&folder, 2, 4);
@@ -162,7 +162,7 @@ fn what_no_size_can_meet_is_named_and_bounds_the_answer() {
 }
 
 #[test]
-fn the_chart_and_the_points_have_every_policy_on_any_number_of_threads() {
+fn the_chart_and_points_have_every_policy_on_any_thread_count() {
     let folder = Folder::new("size-chart");
     let out = folder.0.join("size.svg");
     let size = |threads: &str| {

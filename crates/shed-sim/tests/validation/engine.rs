@@ -42,7 +42,7 @@ fn deterministic_times_in_fifo_order_by_hand() {
 }
 
 #[test]
-fn capacity_that_is_given_back_late_is_waited_for_and_the_end_counts_at_once() {
+fn an_end_counts_at_once_though_its_capacity_returns_late() {
     // Two slots, each busy for a second after an end: 0-3 and 0-5; then 4-6 of job 0, which is done;
     // job 1 gets 6-7 and 7-11.
     let jobs = [job(0, 0, &[3000, 5000, 2000]), job(1, 1000, &[1000, 4000])];
@@ -67,7 +67,7 @@ fn capacity_that_is_given_back_late_is_waited_for_and_the_end_counts_at_once() {
 }
 
 #[test]
-fn tasks_of_no_duration_end_at_once_and_free_their_slot_within_the_instant() {
+fn tasks_without_duration_end_and_free_their_slot_at_once() {
     let jobs = [job(0, 0, &[0, 0, 0, 2000]), job(1, 0, &[0])];
     let outcome = run(&on_slots(fifo(), 1), &jobs);
     assert_eq!(flowtimes(&outcome), [2000, 2000]);
@@ -244,7 +244,7 @@ fn a_clone_may_begin_where_the_others_are_when_it_starts() {
 }
 
 #[test]
-fn a_policy_that_starts_clones_from_zero_does_so_wherever_others_resume() {
+fn a_policy_that_starts_clones_from_zero_never_resumes_them() {
     let settings = Settings {
         launch_overhead: Delay::Fixed(Span::from_seconds(20)),
         ..speculating(Order::LeastSlack, Resuming::Latest)

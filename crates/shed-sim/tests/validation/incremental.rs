@@ -41,7 +41,7 @@ fn ended(outcome: &Outcome, jobs: &[Job]) -> [u64; 2] {
 }
 
 #[test]
-fn every_policy_keeps_every_rule_in_every_order_on_slots_and_on_nodes() {
+fn every_policy_keeps_every_rule_in_every_order_and_cluster() {
     let mut sums = [0, 0];
     for speculation in shed_papers::registry().all() {
         for (seed, order) in (0..).zip(Order::ALL) {
@@ -62,7 +62,7 @@ fn every_policy_keeps_every_rule_in_every_order_on_slots_and_on_nodes() {
 }
 
 #[test]
-fn least_slack_without_clones_meets_about_as_many_deadlines_as_with_full_passes() {
+fn incremental_least_slack_meets_about_as_many_deadlines() {
     let mut met = [0, 0];
     let mut differing = 0;
     for seed in 0..12 {

@@ -245,7 +245,7 @@ fn resume_points_and_ends() {
 }
 
 #[test]
-fn a_killed_attempt_wins_only_if_it_had_succeeded_before_its_pod_was_deleted() {
+fn a_stopped_attempt_wins_only_if_it_succeeded_before_deletion() {
     let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
     let killed = || {
         running().job(
@@ -355,7 +355,7 @@ fn a_quarantined_job_is_reported() {
 }
 
 #[test]
-fn nothing_is_late_before_the_deadline_by_the_clock_of_the_apiserver() {
+fn nothing_is_late_before_the_deadline_on_the_apiserver_clock() {
     let counted = |written: &str| {
         let mut reported = running()
             .pod(0, "Succeeded", &json!({}))
@@ -422,7 +422,7 @@ fn a_deleted_pod_of_a_plain_job_has_failed_by_its_deletion() {
 }
 
 #[test]
-fn an_object_above_one_mebibyte_is_reported_unless_a_user_made_it_so() {
+fn an_object_above_1_mib_is_reported_unless_a_user_made_it_so() {
     let reported = |length: usize| {
         let message = "x".repeat(length);
         let condition = json!({"type": "Long", "status": "True", "reason": "Long",

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn more_attempts_raise_it_and_policies_without_a_formula_have_none() {
+    fn more_attempts_raise_the_closed_form_pocd() {
         let of = |text: &str| {
             let order = shed_core::policy::Order::default();
             let policy = shed_papers::registry().parse(text, order).unwrap();

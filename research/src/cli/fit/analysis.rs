@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_through_the_middle_of_one_step_is_half_a_step_away() {
+    fn a_distribution_through_a_step_middle_is_half_a_step_away() {
         let sample = Sample::new(&[2.0, 2.0], &[]);
         let distribution =
             shed_core::estimate::weibull::WeibullDistribution::new(libm::log(2.0), 1.0).unwrap();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn hill_reads_the_exponent_of_a_pareto_tail_with_and_without_censoring() {
+    fn hill_returns_the_exponent_of_a_pareto_tail() {
         let distribution = ParetoDistribution {
             t_min: 10.0,
             beta: 1.7,

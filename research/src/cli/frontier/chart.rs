@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_show_every_price_and_the_frozen_version_but_not_far_policies() {
+    fn axes_show_every_price_and_frozen_but_not_far_policies() {
         let panel = [
             priced(0.0, 1.2, 99.0),
             priced(0.1, 0.3, 96.5),

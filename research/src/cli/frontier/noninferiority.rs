@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_gets_seeds_until_its_interval_is_narrow_enough_and_no_more() {
+    fn a_cell_gets_seeds_until_its_interval_is_narrow_enough() {
         // t·s/√20 = 0.47 s: a spread of 2 is narrow at once, 5 needs about 100 seeds, 40 more than 400.
         let spreads = [2.0, 5.0, 40.0];
         let mut rounds = Vec::new();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_holds_by_its_estimate_and_by_the_upper_end_of_its_interval() {
+    fn a_cell_holds_by_its_estimate_and_its_interval_upper_end() {
         let margins = Margins {
             estimate: -1.0,
             upper_end: -0.5,

@@ -161,7 +161,7 @@ fn a_checkpoint_never_goes_back() {
 }
 
 #[test]
-fn a_ledger_without_a_form_is_one_of_the_first_and_a_newer_one_is_not_read() {
+fn a_ledger_without_a_form_is_read_and_a_newer_one_is_not() {
     let status = |ledger: serde_json::Value| -> DeadlineJobStatus {
         serde_json::from_value(serde_json::json!({"ledger": ledger})).unwrap()
     };

@@ -76,7 +76,7 @@ fn a_pod_that_a_kubelet_refused_is_gone_whatever_the_reason() {
 }
 
 #[test]
-fn a_failed_init_container_is_the_end_of_a_pod_that_does_not_restart() {
+fn a_failed_init_container_ends_a_pod_that_does_not_restart() {
     let failed = init(&["terminated: {exitCode: 1}"]);
     let never = format!("restartPolicy: Never, {MAIN}, initContainers: [{{name: a}}]");
     let status = format!("{failed}, {WAITING}");
@@ -97,7 +97,7 @@ fn a_failed_init_container_is_the_end_of_a_pod_that_does_not_restart() {
 }
 
 #[test]
-fn a_pod_that_was_ended_while_it_was_initialized_is_gone_once_its_sandbox_is() {
+fn a_pod_ended_during_initialization_is_gone_with_its_sandbox() {
     let spec = format!(
         "restartPolicy: Never, {MAIN}, initContainers: [{{name: a, restartPolicy: Always}}, {{name: b}}]"
     );

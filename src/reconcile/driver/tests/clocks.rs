@@ -31,7 +31,7 @@ fn reported(api: &Apiserver, type_: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn kubelets_have_the_time_to_report_before_the_deadline_stops_anything() {
+async fn kubelets_get_time_to_report_before_a_deadline_stops_attempts() {
     let (api, process) = of_age(DEADLINE + 1, "").await;
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status"], "its deadline is another");
@@ -72,7 +72,7 @@ async fn a_soft_miss_is_not_reported_while_a_finish_may_be_unreported() {
 }
 
 #[tokio::test]
-async fn a_stopped_attempt_that_had_finished_turns_the_fate_before_it_is_reported() {
+async fn a_stopped_attempt_that_had_finished_changes_the_outcome() {
     let (api, process) = of_age(DEADLINE + 8, "").await;
     // The operator dies after the record and before it deletes anything.
     api.refuse("DELETE pod", 500, "InternalError", "etcd is away");

@@ -42,7 +42,7 @@ fn seconds(own: i64, clones: i64) -> SlotTime {
 }
 
 #[tokio::test]
-async fn with_a_budget_the_slot_time_of_each_end_is_recorded_once_and_survives_a_crash() {
+async fn the_slot_time_of_each_end_is_recorded_once_despite_a_crash() {
     let (api, process, now) = racing("speculation: {budget: 0.5}").await;
     let ago = |seconds: i64| now.plus(Span::from_seconds(-seconds));
     api.exit((0, 1), 0, ago(10));

@@ -30,7 +30,7 @@ async fn a_stop_of_clones_is_written_once_and_live_clones_continue() {
 }
 
 #[tokio::test]
-async fn a_clone_that_was_planned_before_a_stop_is_not_launched_after_it() {
+async fn a_clone_planned_before_a_clone_stop_is_not_launched_after_it() {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 2"));
     let process = Process::start(&api);
     process.plan(&api.job(), originals(1));

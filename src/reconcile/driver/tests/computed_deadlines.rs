@@ -45,7 +45,7 @@ fn is(status: &str, reason: &str) -> Option<(String, String)> {
 }
 
 #[tokio::test]
-async fn too_few_runs_leave_a_job_without_a_deadline_until_there_are_enough() {
+async fn too_few_runs_leave_a_job_without_a_deadline() {
     let api = created(HISTORY);
     let process = Process::start(&api);
     complete(&process, "team/nightly", 4, 600);
@@ -66,7 +66,7 @@ async fn too_few_runs_leave_a_job_without_a_deadline_until_there_are_enough() {
 }
 
 #[tokio::test]
-async fn a_history_deadline_is_fixed_once_whatever_the_next_leader_learns() {
+async fn a_history_deadline_is_fixed_once_across_leaders() {
     let api = created(HISTORY);
     let first = Process::start(&api);
     complete(&first, "team/nightly", 5, 600);

@@ -42,7 +42,7 @@ fn counts(expected: &[(&str, usize)]) -> BTreeMap<String, usize> {
 }
 
 #[tokio::test]
-async fn a_task_costs_a_create_and_a_release_and_its_job_two_status_writes() {
+async fn a_task_costs_two_pod_writes_and_a_job_two_status_writes() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 10"));
     let process = Process::start(&api);
     process.plan(&api.job(), originals(10));

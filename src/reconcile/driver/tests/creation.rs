@@ -6,7 +6,7 @@ use crate::context::creation::{Count, Creations};
 use crate::context::placement::Placement;
 
 #[tokio::test]
-async fn what_fails_otherwise_is_reported_from_the_second_time_on_and_tried_ever_later() {
+async fn a_repeated_create_failure_is_reported_and_retried_less_often() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 2"));
     let process = Process::start(&api);
     let message = "failed calling webhook \"w\": no endpoints available";
@@ -51,7 +51,7 @@ async fn what_fails_otherwise_is_reported_from_the_second_time_on_and_tried_ever
 }
 
 #[tokio::test]
-async fn a_namespace_that_was_just_made_gets_a_moment_for_its_service_account() {
+async fn a_new_namespace_gets_time_for_its_service_account() {
     let message =
         "error looking up service account team/default: serviceaccount \"default\" not found";
     let (api, process) = refused(403, "Forbidden", message).await;

@@ -189,7 +189,7 @@ async fn a_leader_without_a_valid_specification_launches_nothing() {
 }
 
 #[tokio::test]
-async fn the_recorded_deadline_stops_a_job_whose_specification_is_unknown() {
+async fn the_recorded_deadline_stops_a_job_of_unknown_specification() {
     let (api, _) = two_running("onMiss: Fail, deadline: {within: 70s}").await;
     misspell(&api);
     let next = Process::start(&api);

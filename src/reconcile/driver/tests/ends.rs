@@ -12,7 +12,7 @@ fn uid_of(api: &Apiserver, id: (u32, u32)) -> String {
 }
 
 #[tokio::test]
-async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner_is_let_go() {
+async fn a_winner_and_the_stop_of_the_loser_are_one_write() {
     let (api, process) = race().await;
     api.exit((0, 1), 0, clock::now());
     process.look(&api).await.unwrap();
@@ -36,7 +36,7 @@ async fn a_winner_and_the_kill_are_one_write_then_the_loser_goes_then_the_winner
 }
 
 #[tokio::test]
-async fn a_pod_that_is_gone_or_another_by_now_needs_no_delete_and_no_release() {
+async fn a_pod_that_is_gone_or_replaced_needs_no_delete_or_release() {
     // A conflict alone does not prove a replaced pod, so the process reads it.
     for (code, reason, calls) in [(404, "NotFound", 4), (409, "Conflict", 6)] {
         let (api, process) = race().await;
@@ -69,7 +69,7 @@ async fn a_delete_that_fails_is_repeated_without_another_record() {
 }
 
 #[tokio::test]
-async fn a_job_is_complete_when_its_losers_are_gone_and_then_says_nothing_any_more() {
+async fn a_job_is_complete_once_its_losers_are_gone() {
     let (api, process) = race().await;
     api.exit((0, 1), 0, clock::now());
     process.look(&api).await.unwrap();
@@ -271,7 +271,7 @@ async fn the_live_read_goes_through_every_page() {
 }
 
 #[tokio::test]
-async fn a_pod_that_only_the_live_read_has_shown_is_not_lost_to_a_watch_that_is_behind() {
+async fn a_pod_seen_only_by_the_live_read_is_not_lost_to_a_late_watch() {
     let (api, _) = overdue("").await;
     let process = Process::start(&api);
     process.context.shared.stores.show(vec![]);
@@ -327,7 +327,7 @@ async fn a_miss_of_a_job_that_goes_on_is_recorded_and_nothing_dies() {
 }
 
 #[tokio::test]
-async fn a_finished_job_is_deleted_by_its_uid_when_its_time_to_live_is_over() {
+async fn a_finished_job_is_deleted_by_its_uid_after_its_ttl() {
     let (api, process) = two_running("ttlSecondsAfterFinished: 0").await;
     api.exit((0, 0), 0, clock::now());
     api.exit((1, 0), 0, clock::now());
@@ -368,7 +368,7 @@ async fn a_finished_job_lives_until_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_suspended_job_stops_its_attempts_and_resumes_with_new_numbers() {
+async fn a_suspended_job_stops_attempts_and_resumes_with_new_numbers() {
     let (api, process) = two_running("").await;
     edit(&api, |job| job.spec.suspend = true);
     process.look(&api).await.unwrap();
@@ -398,7 +398,7 @@ fn stray(api: &Apiserver) {
 }
 
 #[tokio::test]
-async fn a_pod_that_nobody_recorded_is_announced_deleted_and_let_go_once() {
+async fn an_unrecorded_pod_is_reported_deleted_and_released_once() {
     let (api, process) = two_running("").await;
     stray(&api);
     process.look(&api).await.unwrap();
@@ -426,7 +426,7 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
 }
 
 #[tokio::test]
-async fn an_attempt_that_cannot_start_is_replaced_and_the_next_one_waits() {
+async fn an_attempt_that_cannot_start_is_replaced_after_a_wait() {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
     let process = Process::start(&api);
     process.plan(&api.job(), originals(1));

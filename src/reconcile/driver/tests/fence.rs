@@ -247,7 +247,7 @@ fn launches(said: &[String]) -> bool {
 }
 
 #[tokio::test]
-async fn what_must_not_run_twice_is_retried_only_when_it_is_proven_gone() {
+async fn a_task_that_must_not_run_twice_is_retried_once_proven_gone() {
     let off = "{key: node.kubernetes.io/out-of-service, effect: NoExecute}";
     for (node, is_gone) in [
         (node("boot-1", ""), false),

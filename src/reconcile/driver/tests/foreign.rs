@@ -71,7 +71,7 @@ async fn a_succeeded_copy_completes_no_task_and_hides_no_attempt() {
 }
 
 #[tokio::test]
-async fn a_succeeded_copy_is_none_to_the_live_read_at_the_deadline_either() {
+async fn the_live_read_ignores_a_succeeded_copy_at_the_deadline() {
     for position in 2..4 {
         let (api, process) = overdue("").await;
         let (what, copy) = copies(&api).swap_remove(position);
@@ -115,7 +115,7 @@ async fn an_attempt_without_labels_runs_on_wins_and_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_finish_of_an_attempt_without_labels_is_honored_at_the_deadline() {
+async fn an_unlabeled_attempt_that_finished_counts_at_the_deadline() {
     let (api, process) = overdue("").await;
     process.context.shared.stores.show(api.pods());
     for id in [(0, 0), (1, 0)] {
@@ -129,7 +129,7 @@ async fn a_finish_of_an_attempt_without_labels_is_honored_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_owner_was_taken_off_is_lost_and_its_task_goes_on() {
+async fn an_attempt_without_its_owner_is_lost_and_its_task_continues() {
     let (api, process) = two_running("").await;
     let name = pod_name(&api.job(), (0, 0));
     let pod = |api: &Apiserver| api.world.lock().pods[&name].clone();

@@ -109,7 +109,7 @@ async fn a_panic_quarantines_the_job_and_gives_its_slice_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_that_takes_too_long_is_cut_off_and_quarantines_its_job() {
+async fn a_reconcile_that_takes_too_long_quarantines_its_job() {
     let (api, process) = started("");
     process.plan(&api.job(), originals(4));
     let is_dropped = Arc::new(AtomicBool::new(false));
@@ -163,7 +163,7 @@ async fn a_reconcile_ends_with_who_waits_for_it() {
 }
 
 #[tokio::test]
-async fn the_wait_doubles_to_an_hour_and_a_reconcile_that_goes_well_ends_it() {
+async fn the_wait_doubles_to_an_hour_until_a_reconcile_succeeds() {
     let (api, process) = started("");
     let mut waits = Vec::new();
     for count in 1..=8 {
@@ -188,7 +188,7 @@ async fn the_wait_doubles_to_an_hour_and_a_reconcile_that_goes_well_ends_it() {
 }
 
 #[tokio::test]
-async fn a_note_from_a_clock_that_was_days_ahead_holds_no_job_for_days() {
+async fn an_entry_from_a_clock_days_ahead_quarantines_no_job_for_days() {
     let (api, process) = started("");
     process.plan(&api.job(), originals(4));
     process.reconcile_by(api.job(), panics).await.unwrap();
@@ -247,7 +247,7 @@ async fn a_job_that_goes_while_its_reconcile_fails_is_forgotten() {
 /// Its pods were lost with the process's memory. As after a restart they are looked up, and
 /// created.
 #[tokio::test]
-async fn after_a_panic_the_job_is_taken_up_as_by_a_process_that_starts() {
+async fn after_a_panic_a_job_is_resumed_as_by_a_new_process() {
     let outcome = async |starts: bool| {
         let (api, mut process) = started("completions: 2");
         process.plan(&api.job(), originals(2));
@@ -382,7 +382,7 @@ async fn a_suspension_survives_a_panic_at_every_call() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_passes_in_quarantine_ends_the_job_when_it_is_tried_again() {
+async fn a_deadline_that_passes_in_quarantine_ends_the_job_afterwards() {
     let (api, process) = two_running("deadline: {within: 62s}").await;
     let slice = launch(0, AttemptKind::Clone);
     process.plan(&api.job(), vec![slice]);

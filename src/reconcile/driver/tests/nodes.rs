@@ -86,7 +86,7 @@ async fn a_deleted_attempt_on_a_node_that_is_gone_is_replaced() {
 }
 
 #[tokio::test]
-async fn on_a_healthy_node_or_within_its_time_a_deleted_attempt_is_waited_for() {
+async fn a_deleted_attempt_is_awaited_on_a_healthy_node_or_in_time() {
     let api = deleted("").await;
     assert!(!launches(&retried(&api, &[ready("node-1", "True")]).await));
     api.delete((0, 0), ago(-20));
@@ -96,7 +96,7 @@ async fn on_a_healthy_node_or_within_its_time_a_deleted_attempt_is_waited_for() 
 }
 
 #[tokio::test]
-async fn a_result_from_before_the_node_was_lost_counts_if_no_other_has_won() {
+async fn a_result_from_before_the_node_loss_counts_if_no_other_won() {
     let (lost, back) = ([ready("node-1", "Unknown")], [ready("node-1", "True")]);
     let api = deleted("").await;
     retried(&api, &lost).await;
@@ -135,7 +135,7 @@ async fn where_two_copies_do_harm_proof_comes_first() {
 }
 
 #[tokio::test]
-async fn a_loser_on_a_dead_node_holds_up_the_end_of_its_job_and_that_is_said() {
+async fn a_loser_on_a_dead_node_delays_its_job_and_is_reported() {
     let (api, process) = race().await;
     api.exit((0, 1), 0, clock::now());
     process.look(&api).await.unwrap();
@@ -169,7 +169,7 @@ async fn never_started(change: &str, seconds: i64) -> Apiserver {
 }
 
 #[tokio::test]
-async fn a_pod_that_was_deleted_before_it_started_is_replaced_and_its_end_awaited() {
+async fn a_pod_deleted_before_it_started_is_replaced_and_awaited() {
     let healthy = [ready("node-1", "True")];
     let api = never_started("", 31).await;
     let said = retried(&api, &healthy).await;
@@ -187,7 +187,7 @@ async fn a_pod_that_was_deleted_before_it_started_is_replaced_and_its_end_awaite
 }
 
 #[tokio::test]
-async fn a_pod_that_never_started_holds_up_nothing_for_more_than_five_minutes() {
+async fn a_pod_that_never_started_delays_nothing_beyond_five_minutes() {
     let counted = async |change: &str| {
         let api = never_started(change, 301).await;
         let process = seeing(&api, &[ready("node-1", "True")]);
@@ -202,7 +202,7 @@ async fn a_pod_that_never_started_holds_up_nothing_for_more_than_five_minutes() 
 }
 
 #[tokio::test]
-async fn what_a_kubelet_refuses_is_disrupted_waits_longer_and_longer_and_goes_elsewhere() {
+async fn a_pod_that_a_kubelet_refuses_is_disrupted_and_waits_longer() {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
     let nodes = [ready("node-1", "True"), ready("node-2", "True")];
     let process = seeing(&api, &nodes);
@@ -259,7 +259,7 @@ async fn the_next_clone_keeps_off_the_node_where_the_straggler_was() {
 }
 
 #[tokio::test]
-async fn an_init_container_that_fails_is_a_failure_also_where_copies_do_harm() {
+async fn a_failed_init_container_is_a_failure_without_idempotency_too() {
     let spec = "template: {spec: {restartPolicy: Never, initContainers: [{name: prepare, image: i}], \
                 containers: [{name: task, image: i}]}}";
     let none = format!("{{completions: 1, idempotency: None, backoffLimitPerIndex: 1, {spec}}}");

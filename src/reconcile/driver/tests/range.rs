@@ -162,7 +162,7 @@ async fn a_task_is_done_when_its_winning_parts_tile_it() {
 }
 
 #[tokio::test]
-async fn an_original_that_is_past_its_end_before_the_clone_starts_goes_on() {
+async fn an_original_past_its_end_before_the_clone_starts_continues() {
     let (api, process) = divided(false).await;
     answers(&api, (0, 0), "45/100");
     process.look(&api).await.unwrap();
@@ -175,7 +175,7 @@ async fn an_original_that_is_past_its_end_before_the_clone_starts_goes_on() {
 }
 
 #[tokio::test]
-async fn what_an_original_has_done_beyond_its_end_is_its_own_unless_another_was_faster() {
+async fn an_original_keeps_work_beyond_its_end_unless_another_won() {
     let (api, process) = divided(true).await;
     answers(&api, (0, 0), "45/100");
     process.look(&api).await.unwrap();
@@ -266,7 +266,7 @@ async fn part_failed() -> (Apiserver, Process) {
 }
 
 #[test]
-fn an_original_that_did_what_has_failed_behind_it_completes_its_task() {
+fn an_original_that_did_a_failed_segment_completes_its_task() {
     comes_to_an_end(async || {
         let (api, process) = part_failed().await;
         api.exit_at((0, 0), "100/100");
@@ -279,7 +279,7 @@ fn an_original_that_did_what_has_failed_behind_it_completes_its_task() {
 }
 
 #[tokio::test]
-async fn what_has_failed_behind_an_original_stays_failed_until_its_work_is_done() {
+async fn a_failed_segment_stays_failed_until_an_original_has_done_it() {
     let (api, process) = part_failed().await;
     answers(&api, (0, 0), "45/100");
     process.look(&api).await.unwrap();

@@ -49,7 +49,7 @@ async fn a_rescue_stays_readable_after_its_pods_are_gone() {
 }
 
 #[tokio::test]
-async fn a_record_that_another_client_changed_or_removed_is_no_reason_to_write() {
+async fn a_record_changed_by_another_client_causes_no_write() {
     let (api, process) = two_running("").await;
     let whole = record(&api);
     assert_eq!(whole.attempts.len(), 2);

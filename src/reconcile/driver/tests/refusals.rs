@@ -27,7 +27,7 @@ pub(super) fn true_for(reason: &str) -> Option<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_quota_costs_one_creation_and_takes_every_untried_attempt_back() {
+async fn a_quota_costs_one_create_and_withdraws_untried_attempts() {
     let (api, process) = refused(403, "Forbidden", QUOTA).await;
     assert_eq!(
         api.said(),
@@ -65,7 +65,7 @@ pub(super) fn wait(process: &Process, api: &Apiserver) -> f64 {
 }
 
 #[tokio::test]
-async fn the_wait_doubles_while_the_quota_lasts_and_the_condition_is_written_once() {
+async fn the_wait_doubles_while_the_quota_lasts() {
     let (api, process) = refused(403, "Forbidden", QUOTA).await;
     api.said();
     process.plan(&api.job(), originals(4));
@@ -104,7 +104,7 @@ async fn a_pass_does_not_wait_forever_to_record_a_refusal() {
 }
 
 #[tokio::test]
-async fn after_the_quota_is_lifted_attempts_start_and_the_condition_turns() {
+async fn attempts_start_after_the_quota_is_lifted() {
     let (api, process) = refused(403, "Forbidden", QUOTA).await;
     api.script(|_| Fate::Served);
     process.plan(&api.job(), originals(1));
@@ -167,7 +167,7 @@ async fn creations_go_out_in_batches_that_double_until_one_fails() {
 }
 
 #[tokio::test]
-async fn a_passing_failure_keeps_the_record_and_the_next_pass_creates_the_pods() {
+async fn a_transient_create_failure_keeps_the_record() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 2"));
     let process = Process::start(&api);
     api.refuse("POST pod", 500, "InternalError", "etcd is away");
@@ -233,7 +233,7 @@ async fn a_pod_of_somebody_else_in_the_way_is_said_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_conflict_while_taking_back_keeps_the_record_for_the_next_pass() {
+async fn a_conflict_in_a_withdrawal_keeps_the_record() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
     let process = Process::start(&api);
     let mut puts = 0;
@@ -304,7 +304,7 @@ async fn a_job_is_taken_on_again_once_its_ledger_can_be_read() {
 }
 
 #[tokio::test]
-async fn what_a_newer_operator_wrote_into_the_status_is_kept_by_every_write() {
+async fn every_write_keeps_status_fields_of_a_newer_operator() {
     let (api, process) = two_running("").await;
     let read = serde_json::to_value(&*api.job()).unwrap();
     let lines = &read["status"]["ledger"]["tasks"]["lines"];
@@ -354,7 +354,7 @@ async fn with_claim(modes: Vec<&'static str>, change: &str) -> (Apiserver, Proce
 }
 
 #[tokio::test]
-async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
+async fn a_claim_that_two_nodes_cannot_mount_is_reported_with_the_fix() {
     let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
     let note = api.call("POST event").body["note"].clone();
     let note = note.as_str().unwrap();
@@ -376,7 +376,7 @@ async fn a_claim_that_two_nodes_can_not_mount_is_named_once_with_the_fix() {
 }
 
 #[tokio::test]
-async fn of_a_claim_for_many_nodes_or_where_nothing_is_cloned_nothing_is_said() {
+async fn a_claim_for_many_nodes_or_without_clones_is_not_reported() {
     let (api, _) = with_claim(vec!["ReadWriteMany"], RESUMES).await;
     assert_eq!(api.said(), ["GET claim data", "PUT job status"]);
     assert_eq!(api.condition(api::VOLUME_NOT_SHARED), None);
@@ -388,7 +388,7 @@ async fn of_a_claim_for_many_nodes_or_where_nothing_is_cloned_nothing_is_said() 
 }
 
 #[tokio::test]
-async fn a_claim_for_one_node_is_reported_also_where_clones_start_over() {
+async fn a_claim_for_one_node_is_reported_if_clones_start_over() {
     let (api, _) = with_claim(vec!["ReadWriteOnce"], "").await;
     let note = api.call("POST event VolumeNotShared").body["note"].clone();
     let note = note.as_str().unwrap();
@@ -418,7 +418,7 @@ async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back() {
+async fn a_refusal_withdraws_an_attempt_only_after_a_list_of_pods() {
     let change = "{completions: 2, idempotency: None}";
     let api = Apiserver::new(fixtures::job_of_age(0, change));
     let process = Process::start(&api);
@@ -453,7 +453,7 @@ async fn what_was_asked_for_before_is_looked_for_before_a_refusal_takes_it_back(
 }
 
 #[tokio::test]
-async fn a_process_that_begins_looks_for_what_the_one_before_may_have_created() {
+async fn a_new_process_lists_pods_that_the_last_one_may_have_created() {
     let api = Apiserver::new(fixtures::job_of_age(0, "completions: 1"));
     let before = Process::start(&api);
     api.script(|call| match call.words.starts_with("POST pod") {
@@ -496,7 +496,7 @@ async fn a_refusal_takes_nothing_back_that_nobody_could_look_for() {
 }
 
 #[tokio::test]
-async fn what_must_not_run_twice_is_waited_for_as_long_as_a_watch_may_say_nothing() {
+async fn a_silent_watch_retries_no_task_that_must_not_run_twice() {
     let change = "{completions: 1, idempotency: None}";
     let api = Apiserver::new(fixtures::job_of_age(0, change));
     let process = Process::start(&api);

@@ -35,7 +35,7 @@ fn count(process: &Process, series: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn what_a_write_without_an_answer_did_is_announced_once_it_shows() {
+async fn the_effect_of_an_unanswered_write_is_reported_once_it_shows() {
     let (api, process) = running().await;
     api.exit((0, 0), 0, clock::now());
     lose_an_answer(&api);
@@ -78,7 +78,7 @@ async fn a_write_that_was_not_carried_out_is_announced_when_it_is() {
 }
 
 #[tokio::test]
-async fn launches_of_a_write_without_an_answer_are_counted_though_the_next_meets_a_conflict() {
+async fn launches_of_an_unanswered_write_count_despite_a_conflict() {
     let (api, process) = running().await;
     let stale = api.job();
     lose_an_answer(&api);

@@ -190,7 +190,7 @@ async fn a_slice_is_finished_before_its_pods_are_created() {
 }
 
 #[tokio::test]
-async fn no_pod_is_created_before_the_status_of_an_adopted_job_is_written() {
+async fn no_pod_is_created_before_an_adopted_job_status_is_written() {
     let batch = fixtures::batch_job("completions: 3, parallelism: 3");
     let companion = fixtures::companion(&batch);
     let api = Apiserver::new(companion);
@@ -205,7 +205,7 @@ async fn no_pod_is_created_before_the_status_of_an_adopted_job_is_written() {
 }
 
 #[tokio::test]
-async fn denied_deletes_are_reported_once_and_keep_no_pod_from_being_created() {
+async fn denied_deletes_are_reported_once_and_block_no_create() {
     let (api, process) = two_running("completions: 3").await;
     api.refuse("DELETE pod", 403, "Forbidden", "no deletes on Fridays");
     process.plan(&api.job(), vec![launch(1, AttemptKind::Clone)]);

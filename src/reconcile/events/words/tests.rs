@@ -117,7 +117,7 @@ fn the_finding_of_a_rule_is_that_of_the_first_clone() {
 }
 
 #[test]
-fn stops_of_one_kind_are_one_event_and_those_of_a_settled_task_none() {
+fn stops_of_one_kind_are_one_event_and_settled_tasks_have_none() {
     let stop = |task, kind| Notice::Killed {
         id: (task, 0),
         kind,

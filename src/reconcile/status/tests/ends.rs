@@ -54,7 +54,7 @@ fn a_failure_before_the_deadline_is_a_miss_of_its_own_reason() {
 }
 
 #[test]
-fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
+fn a_late_seen_finish_in_time_reverts_the_failure_target() {
     let mut case = Case::new("completions: 1");
     case.ledger.ending = Some(Conclusion::DeadlineExceeded);
     assert_eq!(
@@ -70,7 +70,7 @@ fn a_finish_in_time_that_was_seen_late_turns_the_failure_target_back() {
 }
 
 #[test]
-fn a_soft_miss_is_reported_once_every_end_before_the_deadline_is_known() {
+fn a_soft_miss_is_reported_once_all_earlier_ends_are_known() {
     let mut case = Case::new("onMiss: Continue");
     case.now = Instant(601_500);
     assert_eq!(case.condition("DeadlineMissed"), None);

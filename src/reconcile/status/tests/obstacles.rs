@@ -21,7 +21,7 @@ fn what_blocks_attempts_is_said_and_taken_back() {
 }
 
 #[test]
-fn attempts_that_can_be_placed_again_are_blocked_no_more_though_none_runs() {
+fn attempts_that_can_be_placed_again_are_no_longer_blocked() {
     let mut case = Case::new("");
     case.running = false;
     case.blocked = Some(Blocked {
@@ -131,7 +131,7 @@ fn tasks_that_wait_for_parallelism_say_so() {
 }
 
 #[test]
-fn an_attempt_that_requested_no_commit_is_the_cause_of_a_failure() {
+fn a_missing_commit_request_is_the_cause_of_a_failure() {
     let mut case = Case::new("{idempotency: Fenced, progress: {file: {}}}");
     let back_off = PendingTasks::Reported {
         reason: reason::BACK_OFF,

@@ -21,7 +21,7 @@ fn risk_is_said_before_the_miss_and_taken_back() {
 }
 
 #[test]
-fn whether_the_deadline_can_be_kept_is_reported_for_this_specification_and_stays() {
+fn the_feasibility_of_a_deadline_is_reported_and_kept() {
     let figures = |pocd| shed_core::plan::Feasibility {
         pocd: Some(pocd),
         target: 0.9,

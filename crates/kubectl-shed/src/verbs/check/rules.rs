@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_about_the_indexes_and_exit_codes_of_a_new_job_can_be_violated() {
+    fn violations_of_index_and_exit_code_rules_are_reported() {
         let exit_codes = |operator: &str, values: Value| {
             json!({"podFailurePolicy": {"rules": [{"action": "Ignore",
                 "onExitCodes": {"operator": operator, "values": values}}]}})

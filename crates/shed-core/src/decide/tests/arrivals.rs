@@ -105,7 +105,7 @@ fn crowd() -> JobBuilder {
 }
 
 #[test]
-fn what_a_job_shows_replaces_what_was_presumed_of_it_though_capacity_is_not_short() {
+fn observed_demand_replaces_presumed_demand_without_a_shortage() {
     let new = || job("new").tenant("other").tasks(4).deadline_in(600.0);
     let presumed = remembered(20.0, [new(), crowd()], &Memory::default());
     // Four slots for half of the time that the user gave it.
@@ -117,7 +117,7 @@ fn what_a_job_shows_replaces_what_was_presumed_of_it_though_capacity_is_not_shor
 }
 
 #[test]
-fn a_job_that_left_before_its_deadline_demanded_no_more_than_it_could_hold() {
+fn a_job_that_left_early_demanded_at_most_what_it_could_hold() {
     let ran = job("ran").tenant("other").submitted(10.0).tasks(2);
     let ran = ran.deadline_in(6000.0).task(0, [attempt(0).on(0)]);
     let presumed = remembered(20.0, [ran, crowd()], &Memory::default());

@@ -31,7 +31,7 @@ fn decided(text: &str, world: World) -> Plan {
 }
 
 #[test]
-fn retries_keep_off_nodes_that_disrupted_their_task_and_all_off_those_where_none_starts() {
+fn retries_avoid_nodes_that_disrupted_their_task() {
     let disrupted = job("a")
         .tasks(2)
         .task_with(0, [], |task| task.avoid = vec![NodeIndex(2)]);
@@ -55,7 +55,7 @@ fn a_node_to_avoid_is_used_where_no_other_has_capacity() {
 }
 
 #[test]
-fn clones_keep_off_nodes_that_disrupted_their_task_unless_no_other_has_capacity() {
+fn clones_avoid_nodes_that_disrupted_their_task_if_possible() {
     let task = |nodes: &[usize]| {
         let nodes: Vec<_> = nodes.iter().copied().map(NodeIndex).collect();
         uneven().with(|job| job.tasks[2].avoid = nodes)
@@ -78,7 +78,7 @@ fn clones_keep_off_nodes_that_disrupted_their_task_unless_no_other_has_capacity(
 }
 
 #[test]
-fn after_a_clone_was_disrupted_its_task_gets_no_other_for_a_while() {
+fn a_task_whose_clone_was_disrupted_gets_no_other_for_a_while() {
     let rests = |text: &str, since: f64| {
         let disrupted = uneven().with(|job| job.tasks[2].clone_disrupted = Some(at(since)));
         let plan = decided(text, cluster().job(disrupted));
@@ -93,7 +93,7 @@ fn after_a_clone_was_disrupted_its_task_gets_no_other_for_a_while() {
 }
 
 #[test]
-fn an_abandoned_attempt_lets_its_task_be_launched_again_and_keeps_its_capacity() {
+fn a_task_is_retried_while_its_abandoned_attempt_holds_capacity() {
     let abandoned = attempt(0).on(0).killed(KillKind::Abandon, 5.0);
     let job = || {
         job("a")

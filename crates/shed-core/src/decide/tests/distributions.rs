@@ -39,7 +39,7 @@ fn pocd(snapshot: &Snapshot, memory: &Memory, distribution: DistributionChoice) 
 }
 
 #[test]
-fn each_distribution_has_its_own_pocd_and_the_best_is_that_of_the_kind_that_fits() {
+fn each_distribution_has_its_own_pocd_and_best_is_one_of_them() {
     let snapshot = world(100.0, 4, 4000).job(mostly_ended()).build();
     let of = |distribution| pocd(&snapshot, &Memory::default(), distribution).unwrap();
     let always = DistributionKind::ALL.map(|kind| of(DistributionChoice::Always(kind)));
@@ -81,7 +81,7 @@ fn taught(runs: impl IntoIterator<Item = f64>) -> Memory {
 }
 
 #[test]
-fn a_job_of_a_known_class_has_a_pocd_before_anything_of_it_is_seen() {
+fn a_job_of_a_known_class_has_a_pocd_without_observations() {
     let memory = taught([100.0, 104.0, 108.0, 120.0]);
     let snapshot = |class| world(10.0, 4, 4000).job(just_begun(class)).build();
     for distribution in DistributionChoice::ALL {
@@ -116,7 +116,7 @@ fn a_job_without_a_class_is_judged_as_if_there_were_no_history() {
 }
 
 #[test]
-fn a_completion_is_expected_of_a_job_that_only_its_class_is_known_of() {
+fn a_completion_is_estimated_from_the_class_alone() {
     let memory = taught([100.0, 104.0, 108.0, 120.0]);
     let snapshot = world(10.0, 4, 4000).job(just_begun(Some("etl"))).build();
     let (plan, _) = plan_of(&snapshot, &memory, &Policy::default());

@@ -34,7 +34,7 @@ fn pocd(job: JobBuilder) -> Option<f64> {
 }
 
 #[test]
-fn a_job_with_an_expected_duration_has_a_pocd_before_its_first_report() {
+fn an_expected_duration_gives_a_pocd_before_the_first_report() {
     assert_eq!(pocd(silent()), None);
     let short = pocd(expects(silent(), 60.0, None)).unwrap();
     let long = pocd(expects(silent(), 200.0, None)).unwrap();
@@ -116,7 +116,7 @@ fn three_reports_outweigh_an_expected_duration() {
 }
 
 #[test]
-fn an_expected_duration_counts_instead_of_the_history_of_the_class() {
+fn an_expected_duration_replaces_the_history_of_the_class() {
     let etl = |job: JobBuilder| job.with(|job| job.class = Some(JobClass::from("etl")));
     // A job of the class took 1000 s per task, and is gone.
     let before = etl(job("before").done(0..4).ended_runs([1000.0; 4]));

@@ -50,7 +50,7 @@ fn nobody_is_reported_who_does_not_ask() {
 }
 
 #[test]
-fn an_expected_duration_beyond_the_deadline_is_reported_before_any_launch() {
+fn an_infeasible_expected_duration_is_reported_before_launches() {
     let expected = ExpectedDuration::new(Span::from_seconds(100), None).unwrap();
     let untouched = |deadline| {
         let job = job("a").tasks(4).deadline_in(deadline);
@@ -68,7 +68,7 @@ fn an_expected_duration_beyond_the_deadline_is_reported_before_any_launch() {
 }
 
 #[test]
-fn the_pocd_is_that_of_the_plan_and_the_earliest_deadline_reaches_the_target() {
+fn the_earliest_feasible_deadline_just_reaches_the_target() {
     for target in [0.5, 0.9, 0.99] {
         let here = feasibility(cluster(1).job(fresh(60.0).target(target)));
         let (plan, _) = plan_of(

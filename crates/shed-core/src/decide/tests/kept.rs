@@ -138,7 +138,7 @@ fn a_job_that_ends_between_two_looks_teaches_its_class() {
 }
 
 #[test]
-fn the_first_report_and_the_first_end_of_a_job_are_looked_at_at_once() {
+fn the_first_report_and_first_end_of_a_job_are_judged_at_once() {
     // Patience alone would delay a look by 5 000 s.
     let with = |reports: [bool; 2], ended: &[f64]| {
         let attempt = |reports| match reports {
@@ -194,7 +194,7 @@ fn ten_thousand_jobs_of_one_deadline_cost_a_pass_no_look() {
 }
 
 #[test]
-fn a_clock_that_steps_back_and_nodes_that_change_need_a_look_at_every_job() {
+fn every_job_is_judged_after_a_clock_step_back_or_node_change() {
     let snapshot = many(10, running);
     let mut passes = Passes::after(&snapshot);
     assert_eq!(passes.pass(&later(&snapshot, -5.0), &[]).1, 10);
@@ -249,7 +249,7 @@ fn the_next_pass_is_due_when_the_news_of_a_job_have_waited() {
 }
 
 #[test]
-fn a_job_without_waiting_tasks_is_judged_later_if_changes_are_named() {
+fn a_job_without_waiting_tasks_is_judged_later() {
     let silent = |tasks: u32| {
         let running = attempt(0).on(0).launched(20.0);
         many(1, |name| {

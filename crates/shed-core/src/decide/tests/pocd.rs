@@ -51,7 +51,7 @@ fn assert_close(got: Option<f64>, wanted: f64) {
 }
 
 #[test]
-fn a_kill_frees_what_is_left_of_its_task_and_costs_the_chance_of_the_attempt() {
+fn a_stop_frees_slot_seconds_and_adds_miss_probability() {
     let job = two_tasks().build();
     let kill = kill(&judged(&job));
     assert_eq!(kill.freed_slot_seconds, Some(40.0));
@@ -69,7 +69,7 @@ fn a_kill_is_weighed_with_the_kills_before_it_done() {
 }
 
 #[test]
-fn what_a_kill_costs_is_unknown_without_a_distribution_or_a_deadline() {
+fn the_cost_of_a_stop_needs_a_distribution_and_a_deadline() {
     let endless = two_tasks().with(|job| job.deadline = None).build();
     assert_eq!(kill(&judged(&endless)).miss_added, None);
     let job = two_tasks().build();

@@ -119,7 +119,7 @@ fn several_tenants_that_agree_make_a_preference() {
 }
 
 #[test]
-fn whose_attempts_reported_is_remembered_with_what_they_reported() {
+fn the_memory_of_slow_nodes_names_the_tenants_that_reported() {
     let lied_to = cluster().job(victim()).job(liars("liar"));
     let (_, memory) = decided("shed-prime", lied_to, &Memory::default());
     let node = NodeName::from("node-3");

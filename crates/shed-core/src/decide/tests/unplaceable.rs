@@ -67,7 +67,7 @@ fn a_job_that_can_not_be_placed_gets_no_further_launches() {
 }
 
 #[test]
-fn a_slice_that_launches_for_a_job_that_can_not_be_placed_is_caught() {
+fn a_launch_for_an_unplaceable_job_is_caught() {
     let launch = plan(world(30.0, 1, 9000).job(job("a").tasks(1)), &product());
     let with = |change: fn(&mut Obstacles), waits: bool| {
         let mut one = job("a").with(|job| change(&mut job.obstacles));
@@ -108,7 +108,7 @@ fn pods_that_wait_beyond_capacity_are_counted_by_tenant() {
 }
 
 #[test]
-fn what_no_node_could_hold_is_shown_once_and_takes_nobody_else_s_place() {
+fn a_job_that_no_node_can_hold_gets_one_pod_and_takes_no_slot() {
     let huge = |key: &str| {
         let job = job(key).cpu(3000).deadline_in(10.0);
         job.with(|job| job.obstacles.no_node = true)
@@ -208,7 +208,7 @@ pub(super) fn snapshot_of(jobs: impl IntoIterator<Item = JobBuilder>, milli_cpu:
 }
 
 #[test]
-fn what_is_killed_while_it_can_not_be_placed_leaves_no_capacity_behind() {
+fn an_unplaceable_attempt_that_is_stopped_holds_no_capacity() {
     let dying = attempt(0).unplaceable().killed(KillKind::JobEnd, 29.0);
     let snapshot = snapshot_of([job("a").task(0, [dying])], 1000);
     let capacity = Capacity::new(&snapshot, 1.0);
@@ -252,7 +252,7 @@ fn a_job_that_is_held_up_makes_nobody_else_short_of_capacity() {
 }
 
 #[test]
-fn a_job_over_its_quota_preempts_nobody_and_keeps_nobody_waiting() {
+fn a_job_over_its_quota_neither_preempts_nor_blocks_others() {
     // One of its tasks runs, and the other one is urgent.
     let urgent = |most| {
         let job = job("b").tasks(2).submitted(25.0).deadline_in(35.0);
@@ -270,7 +270,7 @@ fn a_job_over_its_quota_preempts_nobody_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_restart_or_preemption_is_not_for_those_that_could_not_be_launched_again() {
+fn only_attempts_that_can_launch_again_restart_or_are_preempted() {
     let policy = product();
     let waiting = || job("b").submitted(20.0).tasks(2).deadline_in(500.0);
     let crowded = |one| world(30.0, 3, 1000).job(one).job(waiting());

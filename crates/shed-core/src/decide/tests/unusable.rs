@@ -59,7 +59,7 @@ fn attempts_on_a_cordoned_node_cost_no_clone_and_no_surge() {
 }
 
 #[test]
-fn capacity_that_a_healthy_node_has_is_given_away_though_another_is_cordoned() {
+fn a_healthy_nodes_capacity_is_used_while_another_is_cordoned() {
     let half_empty = world(9.0, 3, 2000)
         .unusable(2)
         .job(job("a").tasks(2).task(0, one_on(2)).task(1, one_on(2)));
@@ -108,7 +108,7 @@ fn a_taint_that_keeps_every_job_off_is_as_good_as_a_cordon() {
 }
 
 #[test]
-fn nothing_is_launched_on_an_unusable_node_though_a_job_lists_it() {
+fn a_job_that_lists_an_unusable_node_gets_no_launch_there() {
     let lists_all = job("b").tasks(5).with(|job| {
         job.eligible_nodes = (0..2).map(NodeIndex).collect();
     });
@@ -165,7 +165,7 @@ fn what_dies_on_an_unusable_node_leaves_no_capacity() {
 }
 
 #[test]
-fn no_launch_names_an_unusable_node_as_one_to_avoid_for_being_slow() {
+fn no_launch_avoids_an_unusable_node_for_being_slow() {
     let slow = |unusable: bool| {
         let slow = NodeSlowness {
             ln_ratio: 1.2,
@@ -222,7 +222,7 @@ fn an_attempt_on_an_unusable_node_is_not_preempted() {
 }
 
 #[test]
-fn a_lone_attempt_on_an_unusable_node_is_not_given_up_for_a_new_one() {
+fn a_lone_attempt_on_an_unusable_node_is_not_restarted() {
     let cluster = || {
         let waiting = job("b").submitted(20.0).tasks(2).deadline_in(500.0);
         world(30.0, 3, 1000).job(uneven()).job(waiting)

@@ -112,7 +112,7 @@ fn the_distribution_that_a_running_job_came_from_is_chosen() {
 }
 
 #[test]
-fn of_a_job_that_was_seen_whole_the_empirical_distribution_is_chosen() {
+fn a_job_that_was_seen_whole_gets_the_empirical_distribution() {
     let sample = quantiles(&log_normal(), 20);
     assert_eq!(
         fit(&sample).best.unwrap().kind(),

@@ -8,7 +8,7 @@ fn abandoned(number: u32, seconds: f64) -> AttemptBuilder {
 }
 
 #[test]
-fn an_attempt_out_of_reach_is_given_up_unless_two_copies_could_do_harm() {
+fn an_unreachable_attempt_is_abandoned_unless_copies_do_harm() {
     let lost = || job("a").task(0, [attempt(0).out_of_reach()]);
     check(30.0, lost(), &[kill(0, 0, KillKind::Abandon, None)]);
     check(30.0, lost().not_idempotent(), &[]);
@@ -27,7 +27,7 @@ fn an_attempt_out_of_reach_is_given_up_unless_two_copies_could_do_harm() {
 }
 
 #[test]
-fn what_was_abandoned_may_have_won_before_and_is_disrupted_otherwise() {
+fn an_abandoned_attempt_wins_only_if_it_succeeded_before() {
     let retry = || attempt(1).kind(AttemptKind::Retry);
     let both = |first| job("a").task(0, [first, retry()]);
     // It had done its work before it was given up, and no other attempt has.
@@ -54,7 +54,7 @@ fn what_was_abandoned_may_have_won_before_and_is_disrupted_otherwise() {
 }
 
 #[test]
-fn a_task_that_failed_too_often_does_not_wait_for_what_was_abandoned() {
+fn a_task_that_failed_too_often_ignores_abandoned_attempts() {
     let spent = |first: AttemptBuilder| {
         let failed = attempt(1).kind(AttemptKind::Retry).failed(29.0);
         job("a").backoff_limit_per_index(0).task(0, [first, failed])

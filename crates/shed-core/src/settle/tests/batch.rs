@@ -18,7 +18,7 @@ fn succeeds_with(builder: JobBuilder, indexes: Option<&str>, count: Option<u32>)
 }
 
 #[test]
-fn enough_winners_of_a_success_rule_end_the_job_and_the_rest_of_it() {
+fn enough_winners_of_a_success_rule_end_the_job() {
     let won = |task| job("a").done([0]).task(task, [attempt(0).succeeded(29.0)]);
     let ends = |task, indexes, count| {
         let builder = succeeds_with(won(task), indexes, count).task(3, [attempt(0)]);
@@ -37,7 +37,7 @@ fn enough_winners_of_a_success_rule_end_the_job_and_the_rest_of_it() {
 }
 
 #[test]
-fn a_job_whose_every_task_won_is_complete_whatever_the_rules_say() {
+fn a_job_whose_every_task_won_is_complete_despite_the_rules() {
     let builder = succeeds_with(job("a").done(0..3), None, Some(4))
         .task(3, [attempt(0).succeeded(29.0)])
         .with(|job| job.time_limit = Some(at(10.0)));
@@ -140,7 +140,7 @@ fn the_time_limit_ends_the_job_and_wakes_it() {
 }
 
 #[test]
-fn tasks_beyond_lowered_completions_are_ended_and_nothing_of_them_counts() {
+fn tasks_beyond_lowered_completions_end_and_do_not_count() {
     let lowered = |attempt| {
         job("a")
             .tasks(2)

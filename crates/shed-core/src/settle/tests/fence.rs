@@ -13,7 +13,7 @@ fn granted(number: u32, seconds: f64) -> impl FnOnce(&mut TaskSnapshot) {
 }
 
 #[test]
-fn the_granted_attempt_wins_with_the_time_of_its_grant_however_late_it_ends() {
+fn the_granted_attempt_wins_at_the_time_of_its_grant() {
     check(
         30.0,
         job("a").fenced().task_with(
@@ -68,7 +68,7 @@ fn nobody_is_killed_for_a_grant_alone() {
 }
 
 #[test]
-fn a_grant_in_time_meets_the_deadline_though_the_attempt_ends_after_it() {
+fn a_commit_grant_before_the_deadline_meets_it() {
     let job = || job("a").fenced().tasks(1).stops_at_deadline();
     let publishing = |as_of| {
         job()

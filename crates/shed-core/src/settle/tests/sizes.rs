@@ -34,7 +34,7 @@ fn lowered_parallelism_kills_each_surplus_attempt_once() {
 }
 
 #[test]
-fn the_attempts_that_are_killed_already_are_gathered_in_one_walk() {
+fn attempts_that_are_already_stopped_are_gathered_in_one_walk() {
     let visits = Cell::new(0);
     let actions: Vec<Settled> = (0..10_000)
         .map(|task| kill(task, 0, KillKind::Replace, None))

@@ -34,7 +34,7 @@ fn a_job_without_tasks_or_without_a_cap_ends_the_loop() {
 }
 
 #[test]
-fn a_hopeless_job_is_served_first_as_printed_and_not_at_all_when_guarded() {
+fn a_hopeless_job_is_served_first_only_as_printed() {
     let input = JobLevelInput {
         kappa: 12,
         max_clones: 5,

@@ -46,7 +46,7 @@ fn a_bundle_sees_what_no_single_clone_shows() {
 }
 
 #[test]
-fn the_sum_prefers_the_job_that_can_be_saved_and_fairness_the_worst() {
+fn the_sum_prefers_the_savable_job_and_fairness_the_worst() {
     let jobs = [job(&[0.95, 0.95, 0.95, 0.95]), job(&[0.5])];
     for (alpha, expected) in [
         (0.0, [vec![0, 0, 0, 0], vec![2]]),

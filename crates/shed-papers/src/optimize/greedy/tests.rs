@@ -44,7 +44,7 @@ fn the_task_with_the_lowest_pocd_is_not_the_one_that_gains_most() {
 }
 
 #[test]
-fn a_large_job_that_the_capacity_cannot_make_possible_gets_nothing() {
+fn a_large_job_that_the_capacity_cannot_save_gets_nothing() {
     let doomed = GreedyTask {
         ln_miss_present: 0.0,
         ..straggler(-1.0)

@@ -7,7 +7,7 @@ use shed_core::memory::Memory;
 use shed_core::plan::RefusalReason;
 
 #[test]
-fn the_attempt_with_the_earliest_predicted_end_is_kept_not_the_furthest() {
+fn the_attempt_with_the_earliest_predicted_end_is_kept() {
     // The original is further, the clone is four times as fast.
     let racing = job("a").tasks(1).deadline_in(100.0).task(
         0,
@@ -53,7 +53,7 @@ fn a_clone_that_is_still_starting_up_stays_and_counts() {
 }
 
 #[test]
-fn a_silent_original_is_pruned_once_its_clone_is_sure_to_cover_for_it() {
+fn a_silent_original_is_pruned_for_a_clone_surely_in_time() {
     let hung = |deadline| {
         let clone = attempt(1).on(1).launched(10.0).progress(0.3, 29.0);
         cluster(4).job(
@@ -79,7 +79,7 @@ fn with_a_young_clone() -> JobBuilder {
 }
 
 #[test]
-fn as_printed_a_run_kills_all_but_the_fastest_and_launches_clones_anew() {
+fn as_printed_a_run_keeps_the_fastest_and_launches_new_clones() {
     let text = |variant| format!("shed-plus{{max_clones=1,variant={variant}}}");
     let crowded = || cluster(3).job(with_a_young_clone());
     check_by(&policy(&text("tuned")), crowded(), &[]);

@@ -15,7 +15,7 @@ fn slow_node() -> JobBuilder {
 }
 
 #[test]
-fn a_retry_keeps_off_nodes_that_were_seen_slow_and_a_first_attempt_is_not_steered() {
+fn a_retry_avoids_slow_nodes_and_a_first_attempt_does_not() {
     // Node 3 has the most free capacity, and attempts there take four times the usual time.
     let cluster = || {
         let world = world(30.0, 4, 4000).others(0, 2000);
@@ -56,7 +56,7 @@ fn a_clone_keeps_off_the_node_of_its_sibling_and_off_slow_ones() {
 }
 
 #[test]
-fn a_clone_goes_to_the_siblings_node_only_if_no_other_has_capacity() {
+fn a_clone_joins_its_sibling_only_if_no_other_node_has_capacity() {
     // All attempts run on node 3, so there is no evidence against it; node 0 has no capacity.
     let regular = || attempt(0).on(3).progress(0.4, 29.0);
     let together = || {
@@ -106,7 +106,7 @@ fn a_slow_node_is_remembered_when_nothing_runs_there_any_more() {
 }
 
 #[test]
-fn a_first_report_does_not_clear_a_node_that_was_seen_slow_but_much_work_does() {
+fn much_work_clears_a_slow_node_but_a_first_report_does_not() {
     let (memory, _) = node_3_seen_slow(cluster(12).job(slow_node()), &Memory::default());
     // Node 3 now does as well as the others.
     let even = |progress: f64| {
@@ -140,7 +140,7 @@ fn a_first_report_does_not_clear_a_node_that_was_seen_slow_but_much_work_does() 
 }
 
 #[test]
-fn the_slow_attempts_that_are_left_do_not_become_the_measure_of_themselves() {
+fn a_node_is_seen_slow_though_only_slow_attempts_are_left() {
     let slow = |number| attempt(0).on(number).progress(0.1, 29.0);
     let left = job("a")
         .deadline_in(160.0)
@@ -189,7 +189,7 @@ fn little_progress_says_little_about_a_rate() {
 }
 
 #[test]
-fn a_task_that_may_miss_is_a_straggler_although_it_is_expected_in_time() {
+fn a_task_that_may_miss_gets_a_clone_although_expected_in_time() {
     // It is expected to need 29 s more of the 31 that are left.
     let tight = || one_behind(0.2).deadline_in(41.0);
     let clones = |text: &str| {

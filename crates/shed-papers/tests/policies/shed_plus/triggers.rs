@@ -19,7 +19,7 @@ fn optimized_at(seconds: f64) -> Memory {
 }
 
 #[test]
-fn the_optimizer_runs_when_progress_reaches_xi_and_then_every_theta() {
+fn the_optimizer_runs_at_progress_xi_and_then_every_theta() {
     let cases = [
         (0.5, Memory::default(), false, at(30.0 + 10.85)),
         (0.3, Memory::default(), true, at(30.0 + 10.85)),
@@ -54,7 +54,7 @@ fn the_measured_launch_overhead_lengthens_theta() {
 }
 
 #[test]
-fn a_job_that_spent_a_fifth_of_its_time_below_xi_is_not_waited_for() {
+fn after_a_fifth_of_its_time_below_xi_a_job_is_optimized() {
     let late = |deadline| {
         let crawling = attempt(0).on(0).progress(0.05, 29.0);
         cluster(2).job(job("a").tasks(1).deadline_in(deadline).task(0, [crawling]))
@@ -64,7 +64,7 @@ fn a_job_that_spent_a_fifth_of_its_time_below_xi_is_not_waited_for() {
 }
 
 #[test]
-fn a_run_that_sees_only_hopeless_tasks_puts_the_next_off_for_no_launch() {
+fn a_run_that_sees_only_hopeless_tasks_waits_for_no_launch() {
     let hopeless = || straggling().deadline_in(50.0);
     let snapshot = cluster(4).job(hopeless()).build();
     let (plan, memory) = plan_of(&snapshot, &Memory::default(), &shed_plus());
@@ -99,7 +99,7 @@ fn a_run_that_changes_nothing_waits_for_no_launch() {
 }
 
 #[test]
-fn a_task_that_is_late_at_its_first_report_brings_the_run_forward() {
+fn a_task_late_at_its_first_report_brings_the_run_forward() {
     let reported_at = |first| {
         attempt(0)
             .on(3)

@@ -187,7 +187,7 @@ fn counts_and_times_only_add() {
 }
 
 #[test]
-fn a_pod_under_batch_v1s_finalizer_is_let_go_after_its_end_is_counted() {
+fn a_tracked_pod_is_released_after_its_end_is_counted() {
     running()
         .pod(0, "Running", &TRACKED)
         .pod(0, "Running", &[])

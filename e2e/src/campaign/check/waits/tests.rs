@@ -161,7 +161,7 @@ fn a_machine_that_stands_still_breaks_nothing() {
 }
 
 #[test]
-fn what_can_not_be_placed_holds_capacity_only_until_that_is_known() {
+fn unplaceable_pods_hold_capacity_only_until_that_is_known() {
     let stuck = |until| {
         let mut reported = nothing()
             .job(0, "stuck", 2)

@@ -57,7 +57,7 @@ fn a_valid_job_has_its_forecast() {
 }
 
 #[test]
-fn fewer_slots_take_longer_and_an_infeasible_deadline_may_be_an_error() {
+fn an_infeasible_deadline_is_an_error_only_if_required() {
     let text = deadline_job("deadline: {within: 400s}\n  expectedTaskDuration: {p50: 100s}");
     let with = |slots, requires_feasible| {
         let judge = Judge {
@@ -80,7 +80,7 @@ fn fewer_slots_take_longer_and_an_infeasible_deadline_may_be_an_error() {
 }
 
 #[test]
-fn without_a_duration_there_is_no_forecast_and_the_field_is_named() {
+fn a_missing_duration_is_reported_in_place_of_a_forecast() {
     let text = deadline_job("deadline: {within: 1h}");
     let found = verdict(&text);
     assert!(found.is_valid());

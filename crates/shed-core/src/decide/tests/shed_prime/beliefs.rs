@@ -9,7 +9,7 @@ use crate::snapshot::ExpectedDuration;
 use crate::time::Span;
 
 #[test]
-fn an_attempt_is_judged_by_its_own_rate_and_not_by_the_spread_of_all() {
+fn an_attempt_is_judged_by_its_own_rate_not_by_the_spread() {
     // 252 s are left, and the clock shows 130 s: without a clone the task is lost, and its job with it. At a price, the
     // clones after the first would wait for its report.
     let plan = decided("shed-prime{clone_price=0}", cluster().job(uneven()));
@@ -101,7 +101,7 @@ fn a_job_is_judged_again_after_a_part_of_its_task_time() {
 }
 
 #[test]
-fn a_short_job_is_not_hopeless_because_launches_of_others_take_long() {
+fn long_launches_of_others_do_not_make_a_short_job_hopeless() {
     // Over all jobs a launch took 100 s.
     let one_slot = |seconds: i64| {
         let expected = ExpectedDuration::new(Span::from_seconds(seconds), None).unwrap();

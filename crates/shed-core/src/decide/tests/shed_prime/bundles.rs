@@ -22,7 +22,7 @@ fn late(key: &str, tasks: u32, slack: f64) -> JobBuilder {
 }
 
 #[test]
-fn a_task_gets_a_clone_if_its_miss_and_the_gain_are_large_enough() {
+fn a_clone_requires_a_large_enough_miss_and_gain() {
     let left = |slack| slots(8).job(late("a", 1, slack));
     // The end varies by 4 s. The task misses with probability 0.01 if 49.305 s are left.
     let rows = [(49.25, CLONE), (49.35, NOTHING)];
@@ -121,7 +121,7 @@ fn a_silent_attempt_is_hedged_if_a_rescue_would_come_too_late() {
 }
 
 #[test]
-fn a_silent_attempt_is_hedged_at_its_launch_and_when_its_report_is_overdue() {
+fn a_silent_attempt_is_hedged_at_its_launch_and_when_overdue() {
     let always = "shed-prime{max_clones=1}";
     // Just launched for half of the time to its first report, overdue after three such times.
     let rows = [(4.9, CLONE), (5.1, NOTHING), (29.9, NOTHING), (30.1, CLONE)];

@@ -96,7 +96,7 @@ fn a_distribution_is_assumed_from_three_jobs_on() {
 }
 
 #[test]
-fn a_job_of_which_nothing_is_known_is_hedged_if_a_later_clone_would_be_late() {
+fn an_unknown_job_is_hedged_if_a_later_clone_would_be_late() {
     // There is time for a clone once the attempt has reported. Its report comes 20 s after its launch, the mean over all
     // jobs. The other jobs' share of the time given, 0.27, is longer.
     check("shed-prime", unknown(THREE, 1000.0), NOTHING);

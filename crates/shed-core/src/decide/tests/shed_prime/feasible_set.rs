@@ -31,7 +31,7 @@ fn jobs_that_can_all_be_in_time_are_served_by_slack() {
 }
 
 #[test]
-fn a_job_with_an_expected_duration_needs_no_time_for_a_second_attempt() {
+fn an_expected_duration_needs_no_time_for_a_second_attempt() {
     let seconds = Span::from_seconds;
     // Nine of ten attempts take at most 23 s, 20 s · e^(1.28 · 0.3) = 29.4 s, or 80 s.
     let expects = |p90: Option<i64>| {
@@ -70,7 +70,7 @@ fn jobs_without_a_deadline_hold_no_slot_that_another_may_take() {
 }
 
 #[test]
-fn of_jobs_that_cannot_all_be_in_time_the_lowest_density_is_left_out() {
+fn an_infeasible_set_of_jobs_drops_the_lowest_value_density() {
     let third = steady(job("third").submitted(1.0).tasks(1).deadline_in(95.0), 50.0);
     let crowded = slots(1).job(small(400.0)).job(large()).job(third);
     check(TEXT, crowded, &["third: original 0"]);

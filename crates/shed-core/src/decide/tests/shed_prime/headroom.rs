@@ -250,7 +250,7 @@ fn what_jobs_of_up_to_five_times_the_density_hold_is_taken_off() {
 }
 
 #[test]
-fn a_job_of_little_hope_counts_what_it_holds_but_not_its_own_arrival() {
+fn a_job_of_little_hope_counts_its_slots_but_not_its_arrival() {
     // A new attempt of a task takes more than 1000 s, and half of them more than 1287 s.
     let running = |running: u32| {
         let job = job("long").submitted(999.0).tasks(1000).deadline_in(2500.0);

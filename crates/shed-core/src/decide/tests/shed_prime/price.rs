@@ -22,7 +22,7 @@ pub(super) fn first_attempt(index: u32) -> AttemptBuilder {
 }
 
 #[test]
-fn a_straggler_gets_one_clone_when_it_reports_and_no_other_task_does() {
+fn a_straggler_gets_a_single_clone_once_it_reports() {
     let silent = |index| vec![attempt(0).launched(0.0).on(index as usize)];
     for now in [0.1, 0.5, 1.0, 1.9] {
         check("shed-prime", one_straggler(now, silent), NOTHING);
@@ -41,7 +41,7 @@ fn a_straggler_gets_one_clone_when_it_reports_and_no_other_task_does() {
 }
 
 #[test]
-fn a_clone_that_has_not_started_is_judged_by_the_same_start_as_a_launch() {
+fn a_pending_clone_and_a_launch_have_the_same_expected_start() {
     // The job's attempts started at once. Other jobs' pods took longer until their first reports.
     let cloned = |index| {
         let clone = attempt(1).launched(2.0).on(4).pending();
@@ -118,7 +118,7 @@ fn a_clone_of_a_job_that_reports_nothing_has_the_same_price() {
 }
 
 #[test]
-fn an_attempt_that_reports_nothing_is_awaited_while_later_clones_find_slots() {
+fn a_silent_attempt_is_awaited_while_later_clones_find_slots() {
     // Four of five attempts end within 108 s, and one in a hundred takes 300 s.
     let silent = |age: f64, taken: usize| {
         let now = 130.0;

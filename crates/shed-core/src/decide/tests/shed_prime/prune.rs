@@ -70,7 +70,7 @@ fn a_silent_sibling_is_stopped_after_its_grace() {
 }
 
 #[test]
-fn siblings_are_stopped_only_by_a_report_and_where_the_user_allows_it() {
+fn siblings_are_stopped_only_after_a_report_and_if_allowed() {
     let both_silent: Change = |job| job.with(|job| job.tasks[0].attempts[0].progress = None);
     let loser = race(ends_in(1, 100.0), 30.0);
     let cluster = |job: JobBuilder| -> World { slots(2).job(job) };

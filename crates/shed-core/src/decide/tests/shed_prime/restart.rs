@@ -167,7 +167,7 @@ fn nodes_where_slowness_was_seen_to_stay_get_no_restart() {
 }
 
 #[test]
-fn the_next_attempt_after_a_restart_teaches_once_it_has_shown_its_speed() {
+fn an_attempt_after_a_restart_counts_once_it_shows_its_speed() {
     let policy: Policy = "shed-prime".parse().unwrap();
     let usual = |node| ends_in(0, 31.0).on(node);
     let before = Restarts::default().kept(&tenant());

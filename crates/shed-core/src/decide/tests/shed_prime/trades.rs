@@ -80,7 +80,7 @@ fn clones_for_which_capacity_is_missing_are_the_alternative() {
 }
 
 #[test]
-fn a_clone_that_goes_before_waiting_attempts_could_have_been_one_of_them() {
+fn a_waiting_attempt_is_the_alternative_to_an_earlier_clone() {
     let a = job("a").tasks(1).deadline_in(30.0 + 68.045);
     let a = steady(a, 50.0).task(0, [ends_in(0, 60.0).on(0)]);
     let b = job("b").submitted(5.0).tasks(18).deadline_in(5000.0);

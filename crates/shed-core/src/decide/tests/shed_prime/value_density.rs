@@ -25,7 +25,7 @@ fn waiting(tasks: u32) -> JobBuilder {
 }
 
 #[test]
-fn a_clone_is_launched_first_if_its_density_is_half_as_high_again() {
+fn a_clone_with_half_again_the_value_density_is_launched_first() {
     // The clone gains 0.09, a task that waits one part of its job: 1.5 / 0.09 = 16.7 parts are equal.
     let text = "shed-prime{reserve=off}";
     let one_free = |tasks| slots(2).job(late()).job(waiting(tasks));
@@ -117,7 +117,7 @@ fn a_clone_launched_at_this_instant_is_not_evicted() {
 }
 
 #[test]
-fn clones_share_what_they_save_over_the_time_that_they_still_hold_their_slots() {
+fn clones_share_their_gain_over_their_remaining_slot_time() {
     // Clones of some number and age, and some tasks that wait. Each of those takes 20 s.
     let evicts = |(count, ago, tasks): (u32, f64, u32)| {
         let late = attempt(0).on(0).progress(0.1, 29.0);

@@ -205,7 +205,7 @@ fn a_clone_that_saves_nothing_alone_is_not_launched_at_no_price() {
 }
 
 #[test]
-fn the_rule_loses_about_one_price_per_task_against_the_best_tree() {
+fn the_rule_costs_about_one_price_per_task_over_the_best_tree() {
     for looks in [2, 3] {
         for tasks in [1, 2] {
             // Without a price, as many clones as may be are best, and the rule launches them.

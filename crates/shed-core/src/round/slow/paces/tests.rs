@@ -21,7 +21,7 @@ fn paces(jobs: impl IntoIterator<Item = JobBuilder>) -> Vec<NodePace> {
 }
 
 #[test]
-fn a_slow_node_has_its_witnesses_and_a_node_without_attempts_none() {
+fn a_slow_node_has_witnesses_and_an_idle_node_has_none() {
     let paces = paces([tenant_job("a", "ours", 3.0)]);
     let slow = &paces[0];
     assert!(slow.is_slow && slow.pace.unwrap() < 0.67, "{slow:?}");
@@ -40,7 +40,7 @@ fn a_slow_node_has_its_witnesses_and_a_node_without_attempts_none() {
 }
 
 #[test]
-fn another_tenants_attempts_are_one_witness_and_no_reason_to_keep_off() {
+fn another_tenants_attempts_count_as_one_witness() {
     let ours = || tenant_job("a", "ours", 1.0);
     let two = paces([tenant_job("b", "theirs", 3.0), ours()]);
     assert_eq!(two[0].avoided_by, [Tenant::from("theirs")]);
