@@ -63,6 +63,7 @@ lint: ## Format, clippy, words, links, purity of the core, licenses and sources 
 	e2e/cluster/cluster modules --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.ci/prose
+	.ci/names
 	.ci/docs-links
 	e2e/docs-commands.py --check
 	e2e/readme-picture.py --check
