@@ -36,7 +36,7 @@ pub enum PendingTasks {
 pub struct Remembered {
     /// The obstacle of the tasks, and since when they wait.
     since: Option<(&'static str, Instant)>,
-    /// When that is to be reported.
+    /// When the operator reports it.
     pub look_at: Option<Instant>,
 }
 

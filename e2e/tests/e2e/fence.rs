@@ -71,7 +71,7 @@ async fn a_straggler_and_its_clone_publish_once() {
     .await;
 }
 
-/// Three tasks, each of which asks for a commit grant after this many seconds.
+/// Three tasks that each ask for a commit grant after this many seconds.
 pub fn publishing(seconds: u32) -> Value {
     fenced(3, &format!("sleep {seconds}\n{PUBLISH}"))
 }

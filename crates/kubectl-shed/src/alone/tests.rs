@@ -1,7 +1,7 @@
 use super::*;
 use shed_core::fixtures::{at, attempt, job, world};
 
-/// Ten tasks that take 100 s each, two of which run; four have ended.
+/// Ten tasks that take 100 s each. Two run, and four have ended.
 fn queued(slots: u32) -> Alone {
     let running = || attempt(0).on(0).progress(0.5, 50.0);
     let job = job("a")

@@ -50,7 +50,7 @@ impl<'a> JobView<'a> {
         self.found
     }
 
-    /// Judges the attempts by what all jobs show.
+    /// Judges the attempts with the findings of all jobs.
     pub(super) fn judge(&mut self, learner: &Learner<'_>, beliefs: &Beliefs, terms: &Terms<'_>) {
         let found = &mut self.found;
         found.view = beliefs.view_of(&self.job.tenant);
