@@ -290,10 +290,6 @@ impl PolicyRule for EdfAdmission {
         true
     }
 
-    fn looks_at_all(&self) -> bool {
-        true
-    }
-
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Admitted>) -> Judgement<Demand> {
         Judgement {
             acts: job.may_speculate(),

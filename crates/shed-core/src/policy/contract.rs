@@ -209,10 +209,12 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         0.0
     }
 
-    /// Whether each pass looks at every job, and news of any job need a pass at once. A policy that compares what jobs
-    /// need at the same moment wants this. It costs passes that grow with the number of jobs.
+    /// Whether each pass looks at every job, and news of any job need a pass at once: the policy compares jobs, or acts
+    /// whenever something happens, as the policies of the papers do. It costs passes that grow with the number of
+    /// attempts. Otherwise a pass keeps what it found about jobs without news (decision 0018). A policy says so only if
+    /// that changes its results by no more than its decision record allows.
     fn looks_at_all(&self) -> bool {
-        false
+        true
     }
 
     /// How long a task gets no clone after one of its clones was disrupted, because the pod that took its slot needs

@@ -20,6 +20,10 @@ impl PolicyRule for HadoopNs {
         0
     }
 
+    fn looks_at_all(&self) -> bool {
+        false
+    }
+
     fn judge(&self, _: &JobView<'_>, _: &Recall<'_, ()>) -> Judgement<()> {
         Judgement::none()
     }

@@ -57,6 +57,11 @@ impl Speculation {
         self.0.max_clones()
     }
 
+    /// Whether each pass looks at every job.
+    pub fn looks_at_all(&self) -> bool {
+        self.0.looks_at_all()
+    }
+
     /// Whether the policy gives up a task's only attempt and has the task launched again.
     pub fn restarts(&self) -> bool {
         self.0.restarts()

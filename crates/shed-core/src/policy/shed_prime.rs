@@ -179,6 +179,10 @@ impl PolicyRule for ShedPrime {
         true
     }
 
+    fn looks_at_all(&self) -> bool {
+        false
+    }
+
     fn assess(&self, job: &JobView<'_>) -> Assessment {
         Assessment {
             launch_time: beliefs::measured_overhead(job)

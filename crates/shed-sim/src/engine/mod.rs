@@ -181,7 +181,7 @@ enum Scope {
 impl Scope {
     fn of(settings: &Settings, capacity: &Capacity) -> Self {
         let is_slots = matches!(capacity, Capacity::Slots { .. });
-        if settings.passes == Passes::Full {
+        if settings.passes == Passes::Full || settings.policy.speculation.looks_at_all() {
             Self::Full
         } else if is_slots && has_places(&settings.policy) {
             Self::Places
