@@ -76,7 +76,6 @@ impl Alone {
         };
         let turn = JobMemory {
             last_optimized: Some(job.submitted),
-            was_idle: true,
         };
         let mut memory = Memory::default();
         memory.set(job.key.clone(), turn);

@@ -528,6 +528,13 @@ impl Capacity {
         now.min(after)
     }
 
+    /// How often the demand fits once the attempts that are being stopped are gone, without the capacity that is reserved
+    /// for waiting attempts.
+    pub fn times_free_after_kills(&self, position: usize) -> u32 {
+        let demand = self.demands.get(position);
+        demand.map_or(0, |demand| times_in(&self.free_after_kills.total, demand))
+    }
+
     /// What these numbers of attempts, given by job, leave of the free usable capacity; `None` if it does not cover
     /// them.
     pub(crate) fn rest_after(&self, wanted: impl Iterator<Item = (usize, u32)>) -> Option<Amounts> {

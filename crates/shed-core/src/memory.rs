@@ -60,14 +60,9 @@ pub struct NodeSlowness {
 /// The memory of one job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobMemory {
-    /// When the optimizer last ran for the job. If present, the run at ξ, which a job has once, is over. It need not
-    /// survive a failover: a loss costs one run too early, and that run keeps the clones that it still wants.
+    /// When the policy last acted on the job. It need not survive a failover: a loss costs one run too early.
     #[serde(default)]
     pub last_optimized: Option<Instant>,
-    /// Whether that run changed nothing, so that the next one need not wait for the reports of launches. A loss costs
-    /// one wait of t_avg.
-    #[serde(default)]
-    pub was_idle: bool,
 }
 
 /// A policy's memory of one job, as text that only that policy can read.

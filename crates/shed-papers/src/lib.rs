@@ -69,7 +69,7 @@ pub use mantri::Mantri;
 pub use s_resume_event::SResumeEvent;
 pub use sca::Sca;
 pub use shed::Shed;
-pub use shed_plus::{Mode, ShedPlus, Utility, Variant};
+pub use shed_plus::{Keep, ShedPlus, Utility};
 pub use srquant::SrQuant;
 
 /// The policies of the product and of the papers.

@@ -28,6 +28,15 @@ pub struct Decided {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastLaunch(pub Option<Instant>);
 
+/// Memory of Shed+.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Runs {
+    /// When the job took part in a run last. Losing this costs one early run.
+    pub last: Option<Instant>,
+    /// Clones that this run decided on and that found no slot yet, by task. Losing this costs them until the next run.
+    pub owed: BTreeMap<TaskIndex, u32>,
+}
+
 /// Memory of Mantri.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Looked {
@@ -80,15 +89,11 @@ impl Remembered for LastLaunch {
     }
 }
 
-impl Remembered for Looked {
+impl Remembered for Runs {
     fn write(&self) -> PolicyState {
         let mut transient = String::new();
-        write_instant(&mut transient, "pruned", self.pruned);
-        if !self.restarts.is_empty() {
-            let restarts = self.restarts.iter();
-            let restarts: Vec<String> = restarts.map(|(task, n)| format!("{task}:{n}")).collect();
-            write_part(&mut transient, "restarts", restarts.join(","));
-        }
+        write_instant(&mut transient, "ran", self.last);
+        write_counts(&mut transient, "owed", &self.owed);
         PolicyState {
             transient,
             ..PolicyState::default()
@@ -96,14 +101,28 @@ impl Remembered for Looked {
     }
 
     fn read(state: &PolicyState) -> Self {
-        let restarts = part(&state.transient, "restarts").unwrap_or_default();
-        let restarts = restarts.split(',').filter_map(|text| {
-            let (task, times) = text.split_once(':')?;
-            Some((TaskIndex(task.parse().ok()?), times.parse().ok()?))
-        });
+        Self {
+            last: read_instant(&state.transient, "ran"),
+            owed: read_counts(&state.transient, "owed"),
+        }
+    }
+}
+
+impl Remembered for Looked {
+    fn write(&self) -> PolicyState {
+        let mut transient = String::new();
+        write_instant(&mut transient, "pruned", self.pruned);
+        write_counts(&mut transient, "restarts", &self.restarts);
+        PolicyState {
+            transient,
+            ..PolicyState::default()
+        }
+    }
+
+    fn read(state: &PolicyState) -> Self {
         Self {
             pruned: read_instant(&state.transient, "pruned"),
-            restarts: restarts.collect(),
+            restarts: read_counts(&state.transient, "restarts"),
         }
     }
 }
@@ -118,6 +137,22 @@ fn write_instant(text: &mut String, name: &str, at: Option<Instant>) {
     if let Some(at) = at {
         write_part(text, name, at.0);
     }
+}
+
+fn write_counts(text: &mut String, name: &str, counts: &BTreeMap<TaskIndex, u32>) {
+    if !counts.is_empty() {
+        let counts = counts.iter().map(|(task, n)| format!("{task}:{n}"));
+        write_part(text, name, counts.collect::<Vec<_>>().join(","));
+    }
+}
+
+fn read_counts(text: &str, name: &str) -> BTreeMap<TaskIndex, u32> {
+    let counts = part(text, name).unwrap_or_default().split(',');
+    let counts = counts.filter_map(|text| {
+        let (task, count) = text.split_once(':')?;
+        Some((TaskIndex(task.parse().ok()?), count.parse().ok()?))
+    });
+    counts.collect()
 }
 
 fn part<'t>(text: &'t str, name: &str) -> Option<&'t str> {
@@ -149,6 +184,11 @@ mod tests {
             restarts: BTreeMap::from([(TaskIndex(2), 1)]),
         };
         assert_eq!(Looked::read(&looked.write()), looked);
+        let runs = Runs {
+            last: Some(Instant(11)),
+            owed: BTreeMap::from([(TaskIndex(0), 2), (TaskIndex(7), 1)]),
+        };
+        assert_eq!(Runs::read(&runs.write()), runs);
         let launch = LastLaunch(Some(Instant(7)));
         assert_eq!(LastLaunch::read(&launch.write()), launch);
         assert!(Decided::default().write().is_empty());

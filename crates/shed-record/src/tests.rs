@@ -500,7 +500,7 @@ proptest! {
         let policy = Policy::default();
         let mut writer = Writer::new(&folder.0, 48 << 10, &policy, at(0.0));
         let mut memory = Memory::default();
-        memory.set(JobKey::from("gone"), JobMemory { last_optimized: Some(at(1.0)), was_idle: false });
+        memory.set(JobKey::from("gone"), JobMemory { last_optimized: Some(at(1.0)) });
         let slowness = NodeSlowness { ln_ratio, weight: 2.5, seen: at(3.0) };
         let by_tenant = BTreeMap::from([(Tenant::from("default"), slowness)]);
         memory.set_slow_nodes(BTreeMap::from([(NodeName::from("node-0"), by_tenant)]));

@@ -104,7 +104,7 @@ impl Testbed {
 
     /// `more`: further parameters, each after a comma.
     pub(super) fn plus(&self, lab: &mut Lab, deadline: u32, more: &str) -> Result<Runs, LabError> {
-        let policy = format!("shed-plus{{variant=printed,order=fifo{more}}}");
+        let policy = format!("shed-plus{{order=fifo{more}}}");
         lab.run(&self.flags(&policy, deadline, self.resuming()))
     }
 

@@ -125,7 +125,6 @@ fn opened<'a>(
     let terms = Terms {
         launch_overhead: rule.launch_overhead(),
         slow_half_life: rule.slow_half_life(),
-        rate_prior: rule.rate_prior(),
         looks_at_all: rule.looks_at_all(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
         distribution: policy.distribution,

@@ -378,20 +378,8 @@ fn an_attempt_beyond_capacity_also_gets_the_capacity_of_clones() {
 fn memory_of_jobs_that_are_gone_is_dropped() {
     let mut memory = Memory::default();
     let last_optimized = Some(at(1.0));
-    memory.set(
-        JobKey::from("a"),
-        JobMemory {
-            last_optimized,
-            was_idle: false,
-        },
-    );
-    memory.set(
-        JobKey::from("gone"),
-        JobMemory {
-            last_optimized,
-            was_idle: false,
-        },
-    );
+    memory.set(JobKey::from("a"), JobMemory { last_optimized });
+    memory.set(JobKey::from("gone"), JobMemory { last_optimized });
     let snapshot = world(9.0, 1, 9000).job(job("a")).build();
     let (_, after) = plan_of(&snapshot, &memory, &product());
     assert_eq!(after.len(), 1);

@@ -62,8 +62,6 @@ pub struct Recall<'m, S> {
     pub now: Instant,
     /// When the policy last acted on the job.
     pub last: Option<Instant>,
-    /// Whether it changed nothing then.
-    pub was_idle: bool,
     /// The policy's memory of the job.
     pub state: &'m S,
 }
@@ -203,12 +201,6 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         LAUNCH_OVERHEAD
     }
 
-    /// The weight of the job's median against the attempt's own reports, in tasks; 0: each attempt is judged by its
-    /// own reports alone, as printed.
-    fn rate_prior(&self) -> f64 {
-        0.0
-    }
-
     /// Whether each pass looks at every job, and news of any job need a pass at once: the policy compares jobs, or acts
     /// whenever something happens, as the policies of the papers do. It costs passes that grow with the number of
     /// attempts. Otherwise a pass keeps what it found about jobs without news (decision 0018). A policy says so only if
@@ -274,7 +266,6 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
     fn restarts(&self) -> bool;
     fn preempts(&self) -> bool;
     fn launch_overhead(&self) -> Span;
-    fn rate_prior(&self) -> f64;
     fn looks_at_all(&self) -> bool;
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
     fn slow_half_life(&self) -> Span;
@@ -349,10 +340,6 @@ impl<R: PolicyRule> AnyRule for R {
 
     fn launch_overhead(&self) -> Span {
         PolicyRule::launch_overhead(self)
-    }
-
-    fn rate_prior(&self) -> f64 {
-        PolicyRule::rate_prior(self)
     }
 
     fn looks_at_all(&self) -> bool {
@@ -443,7 +430,6 @@ impl<R: PolicyRule> Opened<'_, R> {
                 &Recall {
                     now,
                     last: known.last_optimized.map(|last| last.min(now)),
-                    was_idle: known.was_idle,
                     state,
                 },
             );

@@ -222,15 +222,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         self.round.cut_short(&[position]);
     }
 
-    /// Notes that the policy changed nothing for the job, and needs to judge it again at `again`: see
-    /// [`Recall::was_idle`](super::Recall).
-    pub fn note_idle(&mut self, position: usize, again: Instant) {
-        if let Some(job) = self.round.jobs.get_mut(position) {
-            job.draft.was_idle = true;
-            job.judge_at(Some(again));
-        }
-    }
-
     /// Reports the tasks of the job that got no clone and were not refused yet.
     pub fn refuse_rest(&mut self, job: &mut CloneJob, why: RefusalReason) {
         job.refuse_rest(self.round, why);

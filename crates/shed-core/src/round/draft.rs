@@ -88,8 +88,6 @@ pub struct JobDraft {
     pub(crate) value_density: Option<ValueDensity>,
     /// The job's demand and value, if the policy reserves headroom for future jobs.
     pub(crate) claim: Claim,
-    /// Whether the optimizer's run changes nothing, so that the next one need not wait for launches.
-    pub(crate) was_idle: bool,
     /// Whether the pass ran out of work before the policy was done with the job.
     pub(crate) is_cut_short: bool,
     /// ln PoCD with the plan's prunes and clones.

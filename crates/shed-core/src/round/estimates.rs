@@ -8,7 +8,6 @@ use std::f64::consts::LN_2;
 
 use crate::round::Assessment;
 use crate::round::learn::Learner;
-use crate::round::slow::LnRatios;
 use smallvec::{SmallVec, smallvec};
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution};
@@ -33,8 +32,6 @@ pub struct TaskEstimate {
     pub attempts: SmallVec<[AttemptEstimate; 1]>,
     /// The progress of the resume point at which an attempt launched now would begin.
     resumed_at: Option<f64>,
-    /// When the task's only attempt reported for the first time; absent for several attempts.
-    first_report: Option<Instant>,
     /// Seconds that an attempt launched now takes to start, if it begins where the others are by then.
     start_up: Option<f64>,
 }
@@ -83,11 +80,6 @@ impl TaskEstimate {
     fn is_of(&self, task: &TaskSnapshot) -> bool {
         let numbers = self.attempts.iter().map(|attempt| attempt.number);
         numbers.eq(task.live().map(|attempt| attempt.number))
-    }
-
-    /// Whether the task's only attempt has reported for the first time since `last`.
-    pub fn is_news_since(&self, last: Instant) -> bool {
-        self.first_report.is_some_and(|first| first > last)
     }
 
     /// Expected time to the task's end: that of the kept attempt, or of the best silent one.
@@ -189,15 +181,10 @@ impl JobEstimate {
             _ => task.live().map(estimate).collect(),
         };
         let starts_late = job.rules.resume == Resume::Latest;
-        let first_report = match task.attempts.as_slice() {
-            [only] => only.progress.map(|progress| progress.first_at),
-            _ => None,
-        };
         let mut estimate = TaskEstimate {
             index: task.index,
             attempts,
             resumed_at: resume_point(job, task).map(|point| point.progress),
-            first_report,
             start_up: starts_late.then_some(overhead),
         };
         if starts_late && estimate.attempts.len() > 1 {
@@ -282,16 +269,8 @@ impl JobEstimate {
         self.progress = (f64::from(job.done.len()) + reported) / total;
     }
 
-    /// Learns the job's distribution and judges each attempt by it. `nodes` are the estimates of nodes. `rate_prior`
-    /// is the weight of those and of the job's median against an attempt's own reports, in tasks.
-    pub(crate) fn judge(
-        &mut self,
-        job: &JobSnapshot,
-        learner: &Learner<'_>,
-        nodes: LnRatios<'_>,
-        rate_prior: f64,
-    ) {
-        self.weigh(nodes, rate_prior);
+    /// Learns the job's distribution and judges each attempt by it.
+    pub(crate) fn judge(&mut self, job: &JobSnapshot, learner: &Learner<'_>) {
         if let Some(learned) = learner.learn(job, self) {
             (self.distribution, self.mean_run) =
                 (Some(learned.distribution), Some(learned.mean_run));
@@ -395,18 +374,6 @@ impl JobEstimate {
         }
         (self.distribution, self.is_assumed) = (Some(distribution), true);
         self.median = OnceCell::new();
-    }
-
-    /// Combines each attempt's reports with the job's median and the estimate of its node.
-    fn weigh(&mut self, nodes: LnRatios<'_>, rate_prior: f64) {
-        let weighs = rate_prior > 0.0;
-        let Some(median) = weighs.then(|| self.median_total()).flatten() else {
-            return;
-        };
-        for attempt in self.tasks.iter_mut().flat_map(|task| &mut task.attempts) {
-            let ln_node = attempt.node.map_or(0.0, |node| nodes.of(node));
-            attempt.shrink(median, ln_node, rate_prior);
-        }
     }
 
     /// The usual time of a whole task, absent with too few times. Winners count, because the attempts on healthy

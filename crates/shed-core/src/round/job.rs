@@ -56,9 +56,7 @@ impl<'a> JobView<'a> {
         found.view = beliefs.view_of(&self.job.tenant);
         if found.origin == Origin::Looked {
             found.clone_rest = (terms.clone_rest)(self.job.time_given(), found.t_avg);
-            let nodes = beliefs.ln_ratios(found.view);
-            let estimate = &mut found.estimate;
-            estimate.judge(self.job, learner, nodes, terms.rate_prior);
+            found.estimate.judge(self.job, learner);
         }
     }
 
@@ -228,11 +226,6 @@ impl<'a> JobView<'a> {
         let mut attempts = self.estimate.tasks.iter().flat_map(|task| &task.attempts);
         self.estimate.slack.is_some_and(|slack| slack > 0.0)
             || attempts.any(|attempt| attempt.kind == AttemptKind::Clone)
-    }
-
-    /// Whether the optimizer ran for the job and changed nothing.
-    pub fn optimized_idly(&self) -> bool {
-        self.draft.optimized && self.draft.clones.is_empty() && self.draft.doomed.is_empty()
     }
 
     /// Tasks that could start now if capacity allowed it.

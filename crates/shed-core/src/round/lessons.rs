@@ -57,7 +57,6 @@ impl Lessons {
         if state.is_looked_at() && state.has_run() {
             let job = JobMemory {
                 last_optimized: Some(now),
-                was_idle: state.draft.was_idle,
             };
             self.acted.push((key.clone(), job));
         }

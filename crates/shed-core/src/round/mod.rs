@@ -51,8 +51,6 @@ pub(crate) struct Terms<'p> {
     pub(crate) launch_overhead: Span,
     /// Half-life of the node-slowness estimate.
     pub(crate) slow_half_life: Span,
-    /// The weight of the job's median against an attempt's own reports, in tasks.
-    pub(crate) rate_prior: f64,
     /// Whether the pass looks at every job, whatever has changed, and no news wait for the next one.
     pub(crate) looks_at_all: bool,
     /// How long a task gets no clone after one of its clones was disrupted, given the time of its job and t_avg.

@@ -70,24 +70,6 @@ struct View {
     doubtful: Vec<NodeIndex>,
 }
 
-/// A tenant's estimate of each node: expected ln(time of an attempt there over the usual time).
-#[derive(Clone, Copy, Default)]
-pub(crate) struct LnRatios<'b> {
-    common: &'b [f64],
-    own: &'b [(NodeIndex, f64)],
-}
-
-impl LnRatios<'_> {
-    /// The estimate for the node; 0 if nothing is known of it.
-    pub(crate) fn of(&self, node: NodeIndex) -> f64 {
-        let own = self.own.binary_search_by_key(&node, |(node, _)| *node);
-        let own = own.ok().and_then(|at| self.own.get(at));
-        own.map(|(_, ln_ratio)| *ln_ratio)
-            .or_else(|| self.common.get(node.0).copied())
-            .unwrap_or(0.0)
-    }
-}
-
 /// Combines the present evidence about each node with the remembered one, which loses half its weight in `half_life`.
 pub(crate) fn beliefs(
     snapshot: &Snapshot,
@@ -132,14 +114,6 @@ impl Beliefs {
     /// The index of the tenant's view.
     pub(crate) fn view_of(&self, tenant: &Tenant) -> usize {
         self.tenants.get(tenant).copied().unwrap_or(0)
-    }
-
-    /// The estimate of each node.
-    pub(crate) fn ln_ratios(&self, view: usize) -> LnRatios<'_> {
-        LnRatios {
-            common: &self.common,
-            own: self.views.get(view).map_or(&[], |view| &view.own),
-        }
     }
 
     /// Nodes that clones must avoid, ascending.

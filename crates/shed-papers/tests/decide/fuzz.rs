@@ -21,7 +21,7 @@ use shed_core::snapshot::{
     SpeculationMode, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
-use shed_papers::{Mode, ShedPlus, Variant};
+use shed_papers::{ShedPlus, Utility};
 
 use super::properties::registry;
 
@@ -199,12 +199,8 @@ impl Bytes<'_> {
         cluster.build()
     }
 
-    fn variant(&mut self) -> Variant {
-        if self.is(2) {
-            Variant::Printed
-        } else {
-            Variant::Tuned
-        }
+    fn utility(&mut self) -> Utility {
+        Utility::ALL[usize::from(self.below(5))]
     }
 
     fn policy(&mut self) -> Policy {
@@ -213,8 +209,8 @@ impl Bytes<'_> {
         let mut speculation = all[usize::from(self.byte()) % all.len()].clone();
         if let Some(plus) = speculation.as_rule::<ShedPlus>() {
             let mut plus = plus.clone();
-            plus.mode = Mode::ALL[usize::from(self.below(3))];
-            plus.variant = self.variant();
+            plus.utility = self.utility();
+            plus.joint = self.byte() < 128;
             (plus.xi, plus.theta) = (self.share(), self.share());
             plus.max_clones = u32::from(self.below(21));
             plus.min_interval = Span::from_seconds_f64(self.seconds().clamp(0.1, 3600.0));
@@ -235,13 +231,7 @@ impl Bytes<'_> {
         for number in 0..self.below(5) {
             let last_optimized = Some(at(self.seconds()));
             let key = JobKey::from(format!("job-{number}").as_str());
-            memory.set(
-                key,
-                JobMemory {
-                    last_optimized,
-                    was_idle: false,
-                },
-            );
+            memory.set(key, JobMemory { last_optimized });
         }
         memory.set_slow_nodes(self.slow_nodes());
         memory
@@ -524,28 +514,21 @@ proptest! {
         let mut snapshot = bytes.snapshot();
         snapshot.launch_overhead = Some(Span::from_seconds(overhead));
         let plus = ShedPlus {
-            mode: Mode::ALL[usize::from(bytes.below(3))],
-            variant: bytes.variant(),
+            utility: bytes.utility(),
+            joint: bytes.byte() < 128,
             ..ShedPlus::default()
         };
-        let slow = bytes.slow_nodes();
         let plan = |snapshot: &Snapshot, factor: i64| {
             let mut plus = plus.clone();
             plus.min_interval.0 *= factor;
             plus.launch_overhead.0 *= factor;
-            plus.grace.0 *= factor;
-            plus.slow_half_life.0 *= factor;
             let policy = Policy {
                 speculation: Speculation::new(plus),
                 ..Policy::default()
             };
             let mut memory = Memory::default();
             let last_optimized = Some(Instant(Span::from_seconds(last).0 * factor));
-            memory.set(JobKey::from("job-0"), JobMemory { last_optimized, was_idle: false });
-            let mut slow = slow.clone();
-            let seen = slow.values_mut().flat_map(BTreeMap::values_mut);
-            seen.for_each(|seen| seen.seen.0 *= factor);
-            memory.set_slow_nodes(slow);
+            memory.set(JobKey::from("job-0"), JobMemory { last_optimized });
             decide(snapshot, memory, &policy).0
         };
         let (one, other) = (plan(&snapshot, 1), plan(&stretched(&snapshot, factor), factor));

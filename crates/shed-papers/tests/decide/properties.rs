@@ -15,7 +15,7 @@ use shed_core::snapshot::{
     AttemptKind, AttemptState, Conclusion, JobSnapshot, KillKind, NodeIndex, Snapshot,
     SpeculationMode,
 };
-use shed_papers::{Mode, ShedPlus, Utility, Variant};
+use shed_papers::{Keep, ShedPlus, Utility};
 
 pub(super) const NODES: usize = 3;
 
@@ -161,24 +161,23 @@ pub(super) fn registry() -> Registry {
     Registry::default().with(ShedPlus::default())
 }
 
-/// Shed+ in each mode, shed-prime with each combination of switches, and every policy with its defaults.
+/// Shed+ with each utility, shed-prime with each combination of switches, and every policy with its defaults.
 fn any_speculation() -> impl Strategy<Value = Speculation> {
     let all = proptest::sample::select(registry().all().to_vec());
     prop_oneof![any_shed_plus(), any_shed_prime(), all]
 }
 
 fn any_shed_plus() -> impl Strategy<Value = Speculation> {
-    let mode = proptest::sample::select(Mode::ALL.to_vec());
     let utility = proptest::sample::select(Utility::ALL.to_vec());
-    let variant = proptest::sample::select(vec![Variant::Printed, Variant::Tuned]);
-    let plus = (mode, utility, 0.0..100.0, 1..4u32, variant);
-    plus.prop_map(|(mode, utility, alpha, max_clones, variant)| {
+    let keep = proptest::sample::select(vec![Keep::Data, Keep::End]);
+    let plus = (utility, 0.0..100.0, 1..4u32, any::<bool>(), keep);
+    plus.prop_map(|(utility, alpha, max_clones, joint, keep)| {
         Speculation::new(ShedPlus {
-            mode,
             utility,
             alpha,
             max_clones,
-            variant,
+            joint,
+            keep,
             ..ShedPlus::default()
         })
     })
@@ -224,13 +223,7 @@ pub(super) fn any_memory() -> impl Strategy<Value = Memory> {
         for (number, time) in times.into_iter().enumerate() {
             let key = JobKey::from(format!("job-{number}").as_str());
             let last_optimized = time.map(|time| at(f64::from(time)));
-            memory.set(
-                key,
-                JobMemory {
-                    last_optimized,
-                    was_idle: false,
-                },
-            );
+            memory.set(key, JobMemory { last_optimized });
         }
         memory
     })

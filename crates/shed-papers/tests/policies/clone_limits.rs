@@ -1,7 +1,9 @@
 //! Limits on clones that bind every policy: an administrator's stop, and the budget of the job.
 
 use super::shed_plus::{cluster, plan, straggling};
-use shed_core::fixtures::{JobBuilder, at, attempt, brief, four_nodes, plan_of, report, uneven};
+use shed_core::fixtures::{
+    JobBuilder, World, at, attempt, brief, four_nodes, plan_of, report, uneven,
+};
 use shed_core::ids::TaskIndex;
 use shed_core::memory::Memory;
 use shed_core::plan::{Plan, Refusal, RefusalReason};
@@ -11,6 +13,15 @@ use shed_core::time::Span;
 
 fn stopped(job: JobBuilder) -> JobBuilder {
     job.with(|job| job.obstacles.clones_stopped = true)
+}
+
+/// The plan of the default policy.
+fn plan_of_default(world: World) -> Plan {
+    let policy = Policy {
+        surge_max: 0,
+        ..Policy::default()
+    };
+    plan_of(&world.build(), &Memory::default(), &policy).0
 }
 
 /// The refusals in the report of the job.
@@ -25,15 +36,9 @@ const WHY: Refusal = Refusal {
 
 #[test]
 fn while_clones_are_stopped_every_policy_refuses_them() {
-    let product = Policy {
-        surge_max: 0,
-        ..Policy::default()
-    };
-    let world = cluster(2).job(straggling()).build();
-    let (plan, _) = plan_of(&world, &Memory::default(), &product);
+    let plan = plan_of_default(cluster(2).job(straggling()));
     assert!(brief(&plan).contains(&"a: clone 3".to_owned()), "{plan:?}");
-    let world = cluster(2).job(stopped(straggling())).build();
-    let (plan, _) = plan_of(&world, &Memory::default(), &product);
+    let plan = plan_of_default(cluster(2).job(stopped(straggling())));
     assert_eq!(brief(&plan), [""; 0]);
     assert!(refused(&plan).contains(&WHY), "{plan:?}");
     let plan = super::shed_plus::plan(cluster(2).job(stopped(straggling())));
@@ -51,9 +56,9 @@ fn stopped_clones_are_refused_on_paper_too() {
 #[test]
 fn a_clone_stop_spares_live_clones_and_first_attempts() {
     let clone = attempt(1).launched(28.0).on(2);
-    let slow = attempt(0).on(1).progress(0.3, 30.0);
+    let slow = attempt(0).on(1).progress(0.1, 30.0);
     let cloned = straggling().tasks(6).task(4, [slow, clone]);
-    let plan = plan(cluster(4).job(stopped(cloned)));
+    let plan = plan_of_default(cluster(4).job(stopped(cloned)));
     assert_eq!(brief(&plan), ["a: original 5"]);
 }
 
@@ -79,7 +84,7 @@ fn a_straggler_gets_one_clone_whatever_the_budget() {
         clone.progress = None;
         job.tasks[3].attempts.push(clone);
     });
-    let plan = with_budget(cloned, 0.0);
+    let plan = plan_of_default(cluster(2).job(cloned.clone_budget(0.0)));
     assert_eq!((brief(&plan), refused(&plan)), (vec![], vec![SPENT]));
 }
 

@@ -15,7 +15,6 @@ use shed_core::memory::Memory;
 use shed_core::plan::{CloneReport, Launch, LaunchReason, Move, Plan, Refusal, RefusalReason};
 use shed_core::policy::Policy;
 use shed_core::snapshot::{KillKind, SpeculationMode};
-use shed_core::time::Span;
 
 /// Shed+ with its defaults.
 fn shed_plus() -> Policy {
@@ -80,7 +79,7 @@ fn launches(plan: &Plan) -> Vec<Launch> {
 #[test]
 fn a_straggler_gets_clones_and_the_others_none() {
     check(cluster(2).job(straggling()), &["a: clone 3", "a: clone 3"]);
-    let unshrunk = policy("shed-plus{variant=printed}");
+    let unshrunk = policy("shed-plus");
     let world = cluster(2).job(straggling()).build();
     let (plan, _) = plan_of(&world, &Memory::default(), &unshrunk);
     let report = report(&plan, "a");
@@ -142,10 +141,7 @@ fn expected_ends_are_those_of_stragglers_and_clones_and_bounded() {
 
 #[test]
 fn the_policy_and_the_job_bound_the_clones_of_a_task() {
-    let papers = policy("shed-plus{variant=printed}");
-    let alone = || cluster(12).job(straggling());
-    check_by(&papers, alone(), &["a: clone 3"; 5]);
-    check(alone(), &["a: clone 3"; 3]);
+    check(cluster(12).job(straggling()), &["a: clone 3"; 5]);
     check(
         cluster(12).job(straggling().max_clones(2)),
         &["a: clone 3"; 2],
@@ -166,12 +162,12 @@ fn a_job_gets_no_clone_beyond_its_target_pocd() {
             report(&plan, "a").refusals.clone(),
         )
     };
-    let (three, most, refusals) = of(1.0);
-    assert_eq!((three, refusals.len()), (3, 0));
+    let (five, most, refusals) = of(1.0);
+    assert_eq!((five, refusals.len()), (5, 0));
     let mut before = 0;
     for target in [0.01, 0.5, 0.8, 0.95, 0.98] {
         let (clones, pocd, refusals) = of(target);
-        assert!(clones >= before && clones <= 3, "{target}: {clones}");
+        assert!(clones >= before && clones <= 5, "{target}: {clones}");
         assert!(pocd >= target || pocd == most, "{target}: {pocd}");
         let task = shed_core::ids::TaskIndex(3);
         let why = RefusalReason::Target;
@@ -198,14 +194,15 @@ fn silent() -> JobBuilder {
 }
 
 #[test]
-fn a_silent_attempt_is_judged_by_how_long_it_has_run() {
-    let cluster = world(70.0, 2, 1000).job(silent());
-    check(cluster.clone(), &["a: clone 8"]);
-    // With more time its expected end is in time.
-    check(world(70.0, 2, 1000).job(silent().deadline_in(500.0)), &[]);
-    let plan = plan(cluster);
-    let before = report(&plan, "a").pocd_before.unwrap();
-    assert!(before > 0.2 && before < 0.9, "{before}");
+fn a_silent_attempt_is_no_straggler_and_lowers_the_pocd() {
+    let late = world(70.0, 2, 1000).job(silent());
+    check(late.clone(), &[]);
+    let before = |world| report(&plan(world), "a").pocd_before.unwrap();
+    let (tight, wide) = (
+        before(late),
+        before(world(70.0, 2, 1000).job(silent().deadline_in(500.0))),
+    );
+    assert!(tight > 0.2 && tight < wide && wide < 1.0, "{tight} {wide}");
 }
 
 #[test]
@@ -230,7 +227,7 @@ fn a_clone_resumes_at_the_best_checkpoint() {
 }
 
 #[test]
-fn a_clone_that_resumes_has_a_higher_gain_than_a_fresh_one() {
+fn a_clone_gains_by_theorem_2_wherever_it_begins() {
     let gain = |builder: JobBuilder| {
         let plan = plan(cluster(1).job(builder));
         report(&plan, "a").clones[0].clone()
@@ -239,7 +236,7 @@ fn a_clone_that_resumes_has_a_higher_gain_than_a_fresh_one() {
         .resumes()
         .with(|job| job.tasks[3].resume_point = Some(resume_point(0.09)));
     let (over, resumed) = (gain(straggling()), gain(resumed));
-    assert!(resumed.pocd_gain > over.pocd_gain);
+    assert_eq!(resumed.pocd_gain, over.pocd_gain);
     assert!(resumed.cost_slot_seconds < over.cost_slot_seconds);
 }
 
@@ -309,11 +306,6 @@ fn a_straggler_that_gets_no_clone_is_reported_why() {
         RefusalReason::CloneFailures,
     );
     check_refused(cluster(0).job(straggling()), RefusalReason::Capacity);
-    // 70 s of work do not fit into the rest of 100 s.
-    check_refused(
-        cluster(2).job(straggling().deadline_in(101.0)),
-        RefusalReason::Hopeless,
-    );
 }
 
 #[test]
@@ -475,49 +467,13 @@ fn pocd_does_not_jump_while_successes_wait_to_be_recorded() {
 }
 
 #[test]
-fn a_silent_task_is_a_straggler_only_when_tuned() {
-    let silent = || {
-        let quick = straggling().deadline_in(50.0).done(0..3);
-        quick.with(|job| {
-            job.tasks.drain(..3);
-            job.tasks[0].attempts[0].progress = None;
-            job.ended_runs = [5, 8, 14].map(Span::from_seconds).to_vec();
-        })
-    };
-    let text = |variant| format!("shed-plus{{max_clones=1,variant={variant}}}");
-    check_by(
-        &policy(&text("tuned")),
-        cluster(3).job(silent()),
-        &["a: clone 3"],
-    );
-    check_by(&policy(&text("printed")), cluster(3).job(silent()), &[]);
-}
-
-#[test]
-fn a_job_that_clones_hardly_help_gets_none_when_tuned() {
-    let text = |variant| policy(&format!("shed-plus{{max_clones=1,variant={variant}}}"));
-    let late = |node| [attempt(0).on(node).progress(0.1, 29.0)];
-    let job = (0..12u32).fold(job("a").tasks(12).deadline_in(95.0), |job, index| {
-        job.task(index, late(index as usize))
-    });
-    let job = || world(30.0, 24, 1000).job(job.clone().ended_runs([50.0, 52.0, 55.0, 60.0, 70.0]));
-    let plan = plan_of(&job().build(), &Memory::default(), &text("printed")).0;
-    assert_eq!(launches(&plan).len(), 12);
-    let reached = report(&plan, "a").pocd_after.unwrap();
-    assert!(reached > 0.0 && reached < 0.005, "{reached}");
-    let (plan, _) = plan_of(&job().build(), &Memory::default(), &text("tuned"));
-    assert_eq!(brief(&plan), [""; 0]);
-    assert_eq!(report(&plan, "a").refusals[0].why, RefusalReason::Hopeless);
-}
-
-#[test]
 fn its_parameters_are_read_back_and_its_wrong_ones_refused() {
-    let text = "shed-plus{xi=0.25,theta=0.01,theta_floor=off,max_clones=3,variant=printed,mode=marginal,\
-                utility=alpha,alpha=0.5,launch_overhead=1.5,min_interval=2,grace=5,slow_half_life=60}";
+    let text = "shed-plus{xi=0.25,theta=0.01,theta_floor=off,joint=off,keep=end,max_clones=3,utility=alpha,alpha=0.5,\
+                launch_overhead=1.5,min_interval=2}";
     assert_eq!(policy(text).speculation.to_string(), text);
     for (text, fault) in [
         ("shed-plus{xi=2}", "xi=2 is not from 0 to 1"),
-        ("shed-plus{mode=best}", "unknown mode `best`"),
+        ("shed-plus{utility=best}", "unknown utility `best`"),
         ("shed-plus{alpha=inf}", "alpha=inf is not from 0 to 100"),
         ("shed-plus{alpha=NaN}", "alpha=NaN is not from 0 to 100"),
     ] {

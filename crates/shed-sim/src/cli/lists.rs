@@ -1,5 +1,5 @@
 //! The flags of a run, where each takes a list: `--load 0.4,0.8 --seed 0..20`. Commas inside braces belong to the
-//! value: `--policy hadoop-ns,shed-plus{xi=0.1,mode=guarded}`.
+//! value: `--policy hadoop-ns,shed-plus{xi=0.1,joint=off}`.
 
 use clap::builder::ValueParser;
 use clap::parser::ValueSource;

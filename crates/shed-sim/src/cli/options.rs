@@ -41,7 +41,7 @@ pub struct RunOptions {
     pub preset: Option<String>,
     #[command(flatten)]
     pub cut: CutOptions,
-    /// The policy about clones, with parameters: shed-prime, shed-plus{xi=0.1,variant=printed}, hadoop-ns, …
+    /// The policy about clones, with parameters: shed-prime, shed-plus{xi=0.1,joint=off}, hadoop-ns, …
     #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
     /// The order of first attempts when capacity is short: lst (least slack), edf, fifo, capacity, drf, tetris,

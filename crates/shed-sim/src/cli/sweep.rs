@@ -24,7 +24,7 @@ Every flag of `run` takes a list with commas, and --seed ranges such as 0..20.
 Examples:
   Four loads, two policies, twenty seeds on all cores; run it again after a stop and it goes on:
     shed-sim sweep --out results.jsonl --trace jobs.csv --slots 200 --deadline-factor 1.5 \\
-        --policy hadoop-ns,shed-plus{xi=0.1,mode=guarded} --load 0.4,0.6,0.8,0.95 --seed 0..20";
+        --policy hadoop-ns,shed-plus{xi=0.1,joint=off} --load 0.4,0.6,0.8,0.95 --seed 0..20";
 
 #[derive(Debug, Args)]
 pub(super) struct SweepArgs {

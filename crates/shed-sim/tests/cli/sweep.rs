@@ -18,7 +18,7 @@ fn sweep(folder: &Folder, out: &Path, seeds: &str) -> Output {
         "--slots",
         "2",
         "--policy",
-        "hadoop-ns,shed-plus{xi=0.1,mode=guarded}",
+        "hadoop-ns,shed-plus{xi=0.1,joint=off}",
         "--load",
         "0.5,0.9",
         "--deadline-factor",

@@ -93,8 +93,8 @@ mod tests {
         };
         let policies = BTreeSet::from([
             key("hadoop-ns", "lst"),
-            key("shed-plus{xi=0.1,variant=printed}", "lst"),
-            key("shed-plus{xi=0.2,variant=printed}", "lst"),
+            key("shed-plus{xi=0.1,joint=off}", "lst"),
+            key("shed-plus{xi=0.2,joint=off}", "lst"),
         ]);
         let names = Names::of(&policies);
         let short: Vec<&str> = names.all().map(|(_, name)| name).collect();

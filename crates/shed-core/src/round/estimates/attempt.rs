@@ -129,22 +129,6 @@ impl AttemptEstimate {
         self.progress = (1.0 - remaining / total).clamp(last, 1.0);
     }
 
-    /// Combines the attempt's own total with that of the job's median attempt, times its node's usual slowness. It is
-    /// their geometric mean, weighted by the tasks behind each. Elapsed time weighs as much as work done, because
-    /// little work in much time is the mark of a straggler.
-    pub(super) fn shrink(&mut self, median: f64, ln_node: f64, prior: f64) {
-        let (Some(total), Some(remaining)) = (self.total, self.remaining) else {
-            return;
-        };
-        let own = self.own_progress().max(self.age / median);
-        let surplus = libm::log(total / median) - ln_node;
-        let factor = libm::exp(-surplus * prior / (own + prior));
-        if factor.is_finite() {
-            self.total = Some(total * factor);
-            self.remaining = Some(remaining * factor);
-        }
-    }
-
     /// Expects an attempt that has not started to start `launch_time` seconds after its launch.
     pub(super) fn expect_start(&mut self, launch_time: f64, distribution: &Distribution) {
         if self.start_up.is_none() && !self.has_progress {

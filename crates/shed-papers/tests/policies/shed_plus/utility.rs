@@ -11,7 +11,7 @@ fn rivals() -> World {
         let job = job(key).tasks(1).deadline_in(deadline).task(0, [slow]);
         job.ended_runs([20.0, 22.0, 25.0, 30.0, 40.0])
     };
-    let both = world(30.0, 3, 1000).job(straggler("a", 0, 58.0));
+    let both = world(30.0, 3, 1000).job(straggler("a", 0, 50.0));
     both.job(straggler("b", 1, 90.0))
 }
 
