@@ -123,6 +123,8 @@ pub struct Settings {
     pub backoff_limit_per_index: u32,
     /// The most clones of a task.
     pub max_clones: u32,
+    /// Whether each job holds one more slot from its arrival to its end, for its job master as in MapReduce.
+    pub job_masters: bool,
     /// Whether first attempts may be preempted.
     pub preemption: Preemption,
     /// The jobs that a planner pass looks at.
@@ -154,6 +156,7 @@ impl Settings {
             on_miss: OnMiss::Continue,
             backoff_limit_per_index: 6,
             max_clones: 5,
+            job_masters: false,
             preemption: Preemption::Never,
             passes: Passes::Incremental,
             check: false,

@@ -129,6 +129,9 @@ pub struct RunOptions {
     /// Failures that a task may have before it has failed for good.
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub backoff_limit_per_index: u32,
+    /// Each job holds one more slot from its arrival to its end, for its job master as in MapReduce. Only with slots.
+    #[arg(long)]
+    pub job_masters: bool,
     /// Whether running first attempts may be preempted for more urgent ones: never, or when-checkpointed, if they can
     /// continue from a checkpoint.
     #[arg(long, value_name = "WHEN", default_value = "never", value_parser = values::preemption)]
@@ -290,6 +293,10 @@ impl RunOptions {
     }
 
     pub(super) fn cluster(&self) -> Result<Cluster, CliError> {
+        if self.job_masters && (self.nodes.is_some() || self.slow_slots.is_some()) {
+            let needs = "--job-masters needs --slots, without --nodes and --slow-slots";
+            return Err(CliError::Usage(needs.into()));
+        }
         match (&self.nodes, self.slots) {
             (Some(path), _) => self.nodes(path).map(Cluster::Nodes),
             (None, Some(slots)) if self.slow_slots.is_some() => {
@@ -367,6 +374,7 @@ impl RunOptions {
             on_miss: self.on_miss,
             backoff_limit_per_index: self.backoff_limit_per_index,
             max_clones: self.max_clones,
+            job_masters: self.job_masters,
             preemption: self.preemption,
             passes: match self.full_passes {
                 true => Passes::Full,

@@ -15,7 +15,12 @@ pub(super) const PODS: &str = "pods";
 #[derive(Debug)]
 pub(super) enum Capacity {
     /// Slots that each take any one attempt.
-    Slots { total: u32, used: u32 },
+    Slots {
+        total: u32,
+        used: u32,
+        /// Job masters, each of which takes a slot from attempts; one slot is left whatever their number.
+        masters: u32,
+    },
     /// Nodes.
     Nodes(Vec<NodeCapacity>),
 }
@@ -91,6 +96,7 @@ impl Capacity {
             Cluster::Slots(total) => Self::Slots {
                 total: *total,
                 used: 0,
+                masters: 0,
             },
             Cluster::Nodes(specs) => Self::Nodes(
                 specs
@@ -128,7 +134,11 @@ impl Capacity {
     /// enough.
     pub(super) fn place(&mut self, demand: &Resources, avoid: &[NodeName]) -> Option<u32> {
         match self {
-            Self::Slots { total, used } => (*used < *total).then(|| {
+            Self::Slots {
+                total,
+                used,
+                masters,
+            } => (*used < *total - held_by(*masters, *total)).then(|| {
                 *used += 1;
                 0
             }),
@@ -160,6 +170,16 @@ impl Capacity {
         })
     }
 
+    /// A job master takes a slot, or gives it back. Nodes have no job masters.
+    pub(super) fn count_master(&mut self, begins: bool) {
+        if let Self::Slots { masters, .. } = self {
+            *masters = match begins {
+                true => *masters + 1,
+                false => *masters - 1,
+            };
+        }
+    }
+
     /// Frees the attempt's capacity.
     pub(super) fn release(&mut self, node: u32, demand: &Resources) {
         match self {
@@ -180,8 +200,13 @@ impl Capacity {
     pub(super) fn show(&mut self, shown: &mut Vec<Node>) {
         let is_first = shown.is_empty();
         match self {
-            Self::Slots { total, .. } if is_first => shown.push(slots_node(i64::from(*total))),
-            Self::Slots { .. } => {}
+            Self::Slots { total, masters, .. } => {
+                let masters = i64::from(held_by(*masters, *total));
+                match shown.first_mut() {
+                    None => shown.push(slots_node(i64::from(*total), masters)),
+                    Some(node) => node.used_by_others.set(PODS, masters),
+                }
+            }
             Self::Nodes(nodes) if is_first => shown.extend(nodes.iter().map(NodeCapacity::node)),
             Self::Nodes(nodes) => {
                 for (node, shown) in nodes.iter_mut().zip(shown) {
@@ -202,15 +227,20 @@ impl Capacity {
     }
 }
 
+/// The slots that job masters hold.
+pub(super) fn held_by(masters: u32, slots: u32) -> u32 {
+    masters.min(slots.saturating_sub(1))
+}
+
 /// All slots as one node. The facts do not assign attempts to it, and the core reserves capacity for each attempt in
 /// the facts.
-fn slots_node(total: i64) -> Node {
+fn slots_node(total: i64, masters: i64) -> Node {
     let pods = Resources::from_pairs([(PODS, total)]);
     Node {
         name: NodeName::from("slots"),
         allocatable: pods.clone(),
         free: pods,
-        used_by_others: Resources::default(),
+        used_by_others: Resources::from_pairs([(PODS, masters)]),
         usable: true,
     }
 }

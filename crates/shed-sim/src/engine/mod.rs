@@ -352,6 +352,9 @@ impl<'a> Engine<'a> {
             median: job.usual_duration(),
         });
         self.outcomes.push(JobOutcome::new(job));
+        if self.settings.job_masters {
+            self.capacity.count_master(true);
+        }
         let first: Vec<usize> = (0..job.stages.len())
             .filter(|&stage| job.stages[stage].parents.is_empty())
             .collect();

@@ -11,7 +11,7 @@ use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::{AttemptState, JobSnapshot, ResumePoint, Snapshot};
 use shed_core::time::{Instant, Span};
 
-use super::capacity::Capacity;
+use super::capacity::{Capacity, held_by};
 use super::{Engine, RunError, Scope};
 use crate::event::Event;
 
@@ -194,9 +194,14 @@ impl Engine<'_> {
     /// λ·m in slots, with the snap of the core.
     pub(super) fn usable_slots(&self) -> (u32, u32) {
         match self.capacity {
-            Capacity::Slots { total, used } => {
+            Capacity::Slots {
+                total,
+                used,
+                masters,
+            } => {
                 let usable = f64::from(total) * self.settings.policy.capacity_share + 1e-9;
-                (usable.floor() as u32, used)
+                let usable = (usable.floor() as u32).min(total - held_by(masters, total));
+                (usable, used)
             }
             Capacity::Nodes(_) => (0, 0),
         }

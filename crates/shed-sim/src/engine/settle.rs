@@ -152,6 +152,10 @@ impl Engine<'_> {
             let outcome = &mut self.outcomes[job as usize];
             outcome.ended = Some(self.now);
             outcome.complete = !progress.failed;
+            if self.settings.job_masters {
+                self.capacity.count_master(false);
+                self.changed = true;
+            }
         }
     }
 

@@ -146,6 +146,11 @@ fn flags_that_make_no_sense_are_refused() {
         &["`lifo`", "lst, edf"],
     );
     run_fails(&with(&[]), "", &["--slots"]);
+    run_fails(
+        &with(&["--slots", "2", "--slow-slots", "0.5", "--job-masters"]),
+        "",
+        &["--job-masters needs --slots"],
+    );
     let nodes = path(&small).to_owned();
     let args = [&base[..], &["--nodes", &nodes]].concat();
     run_fails(&args, "", &["job `b`", "2000 milli-cores"]);

@@ -349,3 +349,23 @@ fn a_task_that_fails_too_often_fails_its_job() {
     assert!(!outcome.jobs[0].complete);
     assert_eq!(outcome.jobs[0].ended, Some(Instant(3000)));
 }
+
+#[test]
+fn job_masters_hold_a_slot_each_and_leave_one_at_least() {
+    let jobs = [job(0, 0, &[1000, 1000]), job(1, 0, &[1000])];
+    let flowtimes = |slots, job_masters, speculation| {
+        let settings = Settings {
+            job_masters,
+            ..on_slots(policy(speculation, Order::Fifo), slots)
+        };
+        flowtimes(&run(&settings, &jobs))
+    };
+    for speculation in ["hadoop-ns", "shed-plus"] {
+        assert_eq!(flowtimes(3, false, speculation), [1000, 1000]);
+        // Two masters leave one slot, and then one master leaves two.
+        assert_eq!(flowtimes(3, true, speculation), [2000, 3000]);
+        assert_eq!(flowtimes(5, true, speculation), [1000, 1000]);
+        // As many masters as slots.
+        assert_eq!(flowtimes(2, true, speculation), [2000, 3000]);
+    }
+}
