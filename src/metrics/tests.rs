@@ -11,10 +11,14 @@ pub(super) fn labels(namespace: &str, name: &str) -> JobLabels {
 }
 
 #[test]
-fn the_page_has_the_build_and_the_ages_of_the_watches() {
+fn the_page_has_the_build_the_policy_and_the_ages_of_watches() {
     let metrics = Metrics::new().unwrap();
+    metrics.show_policy(&Policy::default());
     let page = metrics.page().unwrap();
     assert!(page.contains("shed_build_info{version=\""), "{page}");
+    let policy = "shed_policy_info{policy=\"shed-prime\",order=\"lst\"} 1";
+    let turned = "shed_policy_info{order=\"lst\",policy=\"shed-prime\"} 1";
+    assert!(page.contains(policy) || page.contains(turned), "{page}");
     assert!(!page.contains("shed_watch_age_seconds{"));
 }
 
