@@ -36,7 +36,7 @@ pub struct OperatorArgs {
     #[arg(long, env = "SHED_POLICY_FILES", value_name = "FOLDER")]
     pub policy_files: Option<std::path::PathBuf>,
     /// Order of first attempts when capacity is short: lst, edf, fifo, capacity, drf, tetris,
-    /// carbyne, srpt, svf or dollymp. An `order=` in the policy takes precedence.
+    /// srpt, svf or dollymp. With one namespace, capacity is fifo. An `order=` in the policy takes precedence.
     #[arg(long, env = "SHED_ORDER", default_value = "lst")]
     pub order: String,
     /// Share of the cluster that attempts may use (the papers' λ), above 0 and at most 1.

@@ -33,7 +33,7 @@ pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
         Reserve::new(position).one(pass, &mut evictions);
     }
     match policy.order {
-        Order::Drf | Order::Carbyne | Order::Capacity => {
+        Order::Drf | Order::Capacity => {
             serve_by_share(pass, policy.order, &mut evictions, &mut surge);
         }
         Order::Tetris | Order::DollyMp => {

@@ -41,7 +41,7 @@ pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)
         _ => Vec::new(),
     };
     let shares = match order {
-        Order::Drf | Order::Carbyne | Order::Capacity => shares(pass, order),
+        Order::Drf | Order::Capacity => shares(pass, order),
         _ => Vec::new(),
     };
     let mut ranks = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)
                 usual(level, Number(-pass.capacity.alignment(position)))
             }
             Order::Tetris => usual(0, Number(-scores.get(position).copied().unwrap_or(0.0))),
-            Order::Drf | Order::Carbyne | Order::Capacity => {
+            Order::Drf | Order::Capacity => {
                 usual(0, Number(shares.get(position).copied().unwrap_or(0.0)))
             }
         };
@@ -72,10 +72,9 @@ pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)
     ranks
 }
 
-/// The share of the cluster that counts against each job, by position, before the plan. For DRF and Carbyne it is the
-/// job's own dominant share: Carbyne's jobs return the slack of a phase, and jobs of one phase have none. For
-/// Capacity it is that of the tenant's jobs: one queue per tenant, all with equal shares, filled in the order of
-/// submission.
+/// The share of the cluster that counts against each job, by position, before the plan. For DRF it is the
+/// job's own dominant share. For Capacity it is that of the tenant's jobs: one queue per tenant, all with equal
+/// shares, filled in the order of submission. With one tenant all shares are equal, and the order is that of FIFO.
 pub(super) fn shares(pass: &Round<'_>, order: Order) -> Vec<f64> {
     let held: Vec<f64> = (0..pass.jobs.len()).map(|at| held(pass, at)).collect();
     if order != Order::Capacity {

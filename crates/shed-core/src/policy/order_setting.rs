@@ -17,15 +17,12 @@ pub enum Order {
     /// First submitted first.
     Fifo,
     /// The queue with the least used share first, and within it first submitted first. There is one queue per tenant;
-    /// all have equal shares and no upper bound.
+    /// all have equal shares and no upper bound. With one tenant this is [`Order::Fifo`].
     Capacity,
     /// Dominant resource fairness: the job with the least dominant share first.
     Drf,
     /// Node by node: jobs that fit the free capacity there and have little work left come first.
     Tetris,
-    /// DRF, and the slack that jobs return within a phase goes to the shortest job. Jobs here have one phase, which
-    /// has no slack, so the order is that of DRF.
-    Carbyne,
     /// Least remaining time first: the mean time of a task.
     Srpt,
     /// Least volume first: remaining tasks times their mean time times their dominant share.
@@ -37,21 +34,20 @@ pub enum Order {
 
 impl Order {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::LeastSlack,
         Self::EarliestDeadline,
         Self::Fifo,
         Self::Capacity,
         Self::Drf,
         Self::Tetris,
-        Self::Carbyne,
         Self::Srpt,
         Self::Svf,
         Self::DollyMp,
     ];
 
     pub(super) const HELP: &'static str =
-        "lst, edf, fifo, capacity, drf, tetris, carbyne, srpt, svf or dollymp";
+        "lst, edf, fifo, capacity, drf, tetris, srpt, svf or dollymp";
 
     /// The name in settings.
     pub fn label(self) -> &'static str {
@@ -62,7 +58,6 @@ impl Order {
             Self::Capacity => "capacity",
             Self::Drf => "drf",
             Self::Tetris => "tetris",
-            Self::Carbyne => "carbyne",
             Self::Srpt => "srpt",
             Self::Svf => "svf",
             Self::DollyMp => "dollymp",

@@ -45,7 +45,7 @@ pub struct RunOptions {
     #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
     /// The order of first attempts when capacity is short: lst (least slack), edf, fifo, capacity, drf, tetris,
-    /// carbyne, srpt, svf or dollymp. The policy's own `order` parameter takes precedence.
+    /// srpt, svf or dollymp. A trace has one tenant, with which capacity is fifo. The policy's own `order` parameter takes precedence.
     #[arg(long, default_value = "lst")]
     pub order: Order,
     /// A file that the policy decides by, such as the networks that `shed-lab laser train` wrote, or

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use shed_core::policy::Order;
 
 use super::details::DetailArgs;
 use super::output::{self, Format, Row};
@@ -52,6 +53,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
             speculation.name()
         );
         return Err(CliError::Usage(message));
+    }
+    if prepared.settings.policy.order == Order::Capacity {
+        eprintln!("note: a trace has one tenant, with which the order `capacity` is `fifo`");
     }
     let files = args.details.create()?;
     let keeps_attempts = args.details.attempts.is_some();

@@ -44,7 +44,7 @@ fn each_order_serves_whom_it_says() {
             Order::Srpt | Order::Svf | Order::DollyMp | Order::Tetris => {
                 ["small: original 0", "small: original 1"]
             }
-            Order::Drf | Order::Carbyne => ONE_EACH,
+            Order::Drf => ONE_EACH,
         };
         check(order, cluster(), expected);
     }
@@ -52,6 +52,7 @@ fn each_order_serves_whom_it_says() {
 
 #[test]
 fn capacity_shares_between_tenants() {
+    // With one tenant it is FIFO: see above.
     let other = small().with(|job| job.tenant = Tenant::from("other"));
     check(Order::Capacity, two_slots().job(big()).job(other), ONE_EACH);
 }
