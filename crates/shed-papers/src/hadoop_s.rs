@@ -2,16 +2,21 @@
 //! end latest beyond a new attempt's end gets one clone, which starts from zero; the first to end
 //! wins.
 //!
+//! As in Hadoop, an attempt's rate is its progress over the time since its *launch* (\[L\] V.A: the task takes τ/φ), so
+//! the time that it took to start counts as slow work. Winners' times count from their launch too.
+//!
 //! The speculator also works out a threshold of mean + 1.0·σ but never compares with it; neither
 //! does this.
 
 use crate::state::LastLaunch;
+use shed_core::ids::TaskIndex;
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
 use shed_core::round::clones::{Ask, CloneJob, MODES};
 use shed_core::round::{JobView, TaskEstimate};
 use shed_core::settings::Setting;
-use shed_core::time::Span;
+use shed_core::snapshot::AttemptSnapshot;
+use shed_core::time::{Instant, Span};
 
 /// The parameters of Hadoop's speculator, by default its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,8 +95,9 @@ impl PolicyRule for HadoopS {
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        let now = desk.now();
         let wants = |_: usize, state: &JobView<'_>, task: &TaskEstimate| {
-            self.has_finished_enough(state) && is_alone(task) && excess(state, task) > 0.0
+            self.has_finished_enough(state) && excess(state, task.index, now) > Some(0.0)
         };
         for mode in MODES {
             for mut job in desk.clone_jobs(mode, Ask::blind(1), wants) {
@@ -123,21 +129,17 @@ impl HadoopS {
             desk.refuse_rest(job, RefusalReason::Budget);
             return;
         }
-        let Some(mean) = mean_of_winners(state) else {
-            return;
-        };
-        let excess = |remaining: Option<f64>| remaining.unwrap_or(0.0) - mean;
+        let now = desk.now();
         let tasks = job.tasks.iter().enumerate();
         // The first of equals: the lowest index.
         let worst = tasks
-            .map(|(at, task)| (at, excess(task.remaining)))
+            .filter_map(|(at, task)| Some((at, excess(state, task.index, now)?)))
             .reduce(|a, b| if b.1 > a.1 { b } else { a });
         let Some((at, seconds)) = worst else {
             return;
         };
         let finding = Finding::EndsLater { seconds };
         let launched = desk.request(job, at, finding);
-        let now = desk.now();
         if let Some(state) = desk.state_mut(job.position).filter(|_| launched) {
             state.0 = Some(now);
             desk.wake_at(now.plus(self.pause));
@@ -145,21 +147,32 @@ impl HadoopS {
     }
 }
 
-/// A single attempt that reports.
-fn is_alone(task: &TaskEstimate) -> bool {
-    task.attempts.len() == 1 && task.kept().is_some()
+/// How much later the task's only attempt is expected to end than a new one would, in seconds. Absent while one of the
+/// two is unknown, and for a task with more attempts.
+fn excess(state: &JobView<'_>, task: TaskIndex, now: Instant) -> Option<f64> {
+    let mut live = state.job.task(task)?.live();
+    let (only, None) = (live.next()?, live.next()) else {
+        return None;
+    };
+    Some(remaining(only, now)? - mean_of_winners(state)?)
 }
 
-/// How much later the task is expected to end than a new attempt would, in seconds.
-fn excess(state: &JobView<'_>, task: &TaskEstimate) -> f64 {
-    match (mean_of_winners(state), task.remaining()) {
-        (Some(mean), Some(remaining)) => remaining - mean,
-        _ => 0.0,
+/// Seconds until the attempt ends at the rate since its launch, by its last report.
+fn remaining(attempt: &AttemptSnapshot, now: Instant) -> Option<f64> {
+    let progress = attempt.progress?;
+    let done = progress.last.min(1.0) - attempt.start_progress;
+    if done.is_nan() || done <= 0.0 {
+        return None;
     }
+    let ran = progress.last_at.since(attempt.launched).seconds().max(0.0);
+    let total = ran * (1.0 - attempt.start_progress) / done;
+    let since_launch = now.since(attempt.launched).seconds();
+    Some((total - since_launch).max(0.0))
 }
 
+/// The mean time of the job's winners from their launch: the mean of their runs, and of the job's launches.
 fn mean_of_winners(state: &JobView<'_>) -> Option<f64> {
     let runs = &state.job.ended_runs;
     let sum: f64 = runs.iter().map(|run| run.seconds()).sum();
-    (!runs.is_empty()).then(|| sum / runs.len() as f64)
+    (!runs.is_empty()).then(|| sum / runs.len() as f64 + state.launch_time())
 }
