@@ -1,5 +1,5 @@
 //! Chronos S-Resume (spec 8), which [L] uses as SRQuant. At τ_est each straggler is replaced by r +
-//! 1 attempts that resume from its progress; at τ_kill the best is kept.
+//! 1 attempts that resume from its progress; at τ_kill the one with the most progress is kept.
 
 use crate::srquant::SrQuant;
 use crate::state::Decided;
@@ -26,6 +26,10 @@ impl PolicyRule for ChronosSResume {
 
     fn max_clones(&self) -> u32 {
         self.0.max_clones()
+    }
+
+    fn hands_over(&self) -> bool {
+        self.0.hands_over()
     }
 
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Decided>) -> Judgement<()> {

@@ -4,9 +4,8 @@
 
 use crate::formulas::srquant::{Price, SrQuantJob};
 use crate::given_distribution::GivenDistribution;
-use crate::prune_due::{prune_due, prune_for_clones};
-use crate::redundancy::is_decided;
-use crate::redundancy::level_up;
+use crate::prune_due::{keep_furthest, prune_due, prune_for_clones};
+use crate::redundancy::{is_decided, level_up_with};
 use crate::state::Decided;
 use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::ids::TaskIndex;
@@ -126,16 +125,27 @@ impl Instants {
         }
     }
 
-    /// At τ_kill, once per job: of each task the attempt with the earliest predicted end is kept.
-    /// (The papers keep the one with the most progress; see pitfall 2.) A task without any report
-    /// keeps all its attempts.
+    /// At τ_kill, once per job: of each task the attempt with the earliest predicted end is kept,
+    /// because attempts that start over have little progress and may still end first. A task
+    /// without any report keeps all its attempts.
     pub(crate) fn prune<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
         let now = desk.now();
-        let is_due = |job: &JobView<'_>, state: &Decided| {
-            let kill = self.instants(job).map(|[_, kill]| kill);
-            state.pruned.is_none() && kill.is_some_and(|kill| kill <= now)
-        };
+        let is_due = |job: &JobView<'_>, state: &Decided| self.is_over(job, state, now);
         prune_due(desk, is_due, |state| &mut state.pruned);
+    }
+
+    /// The same as printed: the attempt with the most progress is kept. Resumed attempts all begin at
+    /// the same progress.
+    pub(crate) fn keep_furthest<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
+        let now = desk.now();
+        let is_due = |job: &JobView<'_>, state: &Decided| self.is_over(job, state, now);
+        keep_furthest(desk, is_due, |state| &mut state.pruned);
+    }
+
+    /// Whether τ_kill has come and the job's slower attempts were not stopped yet.
+    fn is_over(&self, state: &JobView<'_>, decided: &Decided, now: Instant) -> bool {
+        let kill = self.instants(state).map(|[_, kill]| kill);
+        decided.pruned.is_none() && kill.is_some_and(|kill| kill <= now)
     }
 
     fn is_open(&self, state: &JobView<'_>, now: Instant) -> bool {
@@ -181,7 +191,10 @@ pub(crate) fn judge<R: PolicyRule<State = Decided>>(
         });
         for mut job in jobs {
             let copies = desk.state(job.position).and_then(|state| state.copies);
-            level_up(desk, &mut job, copies.unwrap_or(1));
+            let lacking = without_original(desk, job.position);
+            level_up_with(desk, &mut job, copies.unwrap_or(1), |task| {
+                u32::from(lacking.binary_search(&task).is_ok())
+            });
         }
     }
 }
@@ -220,9 +233,33 @@ fn clone_reports(task: &TaskEstimate) -> bool {
     clones.any(|clone| clone.reports())
 }
 
-/// S-Resume: the resumed attempts replace the original, which dies once one of them reports. The
-/// papers stop it at τ_est; here a task is never left to attempts that may not start. Where
-/// clones start over there is nothing to resume, and the original runs on.
+/// The tasks of the job, ascending, whose original this plan does not leave alive: all their attempts are clones.
+fn without_original<R: PolicyRule>(desk: &Desk<'_, '_, R>, position: usize) -> Vec<TaskIndex> {
+    let Some(state) = desk.job(position) else {
+        return Vec::new();
+    };
+    let lacks = |task: &&TaskEstimate| {
+        let mut alive = task
+            .attempts
+            .iter()
+            .filter(|attempt| !state.is_stopped((task.index, attempt.number)));
+        alive.all(|attempt| attempt.kind == AttemptKind::Clone)
+    };
+    let tasks = state.estimate.tasks.iter().filter(lacks);
+    tasks.map(|task| task.index).collect()
+}
+
+/// S-Resume: r + 1 resumed attempts replace the original. As printed, it runs to the offset b_new, which it reaches
+/// while they start, and stops there. It stops once the first of them has started:
+///
+/// - `resume: Range`: the executor ends its segment at b_new, as printed, and the clones' segment is a task of its own.
+/// - `resume: Latest`, which only the simulator has: the clone begins at what the original has done by then, which
+///   is b_new as it turned out.
+/// - `resume: Checkpoint`: the clone begins at the last checkpoint before its launch, so what the original does
+///   while the clone starts is lost. The original runs on meanwhile, because a clone that finds no node, image or
+///   quota never starts.
+///
+/// Where clones start over there is nothing to resume, and the original runs on.
 pub(crate) fn stop_originals<R: PolicyRule<State = Decided>>(desk: &mut Desk<'_, '_, R>) {
     let judged: Vec<Vec<TaskIndex>> = desk.states().iter().map(|s| s.judged.clone()).collect();
     prune_for_clones(desk, |position, state, task| {

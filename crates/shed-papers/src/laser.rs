@@ -138,7 +138,8 @@ impl Laser {
             return None;
         }
         let by = |predictor: &dyn Predictor| {
-            let most = extra_max(self.terms.max_clones);
+            let allowed = state.job.rules.max_clones_per_task;
+            let most = extra_max(self.terms.max_clones.min(allowed));
             extra_attempts(job, predictor, self.terms.theta_c, most)
         };
         Some(match &self.source {
@@ -219,13 +220,17 @@ impl PolicyRule for Laser {
         self.terms.max_clones
     }
 
+    fn hands_over(&self) -> bool {
+        true
+    }
+
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Decided>) -> Judgement<()> {
         self.instants.judge(job, recall, false)
     }
 
     fn before(&self, desk: &mut Desk<'_, '_, Self>) {
         stop_originals(desk);
-        self.instants.prune(desk);
+        self.instants.keep_furthest(desk);
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {

@@ -3,10 +3,11 @@
 //! starting up if no slot was free before.
 
 use crate::state::Decided;
+use shed_core::ids::TaskIndex;
 use shed_core::plan::{Finding, RefusalReason};
 use shed_core::policy::prune::{GRACE_MIN, is_young, start_up};
 use shed_core::policy::{Desk, PolicyRule};
-use shed_core::round::clones::{Ask, CloneJob, MODES};
+use shed_core::round::clones::{Ask, CloneJob, CloneTask, MODES};
 use shed_core::round::{AttemptEstimate, JobView, TaskEstimate};
 use shed_core::snapshot::SpeculationMode;
 
@@ -81,11 +82,22 @@ fn lacking<R: PolicyRule>(
 
 /// Raises the attempts of each of the job's tasks to `copies`, level by level.
 pub(crate) fn level_up<R: PolicyRule>(desk: &mut Desk<'_, '_, R>, job: &mut CloneJob, copies: u32) {
+    level_up_with(desk, job, copies, |_| 0);
+}
+
+/// The same where `absent` attempts of a task are gone and count as if they were there.
+pub(crate) fn level_up_with<R: PolicyRule>(
+    desk: &mut Desk<'_, '_, R>,
+    job: &mut CloneJob,
+    copies: u32,
+    absent: impl Fn(TaskIndex) -> u32,
+) {
     let copies = copies.min(job.max_clones.saturating_add(1));
     let finding = Finding::Copies { copies };
     for level in 2..=copies {
         for at in 0..job.tasks.len() {
-            if job.tasks.get(at).is_some_and(|task| task.copies() < level) {
+            let lacks = |task: &CloneTask| task.copies() + absent(task.index) < level;
+            if job.tasks.get(at).is_some_and(lacks) {
                 desk.request(job, at, finding);
             }
         }

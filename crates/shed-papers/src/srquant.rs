@@ -1,5 +1,7 @@
 //! SRQuant ([L] Algorithm 1): at τ_est each straggler is replaced by r + 1 attempts that resume
-//! where it has got to; at τ_kill the best is kept. r has the largest utility (9).
+//! where it has got to; at τ_kill the one with the most progress is kept. r has the largest
+//! utility (9) of 0 to r_max. The paper gives r_max no value: here r_max + 1 is the least of
+//! `max_clones` and the job's own limit of clones per task.
 
 use crate::formulas::srquant::SlowMean;
 use crate::judgement::stragglers;
@@ -42,6 +44,10 @@ impl PolicyRule for SrQuant {
         self.terms.max_clones
     }
 
+    fn hands_over(&self) -> bool {
+        true
+    }
+
     fn judge(&self, job: &JobView<'_>, recall: &Recall<'_, Decided>) -> Judgement<()> {
         self.instants.judge(job, recall, false)
     }
@@ -59,7 +65,7 @@ impl SrQuant {
     /// Stops originals that a clone has taken over, and at τ_kill the slower attempts.
     pub(crate) fn stop<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
         stop_originals(desk);
-        self.instants.prune(desk);
+        self.instants.keep_furthest(desk);
     }
 
     /// Launches the resumed attempts of stragglers.
@@ -79,7 +85,11 @@ impl SrQuant {
             let machine_time = job.machine_time(extra, self.mean);
             price.utility(job.ln_pocd(extra), machine_time)
         };
-        let extra_max = self.terms.max_clones.saturating_sub(1);
+        let most = self
+            .terms
+            .max_clones
+            .min(state.job.rules.max_clones_per_task);
+        let extra_max = most.saturating_sub(1);
         Some(best_extra(extra_max, utility).saturating_add(1))
     }
 }

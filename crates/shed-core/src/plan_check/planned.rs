@@ -22,16 +22,9 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     }
     let positions = positions(snapshot, plan);
     let capacity = Capacity::new(snapshot, policy.capacity_share);
-    let may_restart = policy.speculation.restarts();
     let slice = |job| {
         let launched_by = preemptible_from(snapshot, job, policy);
-        Slice::new(
-            job,
-            snapshot.now,
-            may_restart,
-            launched_by,
-            &capacity.unusable,
-        )
+        Slice::new(job, snapshot.now, policy, launched_by, &capacity.unusable)
     };
     let named = positions
         .values()
@@ -103,6 +96,8 @@ struct Slice<'a> {
     now: Instant,
     /// Whether the policy gives up a task's only attempt.
     may_restart: bool,
+    /// Whether resumed clones replace a first attempt once they have started.
+    hands_over: bool,
     /// An attempt that was launched later than this may not be preempted.
     launched_by: Option<Instant>,
     doomed: BTreeSet<(TaskIndex, AttemptNumber)>,
@@ -204,7 +199,7 @@ impl<'a> Slice<'a> {
     fn new(
         job: &'a JobSnapshot,
         now: Instant,
-        may_restart: bool,
+        policy: &Policy,
         launched_by: Option<Instant>,
         unusable: &UnusableNodes,
     ) -> Self {
@@ -218,7 +213,8 @@ impl<'a> Slice<'a> {
         Self {
             job,
             now,
-            may_restart,
+            may_restart: policy.speculation.restarts(),
+            hands_over: policy.speculation.hands_over(),
             launched_by,
             doomed: BTreeSet::new(),
             started: BTreeSet::new(),
@@ -288,8 +284,11 @@ impl<'a> Slice<'a> {
                 Some(Rule::Speculation)
             }
             KillKind::Prune => {
-                let reports = survivor.is_some_and(has_advanced);
-                (!reports).then_some(Rule::KillRule)
+                let takes_over = |attempt: &&AttemptSnapshot| {
+                    has_advanced(attempt) || self.has_handed_over(victim, attempt)
+                };
+                let is_sound = survivor.as_ref().is_some_and(takes_over);
+                (!is_sound).then_some(Rule::KillRule)
             }
             KillKind::Restart if !self.may_restart => Some(Rule::Speculation),
             KillKind::Restart => {
@@ -306,6 +305,15 @@ impl<'a> Slice<'a> {
             let message = format!("{name} must not be killed as {}", kill.kind.label());
             violations.push(self.violation(rule, message));
         }
+    }
+
+    /// Whether a resumed clone that has started replaces the attempt.
+    fn has_handed_over(&self, victim: &AttemptSnapshot, clone: &AttemptSnapshot) -> bool {
+        self.hands_over
+            && self.job.rules.resume.keeps_checkpoints()
+            && victim.kind != AttemptKind::Clone
+            && clone.kind == AttemptKind::Clone
+            && clone.started.is_some()
     }
 
     /// An attempt is preempted only if its user allows it and its work is not lost. It is never preempted right after

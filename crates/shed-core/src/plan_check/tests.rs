@@ -4,7 +4,8 @@ use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
 use crate::memory::Memory;
 use crate::plan::{CloneBudget, CloneReport, Kill, Launch, Move, Plan, PlannedMove};
 use crate::plan_check::{Rule, plan_check};
-use crate::policy::{Policy, Speculation};
+use crate::policy::{Judgement, Policy, PolicyRule, Recall, Speculation};
+use crate::round::JobView;
 use crate::snapshot::{
     AttemptKind, Conclusion, KillKind, NodeIndex, Preemption, Snapshot, SpeculationMode,
 };
@@ -267,6 +268,43 @@ fn a_prune_without_a_survivor_that_reports_is_caught() {
     let resumed = attempt(1).resumed_at(0.5).progress(0.5, 30.0);
     let standing = job("a").task(0, [attempt(0), resumed]);
     check(standing, [kill(0, 0, KillKind::Prune, Some(1))], rule);
+}
+
+#[test]
+fn a_started_clone_replaces_an_original_only_where_the_policy_hands_over() {
+    #[derive(Debug, Clone, PartialEq)]
+    struct HandsOver;
+    impl PolicyRule for HandsOver {
+        type Belief = ();
+        type State = ();
+        type Place = ();
+        fn name(&self) -> &'static str {
+            "hands-over"
+        }
+        fn max_clones(&self) -> u32 {
+            1
+        }
+        fn hands_over(&self) -> bool {
+            true
+        }
+        fn judge(&self, _: &JobView<'_>, _: &Recall<'_, ()>) -> Judgement<()> {
+            Judgement::none()
+        }
+    }
+    let policy = Policy {
+        speculation: Speculation::new(HandsOver),
+        ..Policy::default()
+    };
+    let stop = |number, survivor| kill(0, number, KillKind::Prune, Some(survivor));
+    let checked = |job: JobBuilder, stop, expected: &[Rule]| {
+        let snapshot = world(30.0, 2, 2000).job(job).build();
+        check_with(&snapshot, &policy, [stop], expected);
+    };
+    checked(pair().resumes(), stop(0, 1), &[]);
+    checked(pair(), stop(0, 1), &[Rule::KillRule]);
+    let starting = job("a").task(0, [attempt(0).on(0), attempt(1).pending()]);
+    checked(starting.resumes(), stop(0, 1), &[Rule::KillRule]);
+    check(pair().resumes(), [stop(0, 1)], &[Rule::KillRule]);
 }
 
 #[test]

@@ -196,6 +196,12 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether clones that resume replace a task's first attempt, which then stops once one of them has started. All
+    /// other policies stop an attempt only if another one of the task has reported.
+    fn hands_over(&self) -> bool {
+        false
+    }
+
     /// t_avg until one is measured.
     fn launch_overhead(&self) -> Span {
         LAUNCH_OVERHEAD
@@ -265,6 +271,7 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
     fn max_clones(&self) -> u32;
     fn restarts(&self) -> bool;
     fn preempts(&self) -> bool;
+    fn hands_over(&self) -> bool;
     fn launch_overhead(&self) -> Span;
     fn looks_at_all(&self) -> bool;
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
@@ -336,6 +343,10 @@ impl<R: PolicyRule> AnyRule for R {
 
     fn preempts(&self) -> bool {
         PolicyRule::preempts(self)
+    }
+
+    fn hands_over(&self) -> bool {
+        PolicyRule::hands_over(self)
     }
 
     fn launch_overhead(&self) -> Span {

@@ -72,6 +72,11 @@ impl Speculation {
         self.0.preempts()
     }
 
+    /// Whether resumed clones replace a task's first attempt as soon as one of them has started.
+    pub fn hands_over(&self) -> bool {
+        self.0.hands_over()
+    }
+
     /// Whether the policy decides by files.
     pub fn reads_files(&self) -> bool {
         self.0.reads_files()

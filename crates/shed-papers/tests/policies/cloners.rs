@@ -172,18 +172,64 @@ fn only_what_resumes_takes_the_place_of_the_original() {
         memory.judged = vec![TaskIndex(7)];
         memory.copies = Some(2);
     });
-    let clone = || attempt(1).launched(20.0).progress(0.11, 29.0);
-    let resuming = || with_rival(clone()).resumes();
+    let clone = || attempt(1).launched(20.0);
+    let resuming = |clone| with_rival(clone).resumes();
     for name in ["chronos-s-resume", "srquant", "laser"] {
         let text = format!("{name}{{tau_est_seconds=25}}");
-        let (plan, _) = decide_by(&text, cluster().job(resuming()), &judged);
-        assert_eq!(brief(&plan), ["a: prune 7.0 for 7.1"], "{name}");
-        let (plan, _) = decide_by(&text, cluster().job(with_rival(clone())), &judged);
-        assert_eq!(brief(&plan), [""; 0], "{name}");
+        let moves = |job| brief(&decide_by(&text, cluster().job(job), &judged).0);
+        // It runs on until the clone has started, and no further.
+        assert_eq!(moves(resuming(clone().pending())), [""; 0], "{name}");
+        let stops = ["a: prune 7.0 for 7.1"];
+        assert_eq!(moves(resuming(clone())), stops, "{name}");
+        let reporting = clone().progress(0.11, 29.0);
+        assert_eq!(moves(resuming(reporting.clone())), stops, "{name}");
+        assert_eq!(moves(with_rival(reporting)), [""; 0], "{name}");
     }
     let text = "chronos-s-restart{tau_est_seconds=25}";
-    let (plan, _) = decide_by(text, cluster().job(resuming()), &judged);
+    let (plan, _) = decide_by(text, cluster().job(resuming(clone())), &judged);
     assert_eq!(brief(&plan), [""; 0]);
+}
+
+#[test]
+fn as_many_resumed_attempts_as_decided_replace_one_original() {
+    // r = 1: two clones, also once the original is gone.
+    let judged = remembering(|memory: &mut Decided| {
+        memory.judged = vec![TaskIndex(7)];
+        memory.copies = Some(3);
+    });
+    let others = || {
+        uneven().resumes().with(|job| {
+            job.tasks.pop();
+        })
+    };
+    let clone = |number| attempt(number).launched(25.0).on(3);
+    let moves =
+        |job| brief(&decide_by("srquant{tau_est_seconds=25}", cluster().job(job), &judged).0);
+    let gone = others().task(7, [clone(1)]);
+    assert_eq!(moves(gone), ["a: clone 7"]);
+    let complete = others().task(7, [clone(1), clone(2)]);
+    assert_eq!(moves(complete), [""; 0]);
+    let stopping = others().task(7, [slow(), clone(1)]);
+    assert_eq!(moves(stopping), ["a: prune 7.0 for 7.1", "a: clone 7"]);
+}
+
+#[test]
+fn at_tau_kill_resumed_attempts_with_less_progress_stop() {
+    let clone = |number, progress| attempt(number).launched(5.0).progress(progress, 29.0).on(3);
+    let others = uneven().resumes().with(|job| {
+        job.tasks.pop();
+    });
+    // The second would end first, because it began at 20 s.
+    let late = attempt(2).launched(20.0).progress(0.3, 29.0).on(2);
+    let racing = others.task(7, [clone(1, 0.4), late]);
+    for (name, kept) in [
+        ("srquant", "a: prune 7.2 for 7.1"),
+        ("chronos-s-restart", "a: prune 7.1 for 7.2"),
+    ] {
+        let text = format!("{name}{{tau_est=0.1,tau_kill=0.15}}");
+        let (plan, _) = decide_by(&text, cluster().job(racing.clone()), &Memory::default());
+        assert_eq!(brief(&plan)[..1], [kept], "{name}");
+    }
 }
 
 #[test]
