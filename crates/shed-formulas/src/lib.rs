@@ -12,7 +12,6 @@
 //! - [`fluid`]: whole schedules of these rounds in DollyMP's deterministic model.
 //! - [`slots`]: how many slots are usable, and how many are left for clones.
 //! - [`speedup`]: DollyMP's fit and the speedup by copies.
-//! - [`load`]: the load below which cloning everything shortens jobs.
 //! - [`sca`]: one slot of SCA; [`gradient`]: the printed solver of its program.
 //! - [`ese`]: the cost of ESE's duplicates, and one slot.
 
@@ -28,7 +27,6 @@ pub mod fluid;
 mod free_index;
 pub mod gradient;
 pub mod levels;
-pub mod load;
 pub mod ordering;
 #[cfg(test)]
 mod properties;

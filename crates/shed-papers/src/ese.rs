@@ -10,7 +10,7 @@ use crate::formulas::ese::{best_whole_copies, straggler_factor};
 use crate::formulas::sca::CloneJob;
 use crate::given_distribution::GivenDistribution;
 use crate::redundancy::launch_copies;
-use crate::sca::{new_jobs, slots_for};
+use crate::sca::{is_new, slots_for, undecided_jobs};
 use crate::state::Decided;
 use shed_core::plan::Finding;
 use shed_core::policy::{Desk, Judgement, PolicyRule, Recall};
@@ -85,12 +85,7 @@ impl PolicyRule for Ese {
     }
 
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
-        for mode in MODES {
-            self.duplicate(desk, mode);
-        }
-        self.decide_for_new_jobs(desk);
-        let ask = Ask::blind(self.max_clones);
-        launch_copies(desk, ask);
+        self.act(desk);
     }
 }
 
@@ -101,6 +96,16 @@ fn is_overdue(task: &TaskEstimate, limits: Option<(f64, f64)>) -> bool {
 }
 
 impl Ese {
+    /// Duplicates stragglers, and clones the tasks of small new jobs.
+    pub(crate) fn act<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
+        for mode in MODES {
+            self.duplicate(desk, mode);
+        }
+        self.decide_for_new_jobs(desk);
+        let ask = Ask::blind(self.max_clones);
+        launch_copies(desk, ask);
+    }
+
     /// The job's mean time in seconds and its σ.
     fn limits(&self, state: &JobView<'_>) -> Option<(f64, f64)> {
         let distribution = self.distribution.of(state)?;
@@ -112,7 +117,11 @@ impl Ese {
         Some((fastest_mean(&distribution, 1.0), sigma))
     }
 
-    fn duplicate(&self, desk: &mut Desk<'_, '_, Self>, mode: SpeculationMode) {
+    fn duplicate<R: PolicyRule<State = Decided>>(
+        &self,
+        desk: &mut Desk<'_, '_, R>,
+        mode: SpeculationMode,
+    ) {
         let ask = Ask::blind(self.max_clones.min(1));
         // Of a job, not of each of its tasks: σ* is searched for.
         let limits: Vec<_> = desk.jobs().iter().map(|state| self.limits(state)).collect();
@@ -140,8 +149,8 @@ impl Ese {
         }
     }
 
-    fn decide_for_new_jobs(&self, desk: &mut Desk<'_, '_, Self>) {
-        let new = new_jobs(desk, &self.distribution);
+    fn decide_for_new_jobs<R: PolicyRule<State = Decided>>(&self, desk: &mut Desk<'_, '_, R>) {
+        let new = undecided_jobs(desk, &self.distribution, is_new);
         let slots = slots_for(desk, new.iter().map(|(at, _)| *at));
         let share = slots as f64 / new.len().max(1) as f64;
         for (at, distribution) in new {

@@ -20,7 +20,7 @@ pub(crate) fn launch_copies<R: PolicyRule<State = Decided>>(desk: &mut Desk<'_, 
     });
 }
 
-/// The same for tasks of any age.
+/// The same for tasks of any age, which get what they lack of their clones as soon as slots are free.
 pub(crate) fn launch_copies_anytime<R: PolicyRule<State = Decided>>(
     desk: &mut Desk<'_, '_, R>,
     ask: Ask,

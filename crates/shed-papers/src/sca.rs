@@ -3,13 +3,19 @@
 //! tasks gets from its start. Otherwise each task gets one. It ignores deadlines, and its clones
 //! start from zero.
 //!
-//! P2 requires a job's distribution. At the job's submission the distribution is known only if it
-//! is given. If it becomes known while the job's attempts start up, SCA decides about the job then.
+//! P2 requires a job's distribution: the one that is given, that of the job's class or of its user's
+//! expectation, or else the one that the job's own attempts show, from its first winner on. So the
+//! paper's decision at submission is late for a job of an unknown class. Then the tasks that still
+//! wait and those that run all get the clones that P2 decides.
+//!
+//! The paper uses SCA below the cutoff of the arrival rate λ^U, and ESE above it. With `regimes` the
+//! policy measures the load of the jobs that arrived recently, and does the same.
 
+use crate::ese::Ese;
 use crate::formulas::sca::{CloneJob, P2, round_copies, solve_relaxed};
 use crate::given_distribution::GivenDistribution;
 use crate::redundancy::is_decided;
-use crate::redundancy::launch_copies;
+use crate::redundancy::launch_copies_anytime;
 use crate::state::Decided;
 use shed_core::estimate::pareto::ParetoDistribution;
 use shed_core::policy::prune::{GRACE_MIN, is_young, start_up};
@@ -19,6 +25,8 @@ use shed_core::round::clones::Ask;
 use shed_core::settings::Setting;
 use shed_core::time::Span;
 
+mod load;
+
 /// The parameters of SCA.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sca {
@@ -26,6 +34,8 @@ pub struct Sca {
     pub gamma: f64,
     /// r − 1: the most clones of a task.
     pub max_clones: u32,
+    /// Whether the policy is ESE while the measured load is above the cutoff.
+    pub regimes: bool,
     /// The distribution, if it is given.
     pub distribution: GivenDistribution,
 }
@@ -35,6 +45,7 @@ impl Default for Sca {
         Self {
             gamma: 0.05,
             max_clones: 7,
+            regimes: false,
             distribution: GivenDistribution::default(),
         }
     }
@@ -60,6 +71,7 @@ impl PolicyRule for Sca {
         let mut settings = vec![
             Setting::number("gamma", &mut self.gamma, 0.0, 1000.0),
             Setting::whole("max_clones", &mut self.max_clones, 0, 20),
+            Setting::switch("regimes", &mut self.regimes),
         ];
         settings.extend(self.distribution.settings());
         settings
@@ -73,32 +85,58 @@ impl PolicyRule for Sca {
         Judgement::every(LOOK, job, recall)
     }
 
+    fn learn(&self, desk: &mut Desk<'_, '_, Self>) {
+        if self.regimes {
+            load::note_arrivals(desk, &self.distribution);
+        }
+    }
+
     fn after(&self, desk: &mut Desk<'_, '_, Self>) {
+        if self.regimes && load::is_heavy(desk, &self.distribution) {
+            let ese = Ese {
+                gamma: self.gamma,
+                max_clones: self.max_clones,
+                distribution: self.distribution,
+                ..Ese::default()
+            };
+            ese.act(desk);
+            return;
+        }
         self.decide_for_new_jobs(desk);
         let ask = Ask::blind(self.max_clones);
-        launch_copies(desk, ask);
+        launch_copies_anytime(desk, ask);
     }
 }
 
-/// A job that SCA has not decided about and whose attempts have all been starting up so far: its
-/// position and distribution.
-pub(crate) fn new_jobs<R: PolicyRule<State = Decided>>(
+/// The jobs without a decision that `may` have one and have a distribution: position and distribution.
+pub(crate) fn undecided_jobs<R: PolicyRule<State = Decided>>(
     desk: &Desk<'_, '_, R>,
     distribution: &GivenDistribution,
+    may: fn(&JobView<'_>) -> bool,
 ) -> Vec<(usize, ParetoDistribution)> {
-    let is_new = |position: usize, state: &JobView<'_>| {
-        let grace = start_up(state, GRACE_MIN);
-        let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
-        let runs = !state.draft.started.is_empty() || !state.estimate.tasks.is_empty();
-        let young = attempts.into_iter().all(|attempt| is_young(attempt, grace));
-        !is_decided(desk, position) && state.job.done.is_empty() && runs && young
-    };
     let positions = desk.by_submission().into_iter();
     let states = positions.filter_map(|at| Some((at, desk.jobs().get(at)?)));
     states
-        .filter(|(at, state)| state.draft.optimized && is_new(*at, state))
+        .filter(|(at, state)| {
+            let runs = !state.draft.started.is_empty() || !state.estimate.tasks.is_empty();
+            state.draft.optimized && runs && !is_decided(desk, *at) && may(state)
+        })
         .filter_map(|(at, state)| Some((at, distribution.of(state)?)))
         .collect()
+}
+
+/// Whether all attempts of the job have been starting up so far.
+pub(crate) fn is_new(state: &JobView<'_>) -> bool {
+    let grace = start_up(state, GRACE_MIN);
+    let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
+    let mut young = attempts.map(|attempt| is_young(attempt, grace));
+    state.job.done.is_empty() && young.all(|young| young)
+}
+
+/// Whether P2 may decide about the job: at its submission, or once it has a winner. Reports alone show the least time
+/// and hardly the shape.
+fn is_decidable(state: &JobView<'_>) -> bool {
+    is_new(state) || !state.job.ended_runs.is_empty()
 }
 
 /// The slots that the new jobs may share: free slots, and those of their first attempts.
@@ -118,7 +156,7 @@ pub(crate) fn slots_for<R: PolicyRule>(
 
 impl Sca {
     fn decide_for_new_jobs(&self, desk: &mut Desk<'_, '_, Self>) {
-        let new = new_jobs(desk, &self.distribution);
+        let new = undecided_jobs(desk, &self.distribution, is_decidable);
         if new.is_empty() {
             return;
         }

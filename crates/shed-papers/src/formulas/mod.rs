@@ -13,12 +13,14 @@
 //! - [`job_level`]: Shed's Algorithm 1.
 //! - [`sca`]: SCA's convex program and its rounding.
 //! - [`ese`]: ESE's straggler factor, and the copies of small jobs.
+//! - [`load`]: the load below which cloning everything shortens jobs, and ESE above it.
 
 pub mod chronos;
 pub mod copies;
 pub mod dolly;
 pub mod ese;
 pub mod job_level;
+pub mod load;
 pub mod mantri;
 mod quadrature;
 pub mod sca;

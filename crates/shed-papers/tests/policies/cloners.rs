@@ -6,8 +6,8 @@ use super::speculators::{
 use shed_core::fixtures::{
     AttemptBuilder, JobBuilder, World, at, attempt, job, resume_point, world,
 };
-use shed_core::ids::TaskIndex;
-use shed_core::memory::Memory;
+use shed_core::ids::{JobClass, JobKey, TaskIndex, Tenant};
+use shed_core::memory::{Arrival, Arrivals, Memory};
 use shed_core::plan::{Finding, Move, Plan, Refusal, RefusalReason};
 use shed_core::snapshot::{AttemptKind, NodeIndex};
 use shed_papers::state::{Decided, Looked};
@@ -278,6 +278,87 @@ fn sca_clones_new_jobs_only_while_there_is_capacity_for_all() {
     let (plan, memory) = decide_by(&text, world(30.0, 1, 2000).job(new()), &Memory::default());
     assert_eq!(clones(&plan, 2), [0; 2]);
     assert_eq!(remembered::<Decided>(&memory, "a").copies, Some(1));
+}
+
+/// A job of a class with times of a heavy tail, by its winners.
+fn skewed(key: &str) -> JobBuilder {
+    let runs = [20.0, 21.0, 24.0, 31.0, 60.0, 240.0];
+    let job = job(key).with(|job| job.class = Some(JobClass::from("etl")));
+    job.tasks(10).done(0..6).ended_runs(runs)
+}
+
+#[test]
+fn sca_clones_a_new_job_of_a_class_that_is_known() {
+    // A class teaches what its jobs took once they are gone.
+    let before = skewed("before").tasks(6);
+    let (_, memory) = decide_by("sca", cluster().job(before), &Memory::default());
+    let (_, memory) = decide_by("sca", cluster(), &memory);
+    let new = |key| {
+        job("a")
+            .tasks(2)
+            .with(|job| job.class = Some(JobClass::from(key)))
+    };
+    let (plan, after) = decide_by("sca", cluster().job(new("etl")), &memory);
+    let copies = remembered::<Decided>(&after, "a").copies.unwrap() as usize;
+    assert!(copies > 1);
+    assert_eq!(clones(&plan, 2), [copies - 1; 2]);
+    let (plan, after) = decide_by("sca", cluster().job(new("other")), &memory);
+    assert_eq!(remembered::<Decided>(&after, "a").copies, None);
+    assert_eq!(clones(&plan, 2), [0; 2]);
+}
+
+#[test]
+fn sca_clones_tasks_that_run_or_wait_once_the_job_has_a_winner() {
+    let running = |job: JobBuilder| {
+        let old = |node| [attempt(0).on(node).progress(0.1, 29.0)];
+        job.task(6, old(1)).task(7, old(2))
+    };
+    let (plan, memory) = decide_by(
+        "sca",
+        cluster().job(running(skewed("a"))),
+        &Memory::default(),
+    );
+    let copies = remembered::<Decided>(&memory, "a").copies.unwrap() as usize;
+    assert!(copies > 1);
+    // Two run, and two wait until now.
+    let expected = [vec![0; 6], vec![copies - 1; 4]].concat();
+    assert_eq!(clones(&plan, 10), expected);
+    // Reports without a winner show no shape.
+    let first = running(job("a").tasks(10));
+    let (_, memory) = decide_by("sca", cluster().job(first), &Memory::default());
+    assert_eq!(remembered::<Decided>(&memory, "a").copies, None);
+}
+
+#[test]
+fn sca_is_ese_above_the_cutoff_if_it_switches_regimes() {
+    // Tasks of 600 s on average, too long for ESE's clones of small jobs.
+    let text = |regimes| format!("sca{{t_min=200,beta=1.5,regimes={regimes}}}");
+    let decided = |regimes, volume: f64| {
+        let arrival = |submitted: f64| Arrival {
+            submitted: at(submitted),
+            width: 1.0,
+            volume,
+            hope: 1.0,
+            slack: 0.0,
+            has_run: true,
+            is_launched: false,
+            is_gone: false,
+        };
+        let mut arrivals = Arrivals::default();
+        for (key, submitted) in [("first", -970.0), ("second", -40.0)] {
+            let tenant = Tenant::from("default");
+            arrivals.note(&JobKey::from(key), &tenant, arrival(submitted));
+        }
+        let mut memory = Memory::default();
+        memory.set_arrivals(arrivals);
+        let new = cluster().job(job("a").tasks(2));
+        let (_, memory) = decide_by(&text(regimes), new, &memory);
+        remembered::<Decided>(&memory, "a").copies
+    };
+    // In 1000 s since the first arrival: loads of 0.5 and 1.2, and less than 0.1 of the new job. The cutoff is 1.
+    assert!(decided("on", 500.0) > Some(1));
+    assert_eq!(decided("on", 1200.0), Some(1));
+    assert!(decided("off", 1200.0) > Some(1));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use shed_core::estimate::pareto::ParetoDistribution;
 use shed_formulas::ese::duplication_cost;
 use shed_formulas::gradient::{Steps, gradient_projection};
-use shed_formulas::load::{Service, cutoff};
+use shed_papers::formulas::load::{Service, cutoff};
 use shed_papers::formulas::ese::straggler_factor;
 use shed_papers::formulas::sca::{CloneJob, P2, objective, round_copies, solve_relaxed};
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use shed_core::estimate::pareto::ParetoDistribution;
 use shed_formulas::delay::delay_assignment;
 use shed_formulas::example;
-use shed_formulas::load::{Service, cutoff};
 use shed_papers::formulas::dolly::{DollyLimits, DollyLoad, decide};
+use shed_papers::formulas::load::{Service, cutoff};
 use shed_papers::formulas::mantri::{Mantri, pays_blind, pays_known};
 
 use super::state::positions;
