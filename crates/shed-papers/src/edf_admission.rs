@@ -1,6 +1,8 @@
 //! Earliest deadline first (Liu and Layland, Journal of the ACM 20(1), 1973) behind the guarantee test of
-//! Ramamritham and Stankovic (IEEE Software 1(3), 1984): a job is admitted only if it and all admitted jobs meet
-//! their deadlines. The test builds the schedule from the expected durations that users gave; of a job without one it
+//! Ramamritham and Stankovic (IEEE Software 1(3), 1984), which is also the admission of ElasticFlow (Gu et al., ASPLOS
+//! 2023): a job is admitted only if it and all admitted jobs meet their deadlines. ElasticFlow gives each job, in the
+//! order of deadlines, the least share with which it is in time; here a job's tasks take slots one by one, in the same
+//! order. ElasticFlow drops a refused job, and this policy serves it last. The test builds the schedule from the expected durations that users gave; of a job without one it
 //! takes the median of the job's own times, and until it has shown any the job is not admitted.
 //!
 //! Admitted jobs are served by deadline. All others run last, and are tested again in each pass. Attempts may be
@@ -12,18 +14,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use shed_core::estimate::distribution::AttemptDistribution;
-use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::policy::{
     Arranged, Comparison, Desk, Judgement, PolicyRule, PolicyState, Recall, Remembered, Summary,
 };
 use shed_core::round::{AttemptEstimate, JobView, Number};
-use shed_core::snapshot::{Preemption, Resume, TaskSnapshot};
+use shed_core::snapshot::{Resume, TaskSnapshot};
 
-/// An attempt is not preempted within this many launches of its launch.
-const LAUNCHES_OF_RUN: f64 = 3.0;
-
-/// Attempts that one pass preempts at most.
-const PREEMPTIONS_MAX: usize = 256;
+use crate::preempting::{ServiceRank, preempt, yields_in};
 
 /// Slots that a schedule has at most.
 const SLOTS_MAX: u32 = 10_000;
@@ -67,6 +64,8 @@ pub struct Demand {
     running: Vec<RunningTask>,
     /// Seconds of work of each waiting task, without its launch; absent while no duration is known.
     waiting: Option<Vec<f64>>,
+    /// Tasks that may run at a time.
+    parallelism: usize,
     /// Seconds from a launch to its start: the sum over attempts, and their number.
     launches: (f64, f64),
     /// The same before one was measured.
@@ -91,6 +90,7 @@ impl Demand {
             slack: job.estimate.slack,
             running: running.collect(),
             waiting: duration.map(|duration| waiting(job, duration)),
+            parallelism: job.job.rules.parallelism as usize,
             launches,
             t_avg: job.t_avg,
         }
@@ -112,19 +112,6 @@ fn left(attempt: &AttemptEstimate, duration: Option<f64>) -> f64 {
     let begin = attempt.progress - attempt.own_progress();
     let known = duration.map(|duration| (duration * (1.0 - begin) - attempt.age).max(0.0));
     known.or(attempt.remaining).unwrap_or(f64::INFINITY)
-}
-
-/// Seconds until a task with these attempts may be preempted.
-fn yields_in(job: &JobView<'_>, attempts: &[AttemptEstimate]) -> Option<f64> {
-    let rules = &job.job.rules;
-    let may = rules.preemption == Preemption::WhenCheckpointed
-        && rules.resume.keeps_checkpoints()
-        && !rules.waits_until_gone();
-    let [attempt] = attempts else {
-        return None;
-    };
-    let run = LAUNCHES_OF_RUN * job.t_avg.max(job.launch_time());
-    may.then(|| (run - attempt.since_launch).max(0.0))
 }
 
 /// Seconds of work of each waiting task.
@@ -152,14 +139,14 @@ fn begin(job: &JobView<'_>, task: &TaskSnapshot) -> f64 {
 struct Slots(BinaryHeap<Reverse<Number>>);
 
 impl Slots {
-    /// Holds `count` slots for `seconds` as soon as that many are free; returns when they are free again.
-    fn hold(&mut self, count: u32, seconds: f64) -> f64 {
-        let mut start = 0.0;
+    /// Holds `count` slots for `seconds` as soon as that many are free, and not before `start`; returns when they are
+    /// free again.
+    fn hold(&mut self, count: u32, mut start: f64, seconds: f64) -> f64 {
         let mut taken = 0;
         while taken < count
             && let Some(Reverse(Number(at))) = self.0.pop()
         {
-            start = at;
+            start = start.max(at);
             taken += 1;
         }
         let end = if taken < count {
@@ -212,7 +199,7 @@ impl<'s> Test<'s> {
                     Some(seconds) => seconds.min(task.left),
                     None => task.left,
                 };
-                slots.hold(self.width(job), held);
+                slots.hold(self.width(job), 0.0, held);
             }
         }
         let jobs = admitted
@@ -229,15 +216,25 @@ impl<'s> Test<'s> {
         };
         let width = self.width(job);
         let launch = self.launch.unwrap_or(job.belief.t_avg);
+        // Those of its tasks that run at the same time.
+        let mut lanes: BinaryHeap<Reverse<Number>> = BinaryHeap::new();
         let mut end = 0.0_f64;
         for task in &job.belief.running {
-            end = end.max(match task.yields_in {
-                Some(_) => slots.hold(width, task.left),
+            let ends = match task.yields_in {
+                Some(_) => slots.hold(width, 0.0, task.left),
                 None => task.left,
-            });
+            };
+            lanes.push(Reverse(Number(ends)));
+            end = end.max(ends);
         }
         for seconds in waiting {
-            end = end.max(slots.hold(width, launch + seconds));
+            let start = match lanes.len() < job.belief.parallelism {
+                true => 0.0,
+                false => lanes.pop().map_or(0.0, |Reverse(Number(at))| at),
+            };
+            let ends = slots.hold(width, start, launch + seconds);
+            lanes.push(Reverse(Number(ends)));
+            end = end.max(ends);
         }
         end <= slack
     }
@@ -329,101 +326,16 @@ impl PolicyRule for EdfAdmission {
                 state.0 = is_admitted;
             }
         }
-        preempt(desk);
+        let ranks: Vec<ServiceRank> = (0..desk.jobs().len()).map(|at| rank(desk, at)).collect();
+        preempt(desk, &ranks, &ranks);
     }
 }
 
-/// The rank of a job in service: whether it is not admitted, then its deadline.
-type Rank = (bool, Number);
-
-/// A running attempt that may be preempted.
-struct Victim {
-    rank: Rank,
-    position: usize,
-    id: (TaskIndex, AttemptNumber),
-    share: f64,
-}
-
-/// Stops attempts of jobs that are served later, for admitted jobs that wait.
-fn preempt(desk: &mut Desk<'_, '_, EdfAdmission>) {
-    let mut victims = victims(desk);
-    let mut waiters: Vec<(Rank, usize)> = Vec::new();
-    for (position, job) in desk.jobs().iter().enumerate() {
-        let rank = rank(desk, position);
-        if !rank.0 && job.waiting_now() > 0 && job.may_launch(desk.now()) {
-            waiters.push((rank, position));
-        }
-    }
-    waiters.sort();
-    let mut free = 1.0
-        - desk
-            .jobs()
-            .iter()
-            .enumerate()
-            .map(|(at, job)| held(desk, at, job))
-            .sum::<f64>();
-    let mut left = PREEMPTIONS_MAX;
-    for (rank, position) in waiters {
-        let share = desk.capacity().dominant_share(position);
-        let tasks = desk.job(position).map_or(0, JobView::waiting_now);
-        for _ in 0..tasks {
-            if free + 1e-9 >= share {
-                free -= share;
-                continue;
-            }
-            let is_later = |victim: &Victim| victim.rank > rank && victim.share + 1e-9 >= share;
-            let Some(at) = victims.iter().rposition(is_later).filter(|_| left > 0) else {
-                break;
-            };
-            let victim = victims.remove(at);
-            left -= 1;
-            free += victim.share - share;
-            desk.preempt(victim.position, victim.id);
-        }
-    }
-}
-
-fn rank(desk: &Desk<'_, '_, EdfAdmission>, position: usize) -> Rank {
+fn rank(desk: &Desk<'_, '_, EdfAdmission>, position: usize) -> ServiceRank {
     let is_admitted = desk.place(position).copied().unwrap_or(false);
     let slack = desk.belief(position).and_then(|belief| belief.slack);
-    (!is_admitted, Number(slack.unwrap_or(f64::INFINITY)))
-}
-
-/// The share of the capacity that the job's live attempts hold. What is being stopped is as good as free.
-fn held(desk: &Desk<'_, '_, EdfAdmission>, position: usize, job: &JobView<'_>) -> f64 {
-    let attempts: usize = job
-        .estimate
-        .tasks
-        .iter()
-        .map(|task| task.attempts.len())
-        .sum();
-    match attempts {
-        0 => 0.0,
-        attempts => attempts as f64 * desk.capacity().dominant_share(position),
+    ServiceRank {
+        is_last: !is_admitted,
+        seconds: Number(slack.unwrap_or(f64::INFINITY)),
     }
-}
-
-/// The preemptible attempts in the order of service.
-fn victims(desk: &Desk<'_, '_, EdfAdmission>) -> Vec<Victim> {
-    let mut victims = Vec::new();
-    for (position, job) in desk.jobs().iter().enumerate() {
-        for task in &job.estimate.tasks {
-            let yields = yields_in(job, &task.attempts).is_some_and(|seconds| seconds <= 0.0);
-            let is_durable = task.begin() > 0.0;
-            if let [attempt] = &*task.attempts
-                && yields
-                && is_durable
-                && job.may_launch(desk.now())
-            {
-                victims.push(Victim {
-                    rank: rank(desk, position),
-                    position,
-                    id: (task.index, attempt.number),
-                    share: desk.capacity().dominant_share(position),
-                });
-            }
-        }
-    }
-    victims.sort_by_key(|victim| (victim.rank, victim.position, victim.id));
-    victims
 }

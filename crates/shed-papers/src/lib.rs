@@ -22,7 +22,8 @@
 //! | [`SResumeEvent`] | late tasks, at each report, until a miss is improbable | resume | the simple rule to beat |
 //! | [`Sca`] | tasks of new jobs, by a convex program of flow time and machine time | zero | \[SCA\] P2 |
 //! | [`Ese`] | tasks with more than σ mean times left; tasks of small new jobs | zero | \[SCA\] section 5 |
-//! | [`EdfAdmission`] | none: EDF behind a guarantee test, by known durations | - | Liu and Layland; Ramamritham and Stankovic |
+//! | [`EdfAdmission`] | none: EDF behind a guarantee test, by known durations | - | Liu and Layland; Ramamritham and Stankovic; ElasticFlow |
+//! | [`Preempting`] | none: EDF or least slack, with preemption from checkpoints | - | Liu and Layland |
 //! | [`DollyMp`] | second, then third copies, by levels, when no first attempt fits | zero | \[D\] Algorithm 2 |
 
 use shed_core::policy::Registry;
@@ -43,6 +44,8 @@ pub mod laser;
 mod late;
 mod mantri;
 pub mod optimize;
+mod preempting;
+mod preemption;
 mod prune_due;
 mod redundancy;
 mod s_resume_event;
@@ -66,6 +69,7 @@ pub use judgement::{Instants, Terms};
 pub use laser::Laser;
 pub use late::Late;
 pub use mantri::Mantri;
+pub use preemption::{Preempting, ServiceOrder};
 pub use s_resume_event::SResumeEvent;
 pub use sca::Sca;
 pub use shed::Shed;
@@ -92,4 +96,5 @@ pub fn registry() -> Registry {
         .with(Shed::default())
         .with(SResumeEvent::default())
         .with(EdfAdmission)
+        .with(Preempting::default())
 }

@@ -29,7 +29,7 @@ fn check(world: World, expected: &[&str]) {
 }
 
 /// A job of one task that is expected to take this long. A launch takes 1 s.
-fn known(key: &str, seconds: i64, deadline: f64) -> JobBuilder {
+pub fn known(key: &str, seconds: i64, deadline: f64) -> JobBuilder {
     let expected = ExpectedDuration::new(Span::from_seconds(seconds), None).unwrap();
     let job = job(key).tasks(1).deadline_in(deadline);
     job.with(|job| job.expected_duration = Some(expected))
@@ -101,6 +101,12 @@ fn tasks_of_a_job_share_the_slots() {
         is_admitted(&decided(four, &Memory::default()).1, "a")
     };
     assert!(four(103.0) && !four(101.0));
+    // On four slots as well, if only two may run at a time.
+    let narrow = |deadline| {
+        let four = slots(4).job(known("a", 50, deadline).tasks(4).parallelism(2));
+        is_admitted(&decided(four, &Memory::default()).1, "a")
+    };
+    assert!(narrow(103.0) && !narrow(101.0));
 }
 
 #[test]

@@ -4,5 +4,6 @@ mod admission;
 mod clone_limits;
 mod cloners;
 mod laser;
+mod preemption;
 mod shed_plus;
 mod speculators;
