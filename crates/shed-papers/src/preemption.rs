@@ -109,10 +109,6 @@ impl PolicyRule for Preempting {
         true
     }
 
-    fn looks_at_all(&self) -> bool {
-        true
-    }
-
     fn judge(&self, job: &JobView<'_>, _: &Recall<'_, ()>) -> Judgement<Need> {
         Judgement {
             acts: job.may_speculate(),
