@@ -272,7 +272,9 @@ async fn leave(
         Ok(Err(error)) => Some(Failure::Error(error)),
         Err(payload) => Some(Failure::Panic(payload)),
     };
-    if failure.is_some() {
+    // The cause comes first, because readers of a CI log often see only the begin of the output.
+    if let Some(failure) = &failure {
+        eprintln!("==== failed: {failure}");
         eprintln!("{}", picture::of_namespace(world).await);
     }
     drop(turn);
