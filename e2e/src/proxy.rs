@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// Headers of a call and of a response that are passed on.
 const ASKED: [HeaderName; 3] = [header::CONTENT_TYPE, header::ACCEPT, header::USER_AGENT];
@@ -33,13 +33,7 @@ pub struct Broken;
 pub struct Server {
     /// Where an operator finds it.
     pub address: SocketAddr,
-    accepting: JoinHandle<()>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
+    _accepting: JoinSet<()>,
 }
 
 /// Begins to answer calls. While `up` is false, connections break and new ones are refused.
@@ -51,7 +45,7 @@ where
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     Ok(Server {
         address: listener.local_addr()?,
-        accepting: tokio::spawn(accept(listener, up, answer)),
+        _accepting: JoinSet::from_iter([accept(listener, up, answer)]),
     })
 }
 

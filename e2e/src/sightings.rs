@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::wait;
@@ -32,7 +32,7 @@ type Record = BTreeMap<String, Sighting>;
 /// A running record of a namespace's pods.
 pub struct Sightings {
     pods: Arc<Mutex<Record>>,
-    task: JoinHandle<()>,
+    _task: JoinSet<()>,
 }
 
 impl Sightings {
@@ -44,7 +44,7 @@ impl Sightings {
         let events = watcher(api, watcher::Config::default())
             .default_backoff()
             .into_stream();
-        let task = tokio::spawn(async move {
+        let _task = JoinSet::from_iter([async move {
             let mut events = events.boxed();
             loop {
                 // Errors are waited through; the stream backs off by itself.
@@ -58,8 +58,8 @@ impl Sightings {
                 };
                 note(&mut record.lock(), pod, is_gone);
             }
-        });
-        Self { pods, task }
+        }]);
+        Self { pods, _task }
     }
 
     /// Each pod as it was last seen.
@@ -74,12 +74,6 @@ impl Sightings {
     /// Each pod, and when it was seen to come and go.
     pub fn timed(&self) -> Vec<Sighting> {
         self.pods.lock().values().cloned().collect()
-    }
-}
-
-impl Drop for Sightings {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -8,12 +8,12 @@ use kube::Api;
 use kube::runtime::{WatchStreamExt, watcher};
 use parking_lot::Mutex;
 use shed::api::{DeadlineJob, DeadlineJobStatus};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// The statuses of a job since the watch began.
 pub struct Versions {
     statuses: Arc<Mutex<Vec<DeadlineJobStatus>>>,
-    task: JoinHandle<()>,
+    _task: JoinSet<()>,
 }
 
 impl Versions {
@@ -23,7 +23,7 @@ impl Versions {
         let events = watcher(api.clone(), only).default_backoff();
         let statuses: Arc<Mutex<Vec<DeadlineJobStatus>>> = Arc::default();
         let seen = Arc::clone(&statuses);
-        let task = tokio::spawn(async move {
+        let _task = JoinSet::from_iter([async move {
             let mut jobs = events.applied_objects().boxed();
             loop {
                 // The stream backs off by itself after errors.
@@ -32,8 +32,8 @@ impl Versions {
                     seen.extend(job.status);
                 }
             }
-        });
-        Self { statuses, task }
+        }]);
+        Self { statuses, _task }
     }
 
     /// Holds that no version differs from the one before in its record alone.
@@ -49,12 +49,6 @@ impl Versions {
             );
         }
         Ok(())
-    }
-}
-
-impl Drop for Versions {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -12,7 +12,7 @@ use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::json;
 use shed::api::DeadlineJob;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::fault::{Fault, Point};
 use super::foreign::{self, is_foreign};
@@ -37,7 +37,7 @@ pub struct Ground {
     pub other: Option<String>,
     /// The run's own nodes, if its fault is about nodes.
     pub nodes: Option<Nodes>,
-    ticks: Mutex<Option<JoinHandle<()>>>,
+    ticks: Mutex<JoinSet<()>>,
 }
 
 impl Ground {
@@ -65,8 +65,8 @@ impl Ground {
             false => None,
         };
         let ticks = match fault.is_none_or(Fault::spares_operator) {
-            true => Some(tick(client.clone(), &own).await?),
-            false => None,
+            true => tick(client.clone(), &own).await?,
+            false => JoinSet::new(),
         };
         if workload == Workload::ManyFinished {
             make_finished(&client, &own).await?;
@@ -147,7 +147,7 @@ impl Ground {
 
     /// Deletes pods that only look like attempts. Edits end with it.
     pub async fn weed(&self) -> Result<()> {
-        self.stop_ticks();
+        self.ticks.lock().abort_all();
         for namespace in self.namespaces() {
             let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
             for pod in pods.list(&ListParams::default()).await? {
@@ -160,13 +160,6 @@ impl Ground {
         Ok(())
     }
 
-    fn stop_ticks(&self) {
-        let mut ticks = self.ticks.lock();
-        if let Some(ticks) = ticks.take() {
-            ticks.abort();
-        }
-    }
-
     /// Takes away what the run made.
     pub async fn remove(&self) -> Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
@@ -177,12 +170,6 @@ impl Ground {
             Some(nodes) => nodes.remove().await,
             None => Ok(()),
         }
-    }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        self.stop_ticks();
     }
 }
 
@@ -222,10 +209,10 @@ async fn make_quota(client: &Client, namespace: &str) -> Result<()> {
 
 /// Edits a pod without an owner, again and again: the planner looks again at every waiting task, as it
 /// does in a busy cluster.
-async fn tick(client: Client, namespace: &str) -> Result<JoinHandle<()>> {
+async fn tick(client: Client, namespace: &str) -> Result<JoinSet<()>> {
     foreign::make_ticker(&client, namespace).await?;
     let pods: Api<Pod> = Api::namespaced(client, namespace);
-    Ok(tokio::spawn(async move {
+    Ok(JoinSet::from_iter([async move {
         let mut ticks = tokio::time::interval(TICK);
         for count in 0_u64.. {
             ticks.tick().await;
@@ -236,5 +223,5 @@ async fn tick(client: Client, namespace: &str) -> Result<JoinHandle<()>> {
             let parameters = PatchParams::default();
             drop(pods.patch(foreign::TICKER, &parameters, &patch).await);
         }
-    }))
+    }]))
 }

@@ -14,7 +14,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use shed::api::DeadlineJob;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// One write, with the state that it left.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ struct Written {
 /// A history that is being recorded.
 pub struct History {
     written: Arc<Mutex<Written>>,
-    watches: Vec<JoinHandle<()>>,
+    _watches: JoinSet<()>,
 }
 
 impl History {
@@ -69,30 +69,30 @@ impl History {
         with_batch: bool,
     ) -> Result<Self> {
         let written: Arc<Mutex<Written>> = Arc::default();
-        let mut watches = Vec::new();
+        let mut _watches = JoinSet::new();
         for namespace in namespaces {
             let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
             let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
-            let watch = follow(pods, Arc::clone(&written), |pod, gone| match gone {
+            let watch = follow(pods, &written, |pod, gone| match gone {
                 true => Change::PodGone(Box::new(pod)),
                 false => Change::Pod(Box::new(pod)),
             });
-            watches.push(watch.await?);
-            let watch = follow(jobs, Arc::clone(&written), |job, gone| match gone {
+            _watches.spawn(watch.await?);
+            let watch = follow(jobs, &written, |job, gone| match gone {
                 true => Change::JobGone(Box::new(job)),
                 false => Change::Job(Box::new(job)),
             });
-            watches.push(watch.await?);
+            _watches.spawn(watch.await?);
             if with_batch {
                 let batch: Api<Job> = Api::namespaced(client.clone(), namespace);
-                let watch = follow(batch, Arc::clone(&written), |job, gone| match gone {
+                let watch = follow(batch, &written, |job, gone| match gone {
                     true => Change::BatchGone(Box::new(job)),
                     false => Change::Batch(Box::new(job)),
                 });
-                watches.push(watch.await?);
+                _watches.spawn(watch.await?);
             }
         }
-        Ok(Self { written, watches })
+        Ok(Self { written, _watches })
     }
 
     /// The writes so far, in order.
@@ -143,19 +143,12 @@ impl History {
     }
 }
 
-impl Drop for History {
-    fn drop(&mut self) {
-        for watch in &self.watches {
-            watch.abort();
-        }
-    }
-}
-
+/// Takes in what is there; the returned work takes in what comes after that.
 async fn follow<K>(
     api: Api<K>,
-    written: Arc<Mutex<Written>>,
+    written: &Arc<Mutex<Written>>,
     change: fn(K, bool) -> Change,
-) -> Result<JoinHandle<()>>
+) -> Result<impl Future<Output = ()> + use<K>>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
@@ -169,14 +162,11 @@ where
         written.reached.len() - 1
     };
     for object in list.items {
-        put(
-            &written,
-            watch_index,
-            version_of(&object),
-            change(object, false),
-        );
+        let version = version_of(&object);
+        put(written, watch_index, version, change(object, false));
     }
-    Ok(tokio::spawn(async move {
+    let written = Arc::clone(written);
+    Ok(async move {
         // A watch may end at any time; the next one goes on where it ended.
         while written.lock().broken.is_none() {
             if let Err(error) = watch(&api, watch_index, &mut version, &written, change).await {
@@ -184,7 +174,7 @@ where
                 note_gap(&written, &error);
             }
         }
-    }))
+    })
 }
 
 /// Only an error that loses writes is one; all others are waited through.
@@ -223,12 +213,8 @@ where
             WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
         };
         *version = object.resource_version().unwrap_or_default();
-        put(
-            written,
-            watch_index,
-            version_of(&object),
-            change(object, gone),
-        );
+        let of_object = version_of(&object);
+        put(written, watch_index, of_object, change(object, gone));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Precon
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::kubelet::{self, Deed};
 use super::tasks::Tasks;
@@ -39,7 +39,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// A run's nodes.
 pub struct Nodes {
     shared: Arc<Shared>,
-    kubelets: JoinHandle<()>,
+    _kubelets: JoinSet<()>,
 }
 
 struct Shared {
@@ -122,8 +122,8 @@ impl Nodes {
                 .await
                 .with_context(|| format!("registering the node {name}"))?;
         }
-        let kubelets = tokio::spawn(run_kubelets(Arc::clone(&shared)));
-        let nodes = Self { shared, kubelets };
+        let _kubelets = JoinSet::from_iter([run_kubelets(Arc::clone(&shared))]);
+        let nodes = Self { shared, _kubelets };
         nodes.until_schedulable().await?;
         Ok(nodes)
     }
@@ -227,12 +227,6 @@ impl Nodes {
             drop(nodes.delete(name, &DeleteParams::default()).await?);
         }
         Ok(())
-    }
-}
-
-impl Drop for Nodes {
-    fn drop(&mut self) {
-        self.kubelets.abort();
     }
 }
 

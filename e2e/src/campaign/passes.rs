@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::host_operator::ask;
 
@@ -28,26 +28,20 @@ pub struct Sample {
 /// Counts the passes of one operator.
 pub struct Passes {
     samples: Arc<Mutex<Vec<Sample>>>,
-    reader: JoinHandle<()>,
+    _reader: JoinSet<()>,
 }
 
 impl Passes {
     /// Reads the metrics at this address from now on.
     pub fn of(http: SocketAddr) -> Self {
         let samples: Arc<Mutex<Vec<Sample>>> = Arc::default();
-        let reader = tokio::spawn(read(http, Arc::clone(&samples)));
-        Self { samples, reader }
+        let _reader = JoinSet::from_iter([read(http, Arc::clone(&samples))]);
+        Self { samples, _reader }
     }
 
     /// The samples so far.
     pub fn samples(&self) -> Vec<Sample> {
         self.samples.lock().clone()
-    }
-}
-
-impl Drop for Passes {
-    fn drop(&mut self) {
-        self.reader.abort();
     }
 }
 

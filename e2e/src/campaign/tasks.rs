@@ -10,7 +10,7 @@ use anyhow::Result;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// A task of a job: its uid and the index.
 pub type TaskId = (String, u32);
@@ -44,7 +44,7 @@ pub struct Tasks {
     table: Arc<Mutex<Table>>,
     /// Where each of them is asked.
     pub port: u16,
-    server: JoinHandle<()>,
+    _server: JoinSet<()>,
 }
 
 impl Tasks {
@@ -62,17 +62,17 @@ impl Tasks {
             ..Table::default()
         }));
         let asked = Arc::clone(&table);
-        let server = tokio::spawn(async move {
+        let _server = JoinSet::from_iter([async move {
             loop {
                 if let Ok((stream, _)) = listener.accept().await {
                     tokio::spawn(answer(stream, Arc::clone(&asked)));
                 }
             }
-        });
+        }]);
         Ok(Self {
             table,
             port,
-            server,
+            _server,
         })
     }
 
@@ -106,12 +106,6 @@ impl Tasks {
     /// The most that any attempt of the task has reported so far.
     pub fn reported(&self, task: &TaskId) -> f64 {
         self.table.lock().reported.get(task).copied().unwrap_or(0.0)
-    }
-}
-
-impl Drop for Tasks {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 

@@ -11,7 +11,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::case::{HOLD, LABEL};
 use crate::wait::phase;
@@ -44,19 +44,17 @@ type All = Arc<Mutex<HashMap<(String, String), View>>>;
 /// The runs of all cases.
 pub struct Views {
     all: All,
-    watches: [JoinHandle<()>; 2],
+    _watches: JoinSet<()>,
 }
 
 impl Views {
     /// Starts to watch.
     pub fn watch(client: &Client) -> Self {
         let all = All::default();
-        let jobs = tokio::spawn(follow(client.clone(), Arc::clone(&all), View::take_job));
-        let pods = tokio::spawn(follow(client.clone(), Arc::clone(&all), View::take_pod));
-        Self {
-            all,
-            watches: [jobs, pods],
-        }
+        let mut _watches = JoinSet::new();
+        _watches.spawn(follow(client.clone(), Arc::clone(&all), View::take_job));
+        _watches.spawn(follow(client.clone(), Arc::clone(&all), View::take_pod));
+        Self { all, _watches }
     }
 
     /// What is seen of a Job.
@@ -71,14 +69,6 @@ impl Views {
         self.all
             .lock()
             .remove(&(namespace.to_owned(), job.to_owned()));
-    }
-}
-
-impl Drop for Views {
-    fn drop(&mut self) {
-        for watch in &self.watches {
-            watch.abort();
-        }
     }
 }
 
