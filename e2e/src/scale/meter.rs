@@ -3,39 +3,28 @@
 //! answers an error. Answers pass through as they come, so that large lists cost nothing here.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shed::api;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 
 use crate::campaign::draw;
 use crate::campaign::kubelet::{POD_IP, RUN_MS};
 use crate::campaign::tasks::Tasks;
+use crate::proxy::{self, Answer, Broken, Server, refusal, whole};
 
 /// One of this many answers is an error while the apiserver is overloaded.
 const ONE_OF: u64 = 100;
-
-type Answer = Response<UnsyncBoxBody<Bytes, Lost>>;
-
-/// The apiserver's answer broke off.
-#[derive(Debug, thiserror::Error)]
-#[error("the apiserver's answer broke off")]
-pub struct Lost;
 
 /// How long a task takes its attempts, by index and number of the attempt; nothing where the pod's
 /// template says it and no progress is reported.
@@ -106,7 +95,7 @@ pub struct Meter {
     /// Where an operator finds the apiserver.
     pub address: SocketAddr,
     shared: Arc<Shared>,
-    server: JoinHandle<()>,
+    _server: Server,
 }
 
 struct Shared {
@@ -117,13 +106,12 @@ struct Shared {
     pod_calls: Mutex<Vec<PodCall>>,
     slow: Mutex<Option<Slow>>,
     is_overloaded: AtomicBool,
-    number: std::sync::atomic::AtomicU64,
+    number: AtomicU64,
 }
 
 impl Meter {
     /// Begins to serve.
     pub async fn serve(client: Client, tasks: Arc<Tasks>, fares: Fares) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let shared = Arc::new(Shared {
             client,
             tasks,
@@ -132,11 +120,14 @@ impl Meter {
             pod_calls: Mutex::default(),
             slow: Mutex::default(),
             is_overloaded: AtomicBool::new(false),
-            number: std::sync::atomic::AtomicU64::new(0),
+            number: AtomicU64::new(0),
         });
+        let serving = Arc::clone(&shared);
+        let answer = move |request| Arc::clone(&serving).answer(request);
+        let server = proxy::serve(watch::Sender::new(true), answer).await?;
         Ok(Self {
-            address: listener.local_addr()?,
-            server: tokio::spawn(accept(listener, Arc::clone(&shared))),
+            address: server.address,
+            _server: server,
             shared,
         })
     }
@@ -162,33 +153,10 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(connection(stream, Arc::clone(&shared)));
-    }
-}
-
-async fn connection(stream: TcpStream, shared: Arc<Shared>) {
-    let service = service_fn(|request| {
-        let shared = Arc::clone(&shared);
-        async move { shared.answer(request).await }
-    });
-    // How it ends is the operator's business.
-    let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
-}
-
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Answer, Lost> {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Broken> {
         let (head, body) = request.into_parts();
-        let mut raw = body.collect().await.map_err(|_| Lost)?.to_bytes();
+        let mut raw = body.collect().await.map_err(|_| Broken)?.to_bytes();
         let path = head.uri.path().to_owned();
         let verb = verb(&head.method, head.uri.query());
         self.count(verb, &path, &raw);
@@ -208,41 +176,28 @@ impl Shared {
         {
             tokio::time::sleep(slow.takes).await;
         }
-        let mut outgoing = Request::builder().method(&head.method).uri(&head.uri);
-        for name in [header::CONTENT_TYPE, header::ACCEPT, header::USER_AGENT] {
-            if let Some(value) = head.headers.get(&name) {
-                outgoing = outgoing.header(name, value);
-            }
-        }
-        let outgoing = outgoing.body(kube::client::Body::from(raw));
-        let answer = self.client.send(outgoing.map_err(|_| Lost)?).await;
+        let outgoing = proxy::call(head.method, &head.uri.to_string(), &head.headers, raw)?;
+        let answer = self.client.send(outgoing).await;
         if let Some(index) = call {
             self.pod_calls.lock()[index].answered = Some(Instant::now());
         }
-        self.forward(answer.map_err(|_| Lost)?).await
+        self.forward(answer.map_err(|_| Broken)?).await
     }
 
-    async fn forward(&self, answer: Response<kube::client::Body>) -> Result<Answer, Lost> {
+    async fn forward(&self, answer: Response<kube::client::Body>) -> Result<Answer, Broken> {
         let (head, body) = answer.into_parts();
         let is_refusal = head.status == StatusCode::PAYLOAD_TOO_LARGE
             || head.status == StatusCode::INTERNAL_SERVER_ERROR;
         let body = if is_refusal {
-            let raw = body.collect().await.map_err(|_| Lost)?.to_bytes();
+            let raw = body.collect().await.map_err(|_| Broken)?.to_bytes();
             if String::from_utf8_lossy(&raw).contains("too large") {
                 self.counts.lock().too_large += 1;
             }
             whole(raw)
         } else {
-            body.map_err(|_| Lost).boxed_unsync()
+            body.map_err(|_| Broken).boxed_unsync()
         };
-        let mut answer = Response::new(body);
-        *answer.status_mut() = head.status;
-        for name in [header::CONTENT_TYPE, header::RETRY_AFTER] {
-            if let Some(value) = head.headers.get(&name) {
-                answer.headers_mut().insert(name, value.clone());
-            }
-        }
-        Ok(answer)
+        Ok(proxy::answer(head.status, &head.headers, body))
     }
 
     fn count(&self, verb: &'static str, path: &str, raw: &Bytes) {
@@ -272,8 +227,8 @@ impl Shared {
         }
         self.counts.lock().overloaded += 1;
         Some(match draw(2, number) % 2 {
-            0 => refusal(429, "TooManyRequests", "too many requests"),
-            _ => refusal(500, "InternalError", "etcdserver: request timed out"),
+            0 => refusal(429, "TooManyRequests", "too many requests", Some("1")),
+            _ => refusal(500, "InternalError", "etcdserver: request timed out", None),
         })
     }
 
@@ -330,25 +285,6 @@ fn object_bytes(raw: &[u8]) -> usize {
         metadata.remove("managedFields");
     }
     shed::size::bytes(&object)
-}
-
-fn whole(bytes: Bytes) -> UnsyncBoxBody<Bytes, Lost> {
-    let body = Full::new(bytes).map_err(|never| match never {});
-    body.boxed_unsync()
-}
-
-fn refusal(code: u16, reason: &str, message: &str) -> Answer {
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason, "code": code});
-    let mut answer = Response::new(whole(Bytes::from(status.to_string())));
-    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_GATEWAY);
-    let json = http::HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(header::CONTENT_TYPE, json);
-    if code == 429 {
-        let second = http::HeaderValue::from_static("1");
-        answer.headers_mut().insert(header::RETRY_AFTER, second);
-    }
-    answer
 }
 
 #[cfg(test)]
