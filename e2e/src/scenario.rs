@@ -9,12 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use futures::FutureExt;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{ListParams, Patch, PatchParams};
-use kube::{Api, ResourceExt};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use crate::bench::namespace::free_pods;
 use crate::cluster::{Cluster, Nodes};
 use crate::command::run_quietly;
 pub use crate::company::Company;
@@ -287,7 +288,8 @@ async fn leave(
         if failure.is_none() {
             eprintln!("{}", picture::of_namespace(world).await);
         }
-        drop(strip_finalizers(world).await);
+        // So that a failed test leaves no namespace that never goes.
+        drop(free_pods(&world.cluster.client(), &world.namespace).await);
     }
     failure.map_or_else(|| gone.map_err(Failure::Error), Err)
 }
@@ -298,18 +300,6 @@ async fn delete_namespace(world: &World) -> Result<()> {
         .await
         .unwrap_or_else(|_| bail!("still there after {NAMESPACE_GONE:?}"))
         .with_context(|| format!("cleaning up: namespace {}", world.namespace))
-}
-
-/// So that a failed test leaves no namespace that never goes.
-async fn strip_finalizers(world: &World) -> Result<()> {
-    let pods: Api<Pod> = world.api();
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    let parameters = PatchParams::default();
-    for pod in pods.list(&ListParams::default()).await? {
-        // Another pod may still be freed though this one is gone by now.
-        drop(pods.patch(&pod.name_any(), &parameters, &none).await);
-    }
-    Ok(())
 }
 
 /// The function that a closure was written in, without the crate: `module::function`.

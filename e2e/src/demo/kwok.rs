@@ -6,7 +6,7 @@
 use anyhow::Result;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -54,22 +54,6 @@ pub async fn draw_durations(client: Client) -> Result<()> {
                 &Patch::Merge(&patch),
             )
             .await;
-    }
-    Ok(())
-}
-
-/// Takes the finalizers off the demo's pods. The operator runs only for as long as the demo does,
-/// and pods that wait for it would keep the namespace without end.
-pub async fn release_pods(client: Client) -> Result<()> {
-    let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
-    for pod in pods.list(&ListParams::default()).await? {
-        if !pod.finalizers().is_empty() {
-            let patch = Patch::Merge(json!({"metadata": {"finalizers": []}}));
-            // One that went meanwhile is what is wanted.
-            let _ = pods
-                .patch(&pod.name_any(), &PatchParams::default(), &patch)
-                .await;
-        }
     }
     Ok(())
 }

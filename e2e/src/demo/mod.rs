@@ -19,6 +19,7 @@ use anyhow::{Context, Result};
 use self::screen::Screen;
 use self::stage::{QUICK, Round, Stage};
 use self::storage::Storage;
+use crate::bench::namespace::free_pods;
 use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE, RELEASE};
 use crate::host_operator::HostOperator;
 
@@ -119,7 +120,8 @@ async fn repeated(stage: &Stage<'_>, screen: &Screen, repeat: u32) -> Result<Vec
 async fn clean_up(cluster: &Cluster) -> Result<()> {
     stage::lift_slowness(cluster).await?;
     if cluster.nodes() == Nodes::Kwok {
-        kwok::release_pods(cluster.client()).await?;
+        // The operator runs only for as long as the demo does: pods that wait for it would keep the namespace.
+        free_pods(&cluster.client(), NAMESPACE).await?;
     }
     cluster.delete_namespace(NAMESPACE).await?;
     Storage::remove_volume(cluster).await

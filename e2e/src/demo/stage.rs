@@ -19,7 +19,8 @@ use super::outcome::{self, Outcome};
 use super::screen::Screen;
 use super::storage::Storage;
 use super::text::Text;
-use super::{NAMESPACE, image, kwok, timeline};
+use super::{NAMESPACE, image, timeline};
+use crate::bench::namespace::free_pods;
 use crate::cluster::{Cluster, Nodes, OPERATOR_NAMESPACE};
 use crate::command::{repository, run_quietly};
 use crate::wait;
@@ -194,7 +195,7 @@ impl<'a> Stage<'a> {
     /// Only a namespace: nothing is really done.
     pub async fn simulated(cluster: &'a Cluster, screen: &'a Screen) -> Result<Self> {
         // Remains of an earlier demo that was killed.
-        kwok::release_pods(cluster.client()).await?;
+        free_pods(&cluster.client(), NAMESPACE).await?;
         screen.step("install shed");
         // The Deployment is simulated like every pod: a process of this machine does its work.
         if cluster.existing().is_some() {

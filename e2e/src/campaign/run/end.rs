@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use k8s_openapi::api::batch::v1 as batch;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
 use shed::api::DeadlineJob;
 
 use super::{CAPACITY, LOOK, Run};
+use crate::bench::namespace::free_pods;
 use crate::campaign::check::{self, Capacity, Evidence};
 use crate::campaign::history::Change;
 use crate::campaign::nodes::PODS_PER_NODE;
@@ -186,24 +185,11 @@ impl Run<'_> {
                 self.folder.join("history"),
                 states::reported(&self.history.so_far())?,
             )?;
-            self.strip_finalizers().await?;
-        }
-        self.ground.remove().await
-    }
-
-    async fn strip_finalizers(&self) -> Result<()> {
-        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        for namespace in self.ground.namespaces() {
-            let pods: Api<Pod> = self.all_in(namespace);
-            for pod in pods.list(&ListParams::default()).await? {
-                // Another may still be freed though this one is gone by now.
-                drop(
-                    pods.patch(&pod.name_any(), &PatchParams::default(), &none)
-                        .await,
-                );
+            for namespace in self.ground.namespaces() {
+                free_pods(&self.stage.cluster.client(), namespace).await?;
             }
         }
-        Ok(())
+        self.ground.remove().await
     }
 }
 
