@@ -211,7 +211,7 @@ pub(crate) async fn stands(
     wait::until(&what, within, async || {
         let answer = get(http, "/readyz").await?;
         let so = answer.contains(standing);
-        Ok(Seen::from_option(so.then_some(()), || answer))
+        Ok(Seen::when(so, || answer))
     })
     .await
 }

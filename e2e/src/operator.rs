@@ -105,10 +105,7 @@ impl Operator {
                 return Ok(Seen::NotYet(format!("{ready} replicas are ready")));
             }
             let said = self.get("/readyz").await?;
-            Ok(Seen::from_option(
-                said.contains("leading").then_some(()),
-                || said,
-            ))
+            Ok(Seen::when(said.contains("leading"), || said))
         })
         .await
     }
@@ -175,9 +172,7 @@ impl Operator {
         wait::until("another to lead", TURN, || async {
             let holder = self.holder().await?;
             let other = holder.is_some() && holder != before;
-            Ok(Seen::from_option(other.then_some(()), || {
-                format!("held by {holder:?}")
-            }))
+            Ok(Seen::when(other, || format!("held by {holder:?}")))
         })
         .await?;
         self.await_at_work().await
@@ -255,7 +250,7 @@ impl Operator {
                 .iter()
                 .filter(|pod| before.contains(&pod.uid()))
                 .count();
-            Ok(Seen::from_option((old == 0).then_some(()), || {
+            Ok(Seen::when(old == 0, || {
                 format!("{old} old of {} pods", pods.len())
             }))
         })
@@ -268,9 +263,7 @@ impl Operator {
         self.scale(0).await?;
         wait::until("the operator to be gone", TURN, || async {
             let left = self.pods().await?.len();
-            Ok(Seen::from_option((left == 0).then_some(()), || {
-                format!("{left} pods")
-            }))
+            Ok(Seen::when(left == 0, || format!("{left} pods")))
         })
         .await
     }

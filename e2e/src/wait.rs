@@ -28,6 +28,13 @@ impl<T> Seen<T> {
     }
 }
 
+impl Seen<()> {
+    /// Ready if something holds, or not yet because of what `why` says.
+    pub fn when(holds: bool, why: impl FnOnce() -> String) -> Self {
+        Self::from_option(holds.then_some(()), why)
+    }
+}
+
 /// Looks until `look` finds what is waited for. A failing look is "not yet": an apiserver that
 /// restarts, or an object that doesn't exist yet, is what one waits through.
 pub async fn until<T, F, L>(what: &str, timeout: Duration, mut look: F) -> Result<T>

@@ -67,9 +67,7 @@ pub async fn restart_controller_manager(kubeconfig: &Path) -> Result<()> {
         STARTED_WITHIN,
         async || {
             let is_gone = taken(earlier).is_err();
-            Ok(Seen::from_option(is_gone.then_some(()), || {
-                format!("process {earlier} runs")
-            }))
+            Ok(Seen::when(is_gone, || format!("process {earlier} runs")))
         },
     )
     .await?;
@@ -83,7 +81,7 @@ pub async fn idle(name: &str, pid: u32) -> Result<()> {
         let before = taken(pid)?.cpu;
         tokio::time::sleep(WATCH).await;
         let share = (taken(pid)?.cpu - before) / WATCH.as_secs_f64();
-        Ok(Seen::from_option((share < IDLE).then_some(()), || {
+        Ok(Seen::when(share < IDLE, || {
             format!("it uses {share:.2} cores")
         }))
     })

@@ -194,9 +194,7 @@ pub async fn remove(client: &Client, namespace: &str) -> Result<()> {
         free_pods(client, namespace).await?;
         drop(all_pods.delete_collection(&at_once, &all).await?);
         let left = pods(&all_pods, |_| true).await?.len();
-        Ok(Seen::from_option((left == 0).then_some(()), || {
-            format!("{left} pods")
-        }))
+        Ok(Seen::when(left == 0, || format!("{left} pods")))
     })
     .await?;
     let namespaces: Api<Namespace> = Api::all(client.clone());

@@ -142,7 +142,7 @@ impl Nodes {
                     self.names().contains(&node.name_any())
                         && taints.is_some_and(|taints| taints.iter().any(|taint| taint.key != RUN))
                 });
-                Ok(Seen::from_option(waiting.is_none().then_some(()), || {
+                Ok(Seen::when(waiting.is_none(), || {
                     "a taint of the control plane is left".to_owned()
                 }))
             },

@@ -68,7 +68,7 @@ impl Snapshot {
         wait::until(&what, Duration::from_secs(20), async || {
             let state = std::fs::read_to_string(&status).unwrap_or_default();
             let is_gone = state.is_empty() || state.contains("State:\tZ");
-            Ok(Seen::from_option(is_gone.then_some(()), || state))
+            Ok(Seen::when(is_gone, || state))
         })
         .await
     }

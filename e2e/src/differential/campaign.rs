@@ -254,9 +254,7 @@ async fn prepare(cluster: &Cluster) -> Result<()> {
             };
             let is_foreign = |node: &&Node| taints(node).iter().any(|taint| taint.key != LABEL);
             let waiting = listed.iter().filter(is_foreign).count();
-            Ok(Seen::from_option((waiting == 0).then_some(()), || {
-                format!("{waiting} wait")
-            }))
+            Ok(Seen::when(waiting == 0, || format!("{waiting} wait")))
         },
     )
     .await

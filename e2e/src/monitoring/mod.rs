@@ -288,9 +288,7 @@ async fn changed(
     wait::until(&what, within, async || {
         let firing = prometheus.firing().await?;
         let is_so = firing.contains(alert) == fires;
-        Ok(Seen::from_option(is_so.then_some(()), || {
-            format!("{firing:?} fire")
-        }))
+        Ok(Seen::when(is_so, || format!("{firing:?} fire")))
     })
     .await?;
     let took = began.elapsed();

@@ -85,8 +85,7 @@ impl Workload {
         let what = format!("{attempts} attempts of {name} to run");
         wait::until(&what, WITHIN, async || {
             let running = self.running(name).await?.len();
-            let enough = (running >= attempts).then_some(());
-            Ok(Seen::from_option(enough, || format!("{running} run")))
+            Ok(Seen::when(running >= attempts, || format!("{running} run")))
         })
         .await
     }
@@ -144,9 +143,7 @@ impl Workload {
                 .filter(|job| !ended(job))
                 .map(|job| job.name_any())
                 .collect();
-            Ok(Seen::from_option(left.is_empty().then_some(()), || {
-                left.join(", ")
-            }))
+            Ok(Seen::when(left.is_empty(), || left.join(", ")))
         })
         .await
     }

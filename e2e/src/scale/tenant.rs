@@ -97,9 +97,7 @@ async fn submit_slow(stage: &Stage<'_>) -> Result<()> {
     let what = "creates of the slow namespace";
     wait::until(what, Duration::from_secs(60), async || {
         let held = stage.meter.pod_calls().into_iter().filter(is_held).count();
-        Ok(Seen::from_option((held > 0).then_some(()), || {
-            format!("{held} held")
-        }))
+        Ok(Seen::when(held > 0, || format!("{held} held")))
     })
     .await
 }

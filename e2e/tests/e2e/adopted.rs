@@ -138,8 +138,7 @@ async fn an_unreadable_annotation_is_refused_until_it_is_corrected() {
         wait::until("an event that says so", SOON, || async {
             let events = events.list(&ListParams::default()).await?.items;
             let reported = |event: &Event| event.message.as_deref() == Some(said.as_str());
-            let reported = events.iter().any(reported).then_some(());
-            Ok(Seen::from_option(reported, || {
+            Ok(Seen::when(events.iter().any(reported), || {
                 format!("{} events", events.len())
             }))
         })

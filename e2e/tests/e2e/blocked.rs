@@ -82,9 +82,7 @@ async fn wait_event(world: &World, job: &str, reason: &str, timeout: Duration) -
             .filter_map(|event| event.reason)
             .collect();
         let found = reasons.iter().any(|seen| seen == reason);
-        Ok(Seen::from_option(found.then_some(()), || {
-            reasons.join(", ")
-        }))
+        Ok(Seen::when(found, || reasons.join(", ")))
     })
     .await
 }

@@ -65,9 +65,7 @@ fn in_seconds(seconds: i64) -> Result<Timestamp> {
 async fn pass(instant: Timestamp) -> Result<()> {
     wait::until("an instant to pass", SOON, || async {
         let now = Timestamp::now();
-        Ok(Seen::from_option((now > instant).then_some(()), || {
-            now.to_string()
-        }))
+        Ok(Seen::when(now > instant, || now.to_string()))
     })
     .await
 }

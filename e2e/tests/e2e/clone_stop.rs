@@ -42,8 +42,7 @@ async fn a_straggler_gets_its_clone_once_the_namespace_allows_it() {
         .await?;
         wait::until("a clone to be refused", SOON, async || {
             let refused = refused(world).await? - before;
-            let seen = (refused > 0.0).then_some(());
-            Ok(Seen::from_option(seen, || format!("{refused} refusals")))
+            Ok(Seen::when(refused > 0.0, || format!("{refused} refusals")))
         })
         .await?;
         let stopped = job.wait("the job to be there", SOON, |_| true).await?;
@@ -97,8 +96,9 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
             &selector,
         ];
         let events = world.kubectl(&arguments).await?;
-        let seen = events.contains("unknown value `halt`").then_some(());
-        Ok(Seen::from_option(seen, || events))
+        Ok(Seen::when(events.contains("unknown value `halt`"), || {
+            events
+        }))
     })
     .await
 }

@@ -137,8 +137,7 @@ async fn is_stored(world: &World, class: &str, runs: usize) -> Result<()> {
         let text = text.unwrap_or_else(|| "{}".to_owned());
         let state: Value = serde_json::from_str(&text)?;
         let stored = state["completions"][&class].as_array().map_or(0, Vec::len);
-        let seen = (stored == runs).then_some(());
-        Ok(Seen::from_option(seen, || {
+        Ok(Seen::when(stored == runs, || {
             format!("{stored} of {runs}: {text}")
         }))
     })

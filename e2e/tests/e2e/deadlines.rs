@@ -106,9 +106,7 @@ pub async fn finish_unseen(job: &Job<'_>) -> Result<()> {
 async fn await_instant(instant: Timestamp) -> Result<()> {
     wait::until("the deadline to pass", SOON, || async {
         let now = Timestamp::now();
-        Ok(Seen::from_option((now > instant).then_some(()), || {
-            now.to_string()
-        }))
+        Ok(Seen::when(now > instant, || now.to_string()))
     })
     .await
 }

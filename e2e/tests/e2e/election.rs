@@ -56,9 +56,7 @@ async fn frozen_or_killed_leaders_are_replaced_without_late_writes() {
         second.await_ready("leading").await?;
         wait::until("the freeze to be over", SOON, || async {
             let over = frozen.elapsed() >= FROZEN;
-            Ok(Seen::from_option(over.then_some(()), || {
-                "frozen".to_owned()
-            }))
+            Ok(Seen::when(over, || "frozen".to_owned()))
         })
         .await?;
         replicas[0].signal("CONT").await?;

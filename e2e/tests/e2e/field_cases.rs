@@ -201,7 +201,7 @@ impl Case {
         wait::until(&format!("{state:?}"), SOON, || async {
             let facts = self.facts(world).await?;
             let missing = missing(state, &facts);
-            Ok(Seen::from_option(missing.is_empty().then_some(()), || {
+            Ok(Seen::when(missing.is_empty(), || {
                 format!("{missing:?}, it says {:?}", facts.words)
             }))
         })

@@ -84,8 +84,7 @@ async fn wait_disowned(world: &World, reason: &str, before: f64) -> Result<()> {
     let what = format!("a pod to be disowned for its {reason}");
     wait::until(&what, SOON, || async {
         let now = disowned(world, reason).await?;
-        let is_more = (now > before + 0.5).then_some(());
-        Ok(Seen::from_option(is_more, || now.to_string()))
+        Ok(Seen::when(now > before + 0.5, || now.to_string()))
     })
     .await
 }
@@ -205,9 +204,7 @@ async fn an_attempt_without_its_labels_runs_on_and_leaves_nothing() {
             let pod = pods.get(&first).await?;
             ensure!(pod.labels().is_empty(), "{:?}", pod.metadata);
             let finalizers = pod.finalizers().join(", ");
-            Ok(Seen::from_option((!is_held(&pod)).then_some(()), || {
-                finalizers
-            }))
+            Ok(Seen::when(!is_held(&pod), || finalizers))
         })
         .await?;
         job.delete(&DeleteParams::background()).await?;
@@ -249,9 +246,7 @@ async fn nothing_is_left(world: &World, job: &Job<'_>) -> Result<()> {
     wait::until("its pods to be gone", GONE, || async {
         let left = controlled(world, job).await?;
         let names: Vec<String> = left.iter().map(ResourceExt::name_any).collect();
-        Ok(Seen::from_option(names.is_empty().then_some(()), || {
-            names.join(", ")
-        }))
+        Ok(Seen::when(names.is_empty(), || names.join(", ")))
     })
     .await
 }

@@ -268,8 +268,7 @@ async fn a_lost_nodes_attempt_is_replaced_and_the_node_may_return() {
             let nodes: Api<Node> = Api::all(world.cluster.client());
             let nodes = nodes.list(&ListParams::default()).await?.items.len();
             let taking = world.cluster.node_names().await?;
-            let all = (taking.len() == nodes).then_some(());
-            Ok(Seen::from_option(all, || format!("only {taking:?}")))
+            Ok(Seen::when(taking.len() == nodes, || format!("only {taking:?}")))
         })
         .await?;
         went

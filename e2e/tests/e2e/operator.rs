@@ -53,7 +53,7 @@ async fn a_job_that_a_newer_operator_has_is_left_alone() {
             let events = ["get", "events", "--field-selector", &selector];
             let reasons = world.kubectl(&[&events[..], &columns].concat()).await?;
             let said = reasons.contains("LedgerTooNew");
-            Ok(Seen::from_option(said.then_some(()), || reasons))
+            Ok(Seen::when(said, || reasons))
         })
         .await?;
         let is_over = |pods: &[Pod]| pods.iter().all(|pod| wait::phase(pod) == "Succeeded");
@@ -93,7 +93,7 @@ async fn metrics_and_probes_answer() {
         wait::until("the job to be counted", SOON, || async {
             let (met, won) = (met().await? - met_before, won().await? - won_before);
             let counted = met >= 1.0 && won >= 2.0;
-            Ok(Seen::from_option(counted.then_some(()), || {
+            Ok(Seen::when(counted, || {
                 format!("{met} deadlines met, {won} attempts won")
             }))
         })

@@ -134,8 +134,7 @@ async fn a_job_that_fits_no_node_shows_one_pod_and_the_reason() {
                 let said = world
                     .messages_of(&job.name, reason::NO_MATCHING_NODE)
                     .await?;
-                let is_reported = said.contains(words).then_some(());
-                Ok(Seen::from_option(is_reported, || said))
+                Ok(Seen::when(said.contains(words), || said))
             })
             .await?;
         }
@@ -430,9 +429,7 @@ async fn wait_refused(world: &World) -> Result<()> {
     };
     wait::until("the rule to be in force", SOON, || async {
         let refused = pods.create(&dry, &pod).await.is_err();
-        Ok(Seen::from_option(refused.then_some(()), || {
-            "accepted".to_owned()
-        }))
+        Ok(Seen::when(refused, || "accepted".to_owned()))
     })
     .await
 }

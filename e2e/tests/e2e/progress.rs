@@ -193,9 +193,7 @@ async fn wait_pocd_series(world: &World, there: bool) -> Result<()> {
         let page = world.operator.get("/metrics").await?;
         let is_wanted = |line: &str| line.starts_with("shed_job_pocd{") && line.contains(&label);
         let found = page.lines().any(is_wanted);
-        Ok(Seen::from_option((found == there).then_some(()), || {
-            format!("there: {found}")
-        }))
+        Ok(Seen::when(found == there, || format!("there: {found}")))
     })
     .await
 }

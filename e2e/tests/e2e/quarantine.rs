@@ -65,9 +65,7 @@ async fn await_quarantined(world: &World, count: f64) -> Result<()> {
     wait::until(&format!("{count} quarantined jobs"), SOON, || async {
         let counted = world.operator.metric("shed_jobs_quarantined", &[]).await?;
         let is_so = (counted - count).abs() < 0.5;
-        Ok(Seen::from_option(is_so.then_some(()), || {
-            counted.to_string()
-        }))
+        Ok(Seen::when(is_so, || counted.to_string()))
     })
     .await
 }

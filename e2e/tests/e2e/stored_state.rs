@@ -61,8 +61,9 @@ async fn the_next_leader_knows_what_the_one_before_has_learned() {
         wait::until("the next leader to know it", SOON, async || {
             let restored = world.operator.metric("shed_state_restored_entries", &[]);
             let restored = restored.await?;
-            let seen = (restored >= 2.0).then_some(());
-            Ok(Seen::from_option(seen, || format!("{restored} entries")))
+            Ok(Seen::when(restored >= 2.0, || {
+                format!("{restored} entries")
+            }))
         })
         .await?;
         // A job of another class makes it write: its own text has the class, too.
@@ -75,7 +76,7 @@ async fn the_next_leader_knows_what_the_one_before_has_learned() {
         wait::until("both classes to be stored", STORED, async || {
             let text = stored(world).await?;
             let both = has_learned(&text, &other)? && has_learned(&text, &class)?;
-            Ok(Seen::from_option(both.then_some(()), || text))
+            Ok(Seen::when(both, || text))
         })
         .await
     })
@@ -96,8 +97,7 @@ async fn totals(world: &World) -> Result<[f64; 3]> {
 async fn wait_totals(world: &World, expected: [f64; 3]) -> Result<()> {
     wait::until("the totals of deadlines", SOON, async || {
         let found = totals(world).await?;
-        let seen = (found == expected).then_some(());
-        Ok(Seen::from_option(seen, || format!("{found:?}")))
+        Ok(Seen::when(found == expected, || format!("{found:?}")))
     })
     .await
 }
@@ -132,8 +132,7 @@ async fn the_next_leader_shows_the_same_totals_of_deadlines() {
             let text = stored(world).await?;
             let state: serde_json::Value = serde_json::from_str(&text)?;
             let counted = &state["totals"]["series"][&world.namespace][""][0];
-            let seen = (*counted == 2).then_some(());
-            Ok(Seen::from_option(seen, || text))
+            Ok(Seen::when(*counted == 2, || text))
         })
         .await?;
         // No scrape has seen the totals of this leader.

@@ -113,9 +113,7 @@ async fn change_spec(world: &World, name: &str, spec: &Value) -> Result<()> {
         let is_kept = fields
             .clone()
             .all(|(name, value)| seen["spec"][name] == *value);
-        Ok(Seen::from_option(is_kept.then_some(()), || {
-            seen.to_string()
-        }))
+        Ok(Seen::when(is_kept, || seen.to_string()))
     })
     .await
 }
@@ -136,9 +134,7 @@ async fn write_novelties(world: &World, name: &str) -> Result<()> {
             Ok(written) => {
                 let kept = novelties(&written.data);
                 let is_kept = kept == NOVELTIES.map(Some);
-                Ok(Seen::from_option(is_kept.then_some(()), || {
-                    format!("{kept:?}")
-                }))
+                Ok(Seen::when(is_kept, || format!("{kept:?}")))
             }
             // The operator was quicker.
             Err(kube::Error::Api(refused)) if refused.code == 409 => {
@@ -170,7 +166,7 @@ async fn await_said(world: &World, job: &str, reason: &str, words: &str) -> Resu
     wait::until(&format!("{reason} to be said"), SOON, || async {
         let said = world.messages_of(job, reason).await?;
         let is_said = said.contains(words);
-        Ok(Seen::from_option(is_said.then_some(()), || said))
+        Ok(Seen::when(is_said, || said))
     })
     .await
 }
@@ -197,9 +193,7 @@ async fn await_unreadable(world: &World, count: f64) -> Result<()> {
     wait::until(&format!("{count} jobs to be unreadable"), SOON, || async {
         let counted = world.operator.metric("shed_jobs_undecodable", &[]).await?;
         let is_so = (counted - count).abs() < 0.5;
-        Ok(Seen::from_option(is_so.then_some(()), || {
-            counted.to_string()
-        }))
+        Ok(Seen::when(is_so, || counted.to_string()))
     })
     .await
 }
@@ -334,9 +328,7 @@ async fn submit_labelled(world: &World, name: &str, is_taken: bool) -> Result<()
             let api = untyped(world, world.cluster.client());
             api.delete(name, &DeleteParams::default()).await?;
         }
-        Ok(Seen::from_option(is_so.then_some(()), || {
-            format!("{created:?}")
-        }))
+        Ok(Seen::when(is_so, || format!("{created:?}")))
     })
     .await
 }

@@ -244,7 +244,7 @@ async fn who_may_not_create_pods_may_not_create_jobs() {
                 };
                 let reported =
                     message.contains("may not create pods") && message.contains("rolebinding");
-                Ok(Seen::from_option(reported.then_some(()), || message))
+                Ok(Seen::when(reported, || message))
             },
         )
         .await?;
