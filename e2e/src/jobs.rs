@@ -5,12 +5,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, Selector};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, DeadlineJobStatus};
 
+use crate::patches::merge;
 use crate::picture::pod_line;
 use crate::scenario::World;
 use crate::wait::{self, Seen};
@@ -223,12 +224,8 @@ impl<'w> Job<'w> {
 
     /// Changes its specification.
     pub async fn change(&self, spec: &Value) -> Result<(), kube::Error> {
-        let patch = Patch::Merge(json!({"spec": spec}));
-        let parameters = PatchParams::default();
-        self.api
-            .patch(&self.name, &parameters, &patch)
-            .await
-            .map(drop)
+        let change = json!({"spec": spec});
+        merge(&self.api, &self.name, &change).await.map(drop)
     }
 
     /// Deletes it; what becomes of its pods is for the caller to see.

@@ -17,6 +17,7 @@ pub mod latency;
 pub mod manifests;
 pub mod monitoring;
 pub mod operator;
+pub mod patches;
 pub mod picture;
 pub mod process;
 pub mod proxy;

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, bail};
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -21,6 +20,7 @@ use crate::command::run_quietly;
 pub use crate::company::Company;
 use crate::company::{Turn, Undisturbed};
 use crate::operator::Operator;
+use crate::patches::merge;
 use crate::picture;
 use crate::sightings::Sightings;
 
@@ -113,10 +113,8 @@ impl World {
 
     async fn patch_namespace(&self, name: &str, metadata: Value) -> Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.cluster.client());
-        let patch = Patch::Merge(json!({"metadata": metadata}));
-        let parameters = PatchParams::default();
-        drop(namespaces.patch(name, &parameters, &patch).await?);
-        Ok(())
+        let change = json!({"metadata": metadata});
+        Ok(merge(&namespaces, name, &change).await.map(drop)?)
     }
 }
 

@@ -7,13 +7,14 @@ use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kube::api::{DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PartialObjectMeta, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 
+use crate::patches::{merge, merge_status};
 use crate::wait::{self, Seen};
 
 /// Requests of a bench that are under way at once, unless it says otherwise.
@@ -98,12 +99,9 @@ async fn set_status<K>(api: &Api<K>, name: &str, status: &Value) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned,
 {
-    let patch = Patch::Merge(json!({"status": status}));
+    let change = json!({"status": status});
     for tries in 1.. {
-        match api
-            .patch_status(name, &PatchParams::default(), &patch)
-            .await
-        {
+        match merge_status(api, name, &change).await {
             Ok(_) => break,
             Err(error) => unanswered(error, tries).await?,
         }
@@ -164,15 +162,12 @@ pub fn is_held(pod: &PartialObjectMeta<Pod>) -> bool {
 /// Takes the finalizers off all pods of a namespace: pods that wait for a stopped controller would stay without end.
 pub async fn free_pods(client: &Client, namespace: &str) -> Result<()> {
     let all: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let none = json!({"metadata": {"finalizers": null}});
     let freed = pods(&all, is_held).await?.into_iter().map(|pod| {
         let (all, none) = (&all, &none);
         async move {
             // It may be gone meanwhile.
-            drop(
-                all.patch(&pod.name_any(), &PatchParams::default(), none)
-                    .await,
-            );
+            drop(merge(all, &pod.name_any(), none).await);
         }
     });
     let freed = stream::iter(freed).buffer_unordered(AT_ONCE);

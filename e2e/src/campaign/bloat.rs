@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use k8s_openapi::api::core::v1::Event;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
@@ -13,6 +13,7 @@ use shed::api::{self, DeadlineJob};
 use super::foreign::is_foreign;
 use super::history::Entry;
 use super::states::latest_pods;
+use crate::patches::merge_status;
 use crate::wait::phase;
 
 /// The type of the condition that the user adds.
@@ -146,9 +147,6 @@ impl Bloat {
         }
         let edited = json!({"metadata": {"resourceVersion": live.metadata.resource_version},
             "status": {"conditions": conditions}});
-        let patch = Patch::Merge(edited);
-        let parameters = PatchParams::default();
-        drop(self.jobs.patch_status(job, &parameters, &patch).await?);
-        Ok(())
+        merge_status(&self.jobs, job, &edited).await.map(drop)
     }
 }

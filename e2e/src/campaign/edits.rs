@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1 as batch;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use shed::api::DeadlineJob;
 
 use crate::cluster::Cluster;
+use crate::patches::merge;
 
 /// How often a job or pod is edited under [`super::fault::Fault::Conflicts`].
 const EDIT_EVERY: Duration = Duration::from_millis(50);
@@ -36,9 +37,8 @@ async fn edit_all<K>(api: &Api<K>, count: u32)
 where
     K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
 {
-    let parameters = PatchParams::default();
-    let label = Patch::Merge(json!({"metadata": {"labels": {"edited": count.to_string()}}}));
+    let label = json!({"metadata": {"labels": {"edited": count.to_string()}}});
     for object in api.list(&ListParams::default()).await.into_iter().flatten() {
-        drop(api.patch(&object.name_any(), &parameters, &label).await);
+        drop(merge(api, &object.name_any(), &label).await);
     }
 }

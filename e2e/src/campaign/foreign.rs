@@ -4,13 +4,14 @@
 use anyhow::Result;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use shed::adopt;
 use shed::api::{self, DeadlineJob, Ledger};
 
 use super::nodes::RUN;
+use crate::patches::report;
 
 /// Marks what is no attempt, so that the checks leave it out; the operator knows nothing of it.
 pub const FOREIGN: &str = "e2e.shed.dev/foreign";
@@ -138,10 +139,7 @@ impl Home {
         let status = json!({"status": {"phase": "Succeeded", "containerStatuses": [{
             "name": "task", "image": "unused", "imageID": "", "ready": false, "restartCount": 0,
             "state": {"terminated": terminated}}]}});
-        let patch = Patch::Strategic(status);
-        let parameters = PatchParams::default();
-        drop(self.pods.patch_status(name, &parameters, &patch).await?);
-        Ok(())
+        Ok(report(&self.pods, name, &status).await.map(drop)?)
     }
 
     async fn running(&self, name: &str, labels: &Value, node: &str) -> Result<()> {

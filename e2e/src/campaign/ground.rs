@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -19,8 +18,9 @@ use super::foreign::{self, is_foreign};
 use super::nodes::{self, Nodes};
 use super::tasks::Tasks;
 use super::workload::{FINISHED, Home, OLD, QUOTA, Workload, finished};
-use crate::bench::namespace::make_namespace;
+use crate::bench::namespace::{AT_ONCE, Arrival, make_namespace, submit_all};
 use crate::jobs::shell_or_fake;
+use crate::patches::merge;
 use crate::wait;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -177,19 +177,12 @@ impl Ground {
 async fn make_finished(client: &Client, namespace: &str) -> Result<()> {
     let jobs: Api<DeadlineJob> = Api::namespaced(client.clone(), namespace);
     let template = shell_or_fake("exit 0", 1000, 0);
-    let made = (0..FINISHED).map(|index| {
-        let (jobs, name) = (jobs.clone(), format!("{OLD}{index}"));
-        let (job, status) = finished(&template, &name);
-        async move {
-            let job: DeadlineJob = serde_json::from_value(job)?;
-            jobs.create(&PostParams::default(), &job).await?;
-            let patch = Patch::Merge(json!({"status": status}));
-            jobs.patch_status(&name, &PatchParams::default(), &patch)
-                .await?;
-            anyhow::Ok(())
-        }
+    let arrivals = (0..FINISHED).map(|index| {
+        let (job, status) = finished(&template, &format!("{OLD}{index}"));
+        let (after, status) = (Duration::ZERO, Some(status));
+        Arrival { after, job, status }
     });
-    stream::iter(made).buffer_unordered(16).try_collect().await
+    submit_all(&jobs, arrivals, AT_ONCE).await
 }
 
 /// Waits until the quota is counted: before, the apiserver refuses every pod.
@@ -218,10 +211,8 @@ async fn tick(client: Client, namespace: &str) -> Result<JoinSet<()>> {
             ticks.tick().await;
             let edited =
                 json!({"metadata": {"annotations": {"e2e.shed.dev/tick": count.to_string()}}});
-            let patch = Patch::Merge(edited);
             // One that does not come through is one less.
-            let parameters = PatchParams::default();
-            drop(pods.patch(foreign::TICKER, &parameters, &patch).await);
+            drop(merge(&pods, foreign::TICKER, &edited).await);
         }
     }]))
 }

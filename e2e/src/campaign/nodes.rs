@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::kubelet::{self, Deed};
 use super::tasks::Tasks;
+use crate::patches::{merge, report};
 use crate::wait::{self, Seen, is_over};
 
 /// How far the clocks of two nodes are off under [`super::fault::Fault::ClockSkew`].
@@ -297,16 +298,13 @@ impl Shared {
     }
 
     async fn set_unschedulable(&self, name: &str, is_so: bool) -> Result<Node> {
-        let patch = Patch::Merge(json!({"spec": {"unschedulable": is_so}}));
-        let parameters = PatchParams::default();
-        Ok(self.nodes().patch(name, &parameters, &patch).await?)
+        let change = json!({"spec": {"unschedulable": is_so}});
+        Ok(merge(&self.nodes(), name, &change).await?)
     }
 
     async fn report(&self, name: &str, status: &str) -> Result<Node> {
-        let patch = Patch::Strategic(json!({"status": {"conditions": [ready(status)]}}));
-        let parameters = PatchParams::default();
-        let nodes = self.nodes();
-        Ok(nodes.patch_status(name, &parameters, &patch).await?)
+        let change = json!({"status": {"conditions": [ready(status)]}});
+        Ok(report(&self.nodes(), name, &change).await?)
     }
 
     /// Nodes whose kubelet works.
@@ -351,10 +349,8 @@ impl Shared {
         let name = pod.name_any();
         match deed {
             Deed::Report(status) => {
-                let patch = Patch::Strategic(json!({"metadata": {"uid": pod.uid()},
-                    "status": status}));
-                let parameters = PatchParams::default();
-                drop(self.pods().patch_status(&name, &parameters, &patch).await?);
+                let change = json!({"metadata": {"uid": pod.uid()}, "status": status});
+                report(&self.pods(), &name, &change).await?;
             }
             Deed::LetGo => {
                 let parameters = DeleteParams {

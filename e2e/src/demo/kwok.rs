@@ -6,7 +6,6 @@
 use anyhow::Result;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Patch, PatchParams};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -16,6 +15,7 @@ use super::NAMESPACE;
 use super::attempt::Attempt;
 use super::manifest::GATE;
 use crate::campaign;
+use crate::patches::merge;
 
 /// The papers' distribution of attempt durations: Pareto, no shorter than this …
 const SHORTEST_MS: f64 = 6000.0;
@@ -47,13 +47,7 @@ pub async fn draw_durations(client: Client) -> Result<()> {
             "spec": {"schedulingGates": []},
         });
         // A pod may be deleted meanwhile; that is no failure.
-        let _ = pods
-            .patch(
-                &pod.name_any(),
-                &PatchParams::default(),
-                &Patch::Merge(&patch),
-            )
-            .await;
+        drop(merge(&pods, &pod.name_any(), &patch).await);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use clap::Parser;
 use futures::{StreamExt, TryStreamExt, future, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ use super::side::{NAMESPACES, Side, namespace};
 use super::view::Views;
 use crate::cluster::{Cluster, Nodes};
 use crate::host_operator::HostOperator;
+use crate::patches;
 use crate::wait::{self, Seen};
 
 /// Cases written by hand, each with its source.
@@ -282,14 +283,13 @@ fn ready() -> Value {
 /// Tells the control plane that the nodes live, and never ends.
 async fn beat(client: &Client) {
     let nodes: Api<Node> = Api::all(client.clone());
-    let (parameters, mut beats) = (PatchParams::default(), tokio::time::interval(HEARTBEAT));
+    let mut beats = tokio::time::interval(HEARTBEAT);
     loop {
         beats.tick().await;
         for number in 0..NODES {
-            let patch = Patch::Strategic(json!({"status": {"conditions": [ready()]}}));
+            let change = json!({"status": {"conditions": [ready()]}});
             let name = format!("differential-{number}");
-            let reported = nodes.patch_status(&name, &parameters, &patch);
-            if let Err(error) = reported.await {
+            if let Err(error) = patches::report(&nodes, &name, &change).await {
                 eprintln!("differential: the heartbeat of {name}: {error}");
             }
         }

@@ -8,8 +8,8 @@ use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, EvictParams, GroupVersionKind, Patch, PatchParams,
-    PostParams, Preconditions,
+    ApiResource, DeleteParams, DynamicObject, EvictParams, GroupVersionKind, PostParams,
+    Preconditions,
 };
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use super::kubelet;
 use super::outcome::Outcome;
 use super::view::{View, Views, has_ended, is_deleted, is_tracked};
 use crate::campaign::draw;
+use crate::patches::{merge, merge_status};
 use crate::wait::phase;
 
 /// How often a run is looked at.
@@ -226,12 +227,8 @@ impl<'s> Side<'s> {
     }
 
     async fn report(&self, pod: &Pod, status: &Value) -> Result<()> {
-        let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid()}, "status": status}));
-        let pods = self.pods();
-        let done = pods
-            .patch_status(&pod.name_any(), &PatchParams::default(), &patch)
-            .await;
-        reported(done)
+        let change = json!({"metadata": {"uid": pod.uid()}, "status": status});
+        reported(merge_status(&self.pods(), &pod.name_any(), &change).await)
     }
 
     /// The kubelet's last word on a deleted pod.
@@ -358,18 +355,13 @@ impl<'s> Side<'s> {
         let (Some(pod), Some(status)) = (pod, status) else {
             return Ok("nothing".to_owned());
         };
-        let patch = Patch::Merge(json!({"status": status}));
-        self.pods()
-            .patch_status(&pod.name_any(), &PatchParams::default(), &patch)
-            .await?;
+        let change = json!({"status": status});
+        merge_status(&self.pods(), &pod.name_any(), &change).await?;
         Ok("done".to_owned())
     }
 
     async fn edit(&self, spec: Value) -> Result<String, kube::Error> {
-        let patch = Patch::Merge(json!({"spec": spec}));
-        self.jobs()
-            .patch(&self.case.name, &PatchParams::default(), &patch)
-            .await?;
+        merge(&self.jobs(), &self.case.name, &json!({"spec": spec})).await?;
         Ok("done".to_owned())
     }
 
@@ -397,8 +389,8 @@ impl<'s> Side<'s> {
 
     /// Deletes what is left, without regard to finalizers that a controller forgot: a later run may have the same name.
     pub async fn clean_up(&self) -> Result<()> {
-        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        let (name, parameters) = (&self.case.name, PatchParams::default());
+        let free = json!({"metadata": {"finalizers": null}});
+        let name = &self.case.name;
         let began = Instant::now();
         loop {
             let view = self.view();
@@ -414,11 +406,11 @@ impl<'s> Side<'s> {
             );
             if !job_is_gone {
                 let jobs = self.jobs();
-                reported(jobs.patch(name, &parameters, &free).await)?;
+                reported(merge(&jobs, name, &free).await)?;
                 reported(jobs.delete(name, &DeleteParams::background()).await)?;
             }
             for pod in view.left() {
-                reported(self.pods().patch(&pod.name_any(), &parameters, &free).await)?;
+                reported(merge(&self.pods(), &pod.name_any(), &free).await)?;
                 self.remove(pod).await?;
             }
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::campaign::draw;
+use crate::patches::{merge, report};
 
 /// How often nodes are lost.
 pub const EVERY: Duration = Duration::from_secs(20);
@@ -84,16 +85,12 @@ impl Losses {
         self.annotate(&name, &Value::Null).await?;
         let status = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown",
             "reason": "NodeStatusUnknown", "message": "", "lastTransitionTime": Timestamp::now()}]}});
-        let (patch, parameters) = (Patch::Strategic(status), PatchParams::default());
-        drop(self.nodes.patch_status(&name, &parameters, &patch).await?);
-        Ok(())
+        Ok(report(&self.nodes, &name, &status).await.map(drop)?)
     }
 
     async fn annotate(&self, name: &str, value: &Value) -> Result<()> {
-        let patch = Patch::Merge(json!({"metadata": {"annotations": {MANAGED: value}}}));
-        let parameters = PatchParams::default();
-        drop(self.nodes.patch(name, &parameters, &patch).await?);
-        Ok(())
+        let change = json!({"metadata": {"annotations": {MANAGED: value}}});
+        Ok(merge(&self.nodes, name, &change).await.map(drop)?)
     }
 
     /// Brings back those that were away for long enough at `now`, or all.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
 use shed::api::{Ledger, QuarantineEntry};
@@ -20,6 +20,7 @@ use super::workload::{Workload, hopeless, missed, overdue, reporting, suspended,
 use crate::campaign::tasks::Tasks;
 use crate::host_operator::free_address;
 use crate::jobs::status;
+use crate::patches::merge;
 use crate::process::{signal, taken};
 use crate::wait::{self, Seen};
 
@@ -220,9 +221,8 @@ impl Stage {
             }
         })
         .await?;
-        let runs = Patch::Merge(json!({"spec": {"suspend": false}}));
-        let patched = jobs.patch(JOB, &PatchParams::default(), &runs).await;
-        Ok(patched.map(drop)?)
+        let runs = json!({"spec": {"suspend": false}});
+        Ok(merge(&jobs, JOB, &runs).await.map(drop)?)
     }
 }
 
@@ -241,15 +241,14 @@ async fn miss(workload: Workload) -> Result<()> {
 /// Takes the Lease each time that the operator has it, without end.
 async fn take_lease(client: Client) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(client, LEASE_NAMESPACE);
-    let taken = Patch::Merge(json!({"spec": {
+    let taken = json!({"spec": {
         "holderIdentity": INTRUDER, "leaseDurationSeconds": 1, "renewTime": null,
-    }}));
+    }});
     loop {
         let lease = leases.get(LEASE).await.context("reading the Lease")?;
         let holder = lease.spec.and_then(|spec| spec.holder_identity);
         if holder.is_some_and(|holder| !holder.is_empty() && holder != INTRUDER) {
-            let parameters = PatchParams::default();
-            leases.patch(LEASE, &parameters, &taken).await?;
+            merge(&leases, LEASE, &taken).await?;
         }
         tokio::time::sleep(LEASE_LOOK).await;
     }

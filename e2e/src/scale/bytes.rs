@@ -5,7 +5,7 @@ use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,7 @@ use crate::bench::operator::memory_limit;
 use crate::campaign::workload::arguments;
 use crate::host_operator::HostOperator;
 use crate::jobs::{manifest, shell_or_fake};
+use crate::patches::merge_status;
 
 /// Bytes of the arguments of a pod or Job.
 const MEGABYTE: usize = 1_000_000;
@@ -71,10 +72,8 @@ async fn create_all(stage: &Stage<'_>, home: &str, load: Load) -> Result<()> {
             Load::SuspendedJobs => create(stage.all::<Job>(home), job(&name, true)).await,
             Load::FinishedJobs => {
                 create(stage.all::<Job>(home), job(&name, false)).await?;
-                let (jobs, parameters) = (stage.all::<Job>(home), PatchParams::default());
-                let status = Patch::Merge(json!({"status": completed()}));
-                drop(jobs.patch_status(&name, &parameters, &status).await?);
-                Ok(())
+                let (jobs, change) = (stage.all::<Job>(home), json!({"status": completed()}));
+                Ok(merge_status(&jobs, &name, &change).await.map(drop)?)
             }
             Load::LiveJobs => stage.submit(home, live(&name)).await,
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
@@ -19,6 +19,7 @@ use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, reaso
 use crate::bench::operator;
 use crate::campaign::tasks::Tasks;
 use crate::host_operator::{HostOperator, kubeconfig_for};
+use crate::patches::merge;
 use crate::wait;
 
 /// How often the state of a large job is looked at.
@@ -109,10 +110,10 @@ impl<'o> Stage<'o> {
 
     /// Merges into a job's specification.
     pub async fn edit(&self, namespace: &str, name: &str, spec: &Value) -> Result<()> {
-        let patch = Patch::Merge(json!({"spec": spec}));
-        let jobs = self.jobs(namespace);
-        drop(jobs.patch(name, &PatchParams::default(), &patch).await?);
-        Ok(())
+        let change = json!({"spec": spec});
+        Ok(merge(&self.jobs(namespace), name, &change)
+            .await
+            .map(drop)?)
     }
 
     /// How many pods a namespace has.
