@@ -153,18 +153,14 @@ impl<'w> Job<'w> {
     ) -> Result<DeadlineJob> {
         let what = format!("condition {type_} true because of {reason}");
         self.wait(&what, timeout, |job| {
-            is_true(job, type_) && condition(job, type_).is_some_and(|c| c.reason == reason)
+            self::reason(job, type_) == Some(reason)
         })
         .await
     }
 
     /// Waits until the job is complete.
     pub async fn wait_complete(&self) -> Result<DeadlineJob> {
-        let ended = self
-            .wait("to be complete", SOON, |job| {
-                is_true(job, api::COMPLETE) || is_true(job, api::FAILED)
-            })
-            .await?;
+        let ended = self.wait("to be complete", SOON, has_ended).await?;
         anyhow::ensure!(
             is_true(&ended, api::COMPLETE),
             "{} failed: {}",
@@ -271,6 +267,24 @@ pub fn is_true(job: &DeadlineJob, type_: &str) -> bool {
     condition(job, type_).is_some_and(|condition| condition.status == "True")
 }
 
+/// The reason of a condition that is true.
+pub fn reason<'j>(job: &'j DeadlineJob, type_: &str) -> Option<&'j str> {
+    let condition = condition(job, type_).filter(|condition| condition.status == "True");
+    condition.map(|condition| condition.reason.as_str())
+}
+
+/// Whether a job has come to its end.
+pub fn has_ended(job: &DeadlineJob) -> bool {
+    is_true(job, api::COMPLETE) || is_true(job, api::FAILED)
+}
+
+/// Bytes of a job without its managedFields, of which only the apiserver knows.
+pub fn object_bytes(job: &DeadlineJob) -> usize {
+    let mut own = job.clone();
+    own.metadata.managed_fields = None;
+    shed::size::bytes(&own)
+}
+
 /// A job in one line.
 pub fn summary(job: &DeadlineJob) -> String {
     let status = status(job);
@@ -307,7 +321,7 @@ pub fn assert_counts_balance(job: &DeadlineJob) {
 
 /// Whether a pod's task runs.
 pub fn is_running(pod: &Pod) -> bool {
-    wait::phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none()
+    wait::phase(pod) == "Running" && !wait::is_deleted(pod)
 }
 
 /// Whether a pod still carries shed's finalizer.
@@ -322,11 +336,14 @@ pub fn label<'p>(pod: &'p Pod, name: &str) -> &'p str {
     pod.labels().get(name).map_or("", String::as_str)
 }
 
+/// The node that a pod was put on, if it was.
+pub fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref()
+}
+
 /// The node that a pod was put on, empty before.
 pub fn node(pod: &Pod) -> &str {
-    let spec = pod.spec.as_ref();
-    spec.and_then(|spec| spec.node_name.as_deref())
-        .unwrap_or_default()
+    node_of(pod).unwrap_or_default()
 }
 
 /// The progress at which a pod's attempt resumes. shed hands it to the sidecar, which writes the resume file.

@@ -99,7 +99,7 @@ impl Operator {
                 .pods()
                 .await?
                 .iter()
-                .filter(|pod| is_ready(pod))
+                .filter(|pod| wait::is_ready(pod) && !wait::is_deleted(pod))
                 .count();
             if ready < REPLICAS {
                 return Ok(Seen::NotYet(format!("{ready} replicas are ready")));
@@ -302,17 +302,6 @@ fn policy_of(deployment: &Deployment) -> Option<&str> {
         .find(|variable| variable.name == "SHED_POLICY")?
         .value
         .as_deref()
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
-    pod.metadata.deletion_timestamp.is_none()
-        && conditions
-            .into_iter()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// The operator's process in a pod: the image is empty, so there is no shell to kill it from

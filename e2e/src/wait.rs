@@ -134,6 +134,18 @@ pub async fn for_pods_to_end(api: &Api<Pod>, what: &str) -> Result<()> {
     pods.map(drop)
 }
 
+/// Whether a pod was asked to go.
+pub fn is_deleted(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether a pod is ready, as its Service and its controller see it.
+pub fn is_ready(pod: &Pod) -> bool {
+    let status = pod.status.iter();
+    let mut conditions = status.flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|own| own.type_ == "Ready" && own.status == "True")
+}
+
 /// Whether a pod's containers have ended.
 pub fn is_over(pod: &Pod) -> bool {
     ["Succeeded", "Failed"].contains(&phase(pod))

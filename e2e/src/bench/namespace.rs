@@ -196,10 +196,3 @@ pub async fn remove(client: &Client, namespace: &str) -> Result<()> {
     drop(namespaces.delete(namespace, &now).await?);
     wait::for_absence(&namespaces, namespace, GONE_WITHIN).await
 }
-
-/// The reason of a condition that is true.
-pub fn reason(job: &DeadlineJob, type_: &str) -> Option<String> {
-    let conditions = job.status.iter().flat_map(|status| &status.conditions);
-    let mut true_ones = conditions.filter(|own| own.type_ == type_ && own.status == "True");
-    true_ones.next().map(|own| own.reason.clone())
-}

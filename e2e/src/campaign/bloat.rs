@@ -13,6 +13,7 @@ use shed::api::{self, DeadlineJob};
 use super::foreign::is_foreign;
 use super::history::Entry;
 use super::states::latest_pods;
+use crate::jobs::reason;
 use crate::patches::merge_status;
 use crate::wait::phase;
 
@@ -123,12 +124,7 @@ impl Bloat {
         let Ok(live) = self.jobs.get(job).await else {
             return false;
         };
-        let conditions = live.status.unwrap_or_default().conditions;
-        conditions.iter().any(|own| {
-            own.type_ == api::TASKS_PENDING
-                && own.status == "True"
-                && own.reason == api::reason::OBJECT_SIZE_LIMIT
-        })
+        reason(&live, api::TASKS_PENDING) == Some(api::reason::OBJECT_SIZE_LIMIT)
     }
 
     /// A condition of another writer with a message of this length.

@@ -22,8 +22,8 @@ use shed_core::snapshot::KillKind;
 use super::foreign::is_foreign;
 use super::history::{Change, Entry};
 use super::states::is_refused;
-use crate::jobs::terminated;
-use crate::wait::phase;
+use crate::jobs::{is_true, node_of, terminated};
+use crate::wait::{is_deleted, is_over, phase};
 
 /// The context of a check in addition to the history.
 #[derive(Clone, Debug, Default)]
@@ -79,11 +79,10 @@ pub fn check(entries: &[Entry], known: &Known) -> Vec<String> {
 
 /// Whether something of a pod runs, or may still run.
 fn holds(pod: &Pod) -> bool {
-    let is_deleted = pod.metadata.deletion_timestamp.is_some();
     match phase(pod) {
-        "Succeeded" | "Failed" => false,
+        _ if is_over(pod) => false,
         // The apiserver places nothing that is being deleted.
-        "Pending" => !is_deleted || node_of(pod).is_some(),
+        "Pending" => !is_deleted(pod) || node_of(pod).is_some(),
         _ => true,
     }
 }
@@ -91,10 +90,6 @@ fn holds(pod: &Pod) -> bool {
 /// When the first of a pod's containers ended.
 fn finished(pod: &Pod) -> Option<Timestamp> {
     Some(terminated(pod)?.finished_at.as_ref()?.0)
-}
-
-fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref()
 }
 
 /// The attempt of a pod; absent if it only looks like one.
@@ -196,10 +191,8 @@ impl Replay {
         let uid = job.uid().unwrap_or_default();
         self.broken
             .extend(size::too_large(job, &self.known, self.version));
-        let conditions = job.status.iter().flat_map(|status| &status.conditions);
         // No fault makes a reconcile panic or overrun its time.
-        let mut given_up = conditions.filter(|own| own.type_ == api::QUARANTINED);
-        self.demand(given_up.all(|own| own.status != "True"), || {
+        self.demand(!is_true(job, api::QUARANTINED), || {
             format!("I9: {} is quarantined", job.name_any())
         });
         let new = match Ledger::from_status(job.status.as_ref()) {
@@ -299,7 +292,7 @@ impl Replay {
 
     /// Whether a pod has failed as it is being deleted, by batch/v1's rule.
     fn fails_by_deletion(&self, job: &str, pod: &Pod) -> bool {
-        pod.metadata.deletion_timestamp.is_some() && self.plain.contains(job)
+        is_deleted(pod) && self.plain.contains(job)
     }
 
     /// A killed attempt is never a failure, and a failure has a pod that failed.
@@ -390,7 +383,7 @@ impl Replay {
 
     fn pod(&mut self, pod: &Pod) {
         let uid = pod.uid().unwrap_or_default();
-        if phase(pod) == "Succeeded" && pod.metadata.deletion_timestamp.is_none() {
+        if phase(pod) == "Succeeded" && !is_deleted(pod) {
             self.unspoilt.insert(uid.clone());
         }
         let old = self.pods.insert(uid.clone(), pod.clone());
@@ -398,14 +391,13 @@ impl Replay {
         if old.is_none() {
             self.created(pod, &attempt, &uid);
         }
-        let deleting = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
         let tracked = |pod: &Pod| {
             let finalizers = pod.finalizers();
             let own = [api::ATTEMPT_FINALIZER, api::JOB_TRACKING_FINALIZER];
             finalizers.iter().any(|name| own.contains(&name.as_str()))
         };
         let Some(old) = old else { return };
-        if deleting(pod) && !deleting(&old) && self.known.deleted.contains(&uid) {
+        if is_deleted(pod) && !is_deleted(&old) && self.known.deleted.contains(&uid) {
             self.deleted(pod, &attempt);
         }
         if tracked(&old) && !tracked(pod) {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::wait::phase;
+use crate::wait::{is_deleted, phase};
 
 /// How long a pod runs, in milliseconds.
 pub const RUN_MS: &str = "shed.dev/kwok-run-ms";
@@ -53,8 +53,7 @@ pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Opti
         // Kubelets tell whole seconds.
         time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     };
-    let is_deleted = pod.metadata.deletion_timestamp.is_some();
-    match (phase(pod), is_deleted) {
+    match (phase(pod), is_deleted(pod)) {
         ("Succeeded" | "Failed", true) => Some(Deed::LetGo),
         ("Succeeded" | "Failed", false) => None,
         // It never ran.

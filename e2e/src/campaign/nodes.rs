@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::kubelet::{self, Deed};
 use super::tasks::Tasks;
+use crate::jobs::node;
 use crate::patches::{merge, report};
 use crate::wait::{self, Seen, is_over};
 
@@ -279,7 +280,7 @@ impl Shared {
         let pods = self.pods().list(&ListParams::default()).await?;
         let on = |name: &String| {
             let living = pods.iter().filter(|pod| !is_over(pod));
-            living.filter(|pod| node_of(pod) == Some(name)).count()
+            living.filter(|pod| node(pod) == name).count()
         };
         let busiest = self.names.iter().max_by_key(|name| on(name));
         busiest.cloned().context("the run has no nodes")
@@ -287,9 +288,7 @@ impl Shared {
 
     async fn addresses_on(&self, node: &str) -> Result<BTreeSet<IpAddr>> {
         let pods = self.pods().list(&ListParams::default()).await?;
-        let there = pods
-            .iter()
-            .filter(|pod| node_of(pod).is_some_and(|own| own == node));
+        let there = pods.iter().filter(|pod| self::node(pod) == node);
         let addresses = there.filter_map(|pod| {
             let status = pod.status.as_ref()?;
             status.pod_ip.as_ref()?.parse().ok()
@@ -324,7 +323,7 @@ impl Shared {
         let listed = self.pods().list(&ListParams::default().match_any()).await?;
         let answering = self.answering();
         let placed = listed.iter().filter_map(|pod| {
-            let node = node_of(pod).filter(|node| answering.contains(node))?;
+            let node = answering.iter().find(|name| node(pod) == *name)?;
             let deed = self.deed(pod, node)?;
             Some(self.carry_out(pod, deed))
         });
@@ -365,10 +364,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-fn node_of(pod: &Pod) -> Option<&String> {
-    pod.spec.as_ref()?.node_name.as_ref()
 }
 
 async fn run_kubelets(shared: Arc<Shared>) {

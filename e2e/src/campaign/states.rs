@@ -10,6 +10,7 @@ use shed::api;
 use shed::api::DeadlineJob;
 
 use super::history::{Change, Entry};
+use crate::jobs::{is_true, reason};
 
 /// A job as its user sees it: a DeadlineJob that is not a companion, or a batch/v1 Job.
 #[derive(Debug)]
@@ -94,9 +95,7 @@ pub fn users_jobs(states: &[Entry]) -> Vec<UsersJob> {
 
 /// Whether the job's specification was refused. Nothing was launched, so that its ledger is empty.
 pub fn is_refused(job: &DeadlineJob) -> bool {
-    let conditions = job.status.iter().flat_map(|status| &status.conditions);
-    let mut failed = conditions.filter(|own| own.type_ == api::FAILED && own.status == "True");
-    failed.any(|own| own.reason == api::reason::INVALID_SPEC)
+    reason(job, api::FAILED) == Some(api::reason::INVALID_SPEC)
 }
 
 /// How many jobs there are of any kind.
@@ -117,11 +116,7 @@ pub fn jobs(states: &[Entry]) -> usize {
 /// Whether the job of this name ever said that its attempts are blocked.
 pub fn was_blocked(states: &[Entry], name: &str) -> bool {
     states.iter().any(|state| match &state.change {
-        Change::Job(job) if job.name_any() == name => {
-            let status = job.status.as_ref();
-            let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
-            conditions.any(|own| own.type_ == api::ATTEMPTS_BLOCKED && own.status == "True")
-        }
+        Change::Job(job) => job.name_any() == name && is_true(job, api::ATTEMPTS_BLOCKED),
         _ => false,
     })
 }

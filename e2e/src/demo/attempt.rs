@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::api;
 
-use crate::jobs::{resume_point, terminated};
+use crate::jobs::{node_of, resume_point, terminated};
 
 /// One attempt at one task.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl Attempt {
             task: number(api::LABEL_INDEX)?,
             number: number(api::LABEL_ATTEMPT).unwrap_or(0),
             kind: kind.to_owned(),
-            node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+            node: node_of(pod).map(str::to_owned),
             created: pod.metadata.creation_timestamp.as_ref()?.0,
             ended: terminated(pod)
                 .and_then(|end| Some((end.finished_at.as_ref()?.0, end.exit_code))),

@@ -5,7 +5,8 @@ use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use serde_json::{Value, json};
 
 use super::case::{End, OnDelete};
-use super::view::{index, is_ready};
+use super::view::index;
+use crate::wait::is_ready;
 
 /// How long ago containers ended. No controller then waits before it tries again, and clocks of nodes may differ as much.
 const AGO: SignedDuration = SignedDuration::from_secs(30);

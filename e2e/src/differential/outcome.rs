@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::case::LABEL;
-use super::view::{View, has_ended, index, is_deleted};
-use crate::wait::phase;
+use super::view::{View, index};
+use crate::wait::{is_deleted, is_over, phase};
 
 /// Conditions of batch/v1. shed has more.
 const CONDITIONS: [&str; 5] = [
@@ -169,7 +169,7 @@ fn pod_left(pod: &Pod) -> String {
         ""
     };
     let held = pod.finalizers().join(" ");
-    let held = if has_ended(pod) || is_deleted(pod) {
+    let held = if is_over(pod) || is_deleted(pod) {
         held
     } else {
         String::new()

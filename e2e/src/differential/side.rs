@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 use super::case::{Act, Case, Controller, OnDelete, Propagation};
 use super::kubelet;
 use super::outcome::Outcome;
-use super::view::{View, Views, has_ended, is_deleted, is_tracked};
+use super::view::{View, Views, is_tracked};
 use crate::campaign::draw;
+use crate::jobs::node_of;
 use crate::patches::{merge, merge_status};
-use crate::wait::phase;
+use crate::wait::{is_deleted, is_over, phase};
 
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -169,10 +170,7 @@ impl<'s> Side<'s> {
     /// What kubelets do by themselves: start pods, and end deleted ones.
     async fn tend(&mut self, view: &View) -> Result<()> {
         for pod in view.left() {
-            let is_placed = pod
-                .spec
-                .as_ref()
-                .is_some_and(|spec| spec.node_name.is_some());
+            let is_placed = node_of(pod).is_some();
             let uid = pod.uid().unwrap_or_default();
             if !is_deleted(pod) {
                 if is_placed && phase(pod) == "Pending" && self.may_write(&uid, "running") {
@@ -181,7 +179,7 @@ impl<'s> Side<'s> {
                 }
                 continue;
             }
-            if has_ended(pod) {
+            if is_over(pod) {
                 if self.may_write(&uid, "gone") {
                     self.remove(pod).await?;
                 }

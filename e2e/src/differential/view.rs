@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::case::{HOLD, LABEL};
-use crate::wait::phase;
+use crate::wait::{is_deleted, is_over, is_ready, phase};
 
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
@@ -143,7 +143,7 @@ impl View {
 
     /// Pods that have not ended and are not deleted, by index and age.
     pub fn live(&self) -> Vec<Arc<Pod>> {
-        let is_live = |pod: &&Arc<Pod>| !has_ended(pod) && !is_deleted(pod);
+        let is_live = |pod: &&Arc<Pod>| !is_over(pod) && !is_deleted(pod);
         let mut live: Vec<_> = self.left().filter(is_live).cloned().collect();
         live.sort_by_key(|pod| index(pod));
         live
@@ -151,7 +151,7 @@ impl View {
 
     /// Deleted pods whose containers run on.
     pub fn lingering(&self) -> impl Iterator<Item = &Arc<Pod>> {
-        self.left().filter(|pod| is_deleted(pod) && !has_ended(pod))
+        self.left().filter(|pod| is_deleted(pod) && !is_over(pod))
     }
 
     /// Whether the Job has a condition.
@@ -181,8 +181,8 @@ impl View {
         let Some(job) = &self.job else {
             return false;
         };
-        let is_counted = |pod: &Arc<Pod>| !has_ended(pod) || !is_tracked(pod);
-        let is_going = |pod: &Arc<Pod>| is_deleted(pod) && has_ended(pod);
+        let is_counted = |pod: &Arc<Pod>| !is_over(pod) || !is_tracked(pod);
+        let is_going = |pod: &Arc<Pod>| is_deleted(pod) && is_over(pod);
         if !self.left().all(is_counted) || self.left().any(is_going) {
             return false;
         }
@@ -285,24 +285,6 @@ pub fn members(list: Option<&str>) -> usize {
 /// The completion index of a pod.
 pub fn index(pod: &Pod) -> Option<u32> {
     pod.annotations().get(INDEX)?.parse().ok()
-}
-
-pub fn has_ended(pod: &Pod) -> bool {
-    matches!(phase(pod), "Succeeded" | "Failed")
-}
-
-pub fn is_deleted(pod: &Pod) -> bool {
-    pod.metadata.deletion_timestamp.is_some()
-}
-
-pub fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
-    conditions
-        .into_iter()
-        .any(|own| own.type_ == "Ready" && own.status == "True")
 }
 
 /// Whether a controller has yet to count the pod.

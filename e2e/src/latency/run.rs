@@ -10,9 +10,10 @@ use shed::api::{self, DeadlineJob};
 use super::load::{Load, STORM_AFTER, job, storm_job};
 use super::timeline::{Latencies, Timeline};
 use crate::bench::audit::AuditLog;
-use crate::bench::namespace::{Arrival, PAGE, each, make_namespace, reason, remove, submit_all};
+use crate::bench::namespace::{Arrival, PAGE, each, make_namespace, remove, submit_all};
 use crate::bench::operator;
 use crate::bench::site::Site;
+use crate::jobs::{is_true, reason};
 
 /// Creates of jobs that may be under way at once.
 const AT_ONCE: usize = 64;
@@ -95,7 +96,7 @@ async fn count_complete(jobs: &Api<DeadlineJob>) -> Result<u32> {
     each(jobs, page, |job| {
         let failed = reason(&job, api::FAILED);
         ensure!(failed.is_none(), "{} failed: {failed:?}", job.name_any());
-        complete += u32::from(reason(&job, api::COMPLETE).is_some());
+        complete += u32::from(is_true(&job, api::COMPLETE));
         Ok(())
     })
     .await?;

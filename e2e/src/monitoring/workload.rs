@@ -15,7 +15,7 @@ use shed::api::{self, DeadlineJob, MANAGED_BY};
 
 use crate::bench::namespace::submit;
 use crate::campaign::kubelet::{POD_IP, RUN_MS};
-use crate::jobs::{is_running, is_true, manifest, shell_or_fake};
+use crate::jobs::{has_ended, is_running, manifest, shell_or_fake};
 use crate::wait::{self, Seen};
 
 /// The namespace of all jobs.
@@ -134,13 +134,11 @@ impl Workload {
         }
         wait::until("all jobs to end", WITHIN, async || {
             let jobs = self.jobs().list(&ListParams::default()).await?.items;
-            let ended =
-                |job: &DeadlineJob| is_true(job, api::COMPLETE) || is_true(job, api::FAILED);
             let left = jobs
                 .into_iter()
                 .filter(|job| names.contains(&job.name_any()));
             let left: Vec<String> = left
-                .filter(|job| !ended(job))
+                .filter(|job| !has_ended(job))
                 .map(|job| job.name_any())
                 .collect();
             Ok(Seen::when(left.is_empty(), || left.join(", ")))

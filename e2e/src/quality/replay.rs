@@ -14,7 +14,7 @@ use super::came::{Came, JobCame, Ran};
 use super::task::{self, Tasks};
 use crate::cluster::Cluster;
 use crate::demo::screen::Screen;
-use crate::jobs::{is_true, label, node};
+use crate::jobs::{has_ended, is_true, label, node_of};
 use crate::sightings::{Sighting, Sightings};
 use crate::wait;
 
@@ -122,10 +122,6 @@ impl Replay<'_> {
     }
 }
 
-fn has_ended(job: &DeadlineJob) -> bool {
-    is_true(job, api::COMPLETE) || is_true(job, api::FAILED)
-}
-
 /// Whether the job's status says that its last task was done in time.
 fn met(job: &DeadlineJob) -> bool {
     let status = job.status.as_ref();
@@ -202,13 +198,12 @@ fn ran(sighting: &Sighting, origin: Origin) -> Result<Option<Ran>> {
         .with_context(|| format!("{} has not ended", pod.name_any()))?;
     let freed = origin.seconds(freed);
     let since = |uptime: f64| uptime - origin.uptime;
-    let node = node(pod);
     Ok(Some(Ran {
         job,
         task: label(pod, api::LABEL_INDEX).parse()?,
         number: label(pod, api::LABEL_ATTEMPT).parse()?,
         clone: label(pod, api::LABEL_KIND) == "clone",
-        node: (!node.is_empty()).then(|| node.to_owned()),
+        node: node_of(pod).map(str::to_owned),
         launched: origin.seconds(sighting.first),
         started: said.map(|said| since(said.start)),
         ended: said.map(|said| said.end.map_or(freed, since)),

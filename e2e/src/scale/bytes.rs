@@ -16,11 +16,11 @@ use super::many::settle;
 use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
-use crate::bench::namespace::{each, reason};
+use crate::bench::namespace::each;
 use crate::bench::operator::memory_limit;
 use crate::campaign::workload::arguments;
 use crate::host_operator::HostOperator;
-use crate::jobs::{manifest, shell_or_fake};
+use crate::jobs::{manifest, reason, shell_or_fake};
 use crate::patches::merge_status;
 
 /// Bytes of the arguments of a pod or Job.
@@ -164,7 +164,7 @@ async fn report_waiting(stage: &Stage<'_>, home: &str, outcome: &mut Outcome) ->
     let (mut running, mut waiting) = (0, 0);
     let page = ListParams::default().limit(20);
     each(&stage.jobs(home), page, |job| {
-        let waits = reason(&job, api::ATTEMPTS_BLOCKED).as_deref() == Some("OperatorMemory");
+        let waits = reason(&job, api::ATTEMPTS_BLOCKED) == Some("OperatorMemory");
         waiting += u64::from(waits);
         let ledger = job.status.and_then(|status| status.ledger);
         running += u64::from(ledger.is_some_and(|ledger| !ledger.tasks.is_empty()));

@@ -13,10 +13,10 @@ use shed::api;
 use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};
-use crate::bench::namespace::{each, reason};
+use crate::bench::namespace::each;
 use crate::campaign::workload::{arguments, finished};
 use crate::host_operator::HostOperator;
-use crate::jobs::{manifest, shell_or_fake};
+use crate::jobs::{manifest, reason, shell_or_fake};
 
 /// Bytes of the arguments of one specification.
 const MEGABYTE: usize = 1_000_000;
@@ -63,7 +63,7 @@ async fn answered(stage: &Stage<'_>, home: &str) -> Result<(u64, u64)> {
     let (mut refused, mut foreign) = (0, 0);
     let page = ListParams::default().limit(PAGE);
     each(&stage.jobs(home), page, |job| {
-        let is_refused = reason(&job, api::FAILED).as_deref() == Some("InvalidSpec");
+        let is_refused = reason(&job, api::FAILED) == Some("InvalidSpec");
         refused += u64::from(is_refused);
         foreign += u64::from(job.spec.managed_by.is_some() && job.status.is_some());
         Ok(())

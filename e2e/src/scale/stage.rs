@@ -15,10 +15,11 @@ use super::Options;
 use super::meter::{Fares, Meter};
 use super::outcome::{Outcome, Phase};
 use crate::bench;
-use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, reason, submit_all};
+use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, submit_all};
 use crate::bench::operator;
 use crate::campaign::tasks::Tasks;
 use crate::host_operator::{HostOperator, kubeconfig_for};
+use crate::jobs::{object_bytes, reason};
 use crate::patches::merge;
 use crate::wait;
 
@@ -156,7 +157,7 @@ impl<'o> Stage<'o> {
         let mut now = subject.taken()?;
         now.cpu -= taken.cpu;
         let object = match job {
-            Some((namespace, name)) => Some(self.object_bytes(namespace, name).await?),
+            Some((namespace, name)) => Some(object_bytes(&self.jobs(namespace).get(name).await?)),
             None => None,
         };
         let phase = Phase {
@@ -173,12 +174,6 @@ impl<'o> Stage<'o> {
         );
         outcome.phases.push(phase);
         Ok(())
-    }
-
-    async fn object_bytes(&self, namespace: &str, name: &str) -> Result<usize> {
-        let mut job = self.jobs(namespace).get(name).await?;
-        job.metadata.managed_fields = None;
-        Ok(shed::size::bytes(&job))
     }
 
     /// Takes away what the scenario made, also where it broke off and no operator runs.
@@ -203,5 +198,5 @@ pub async fn failed(jobs: &Api<DeadlineJob>, name: &str) -> Result<Option<String
         .get(name)
         .await
         .with_context(|| format!("reading {name}"))?;
-    Ok(reason(&job, api::FAILED))
+    Ok(reason(&job, api::FAILED).map(str::to_owned))
 }

@@ -5,7 +5,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::api;
 
-use super::{Replay, holds, id, node_of};
+use super::{Replay, holds, id};
+use crate::jobs::node_of;
 
 impl Replay {
     /// Attempts that take capacity.

@@ -2,19 +2,18 @@
 
 use kube::ResourceExt;
 use shed::api::DeadlineJob;
-use shed::size::{OBJECT_MAX, bytes};
+use shed::size::OBJECT_MAX;
 
 use super::Known;
+use crate::jobs::object_bytes;
 
-/// That an object is too large, in words. Of its managedFields only the apiserver knows.
+/// That an object is too large, in words.
 pub fn too_large(job: &DeadlineJob, known: &Known, version: u64) -> Option<String> {
     let name = job.name_any();
     if known.bloated.contains(&name) {
         return None;
     }
-    let mut own = job.clone();
-    own.metadata.managed_fields = None;
-    let size = bytes(&own);
+    let size = object_bytes(job);
     (size > OBJECT_MAX)
         .then(|| format!("at {version}: I13: {name} has {size} bytes, more than {OBJECT_MAX}"))
 }

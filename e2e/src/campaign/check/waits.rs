@@ -16,12 +16,13 @@ use shed::api::{DeadlineJob, Ledger};
 use shed::size::{OBJECT_MAX, bytes};
 use shed_core::ids::TaskIndex;
 
-use super::{AttemptId, attempts, holds, id, node_of};
+use super::{AttemptId, attempts, holds, id};
 use crate::campaign::foreign::{self, is_foreign};
 use crate::campaign::history::{Change, Entry};
 use crate::campaign::passes::Sample;
 use crate::campaign::states::is_refused;
-use crate::wait::phase;
+use crate::jobs::node_of;
+use crate::wait::{is_deleted, is_over, phase};
 
 /// Passes that a launch may wait for.
 const PASSES: u64 = 2;
@@ -274,7 +275,6 @@ impl World {
 
     /// Attempts that must die for a sibling that has succeeded, of jobs whose namespace is not slow.
     fn kills_due(&self, capacity: &Capacity) -> Due {
-        let is_deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
         let has_won = |attempt: &AttemptId| {
             let mut pods = self.pods.values().filter(|pod| !is_deleted(pod));
             pods.any(|pod| {
@@ -301,10 +301,10 @@ impl World {
         let Some((namespace, most)) = &capacity.quota else {
             return usize::MAX;
         };
-        let counted = self.pods.values().filter(|pod| {
-            pod.namespace().as_ref() == Some(namespace)
-                && !matches!(phase(pod), "Succeeded" | "Failed")
-        });
+        let counted = self
+            .pods
+            .values()
+            .filter(|pod| pod.namespace().as_ref() == Some(namespace) && !is_over(pod));
         most.saturating_sub(counted.count())
     }
 
@@ -343,9 +343,8 @@ impl World {
             }
         }
         for pod in self.pods.values().filter(|pod| !is_foreign(pod)) {
-            let is_going = pod.metadata.deletion_timestamp.is_some();
             let Some(attempt) = id(pod) else { continue };
-            if holds(pod) || is_going || holders.contains_key(&attempt) {
+            if holds(pod) || is_deleted(pod) || holders.contains_key(&attempt) {
                 holders.insert(attempt, node_of(pod));
             }
         }

@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use kube::ResourceExt;
 use shed::api::{self, DeadlineJob};
-use shed::size::bytes;
 
-use crate::bench::namespace::reason;
 use crate::campaign::check::{Known, Replay};
 use crate::campaign::history::{Change, Entry};
 use crate::campaign::report::what;
+use crate::jobs::{is_true, object_bytes, reason};
 use crate::large::figures::{Figures, Load};
 
 /// Writes of one job are counted over this time …
@@ -92,9 +91,7 @@ impl Observed {
     fn job(&mut self, job: &DeadlineJob) {
         let name = job.name_any();
         self.there.insert(job.uid().unwrap_or_default());
-        let mut own = job.clone();
-        own.metadata.managed_fields = None;
-        self.largest = self.largest.max(bytes(&own) as u64);
+        self.largest = self.largest.max(object_bytes(job) as u64);
         let now = Instant::now();
         let written = self.written.entry(name.clone()).or_default();
         written.push_back(now);
@@ -105,7 +102,7 @@ impl Observed {
         if let Some(failed) = reason(job, api::FAILED) {
             self.broken.push(format!("I3: {name} failed: {failed}"));
         }
-        if reason(job, api::COMPLETE).is_some() && self.complete.insert(name) {
+        if is_true(job, api::COMPLETE) && self.complete.insert(name) {
             self.counts(job);
         }
     }
