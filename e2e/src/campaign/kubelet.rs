@@ -3,7 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::wait::{is_deleted, phase};
@@ -82,6 +83,18 @@ pub fn deed(pod: &Pod, life: Life, now: Timestamp, skew: SignedDuration) -> Opti
         }
         (_, false) => None,
     }
+}
+
+/// The last act on a deleted pod: the apiserver removes it.
+pub async fn remove(pods: &Api<Pod>, pod: &Pod) -> kube::Result<()> {
+    let parameters = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: pod.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::default().grace_period(0)
+    };
+    pods.delete(&pod.name_any(), &parameters).await.map(drop)
 }
 
 fn annotation<'p>(pod: &'p Pod, name: &str) -> Option<&'p str> {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -116,40 +116,11 @@ impl Nodes {
             tasks,
             state: Mutex::default(),
         });
-        for name in &shared.names {
-            let node: Node = serde_json::from_value(manifest(name, run))?;
-            shared
-                .nodes()
-                .create(&PostParams::default(), &node)
-                .await
-                .with_context(|| format!("registering the node {name}"))?;
-        }
         let _kubelets = JoinSet::from_iter([run_kubelets(Arc::clone(&shared))]);
         let nodes = Self { shared, _kubelets };
-        nodes.until_schedulable().await?;
+        let takes = json!({"cpu": "32", "memory": "256Gi", "pods": PODS_PER_NODE.to_string()});
+        register(&nodes.shared.client, nodes.names(), (RUN, run), &takes).await?;
         Ok(nodes)
-    }
-
-    /// Until the control plane has taken off the taint that new nodes get.
-    async fn until_schedulable(&self) -> Result<()> {
-        let of_run = ListParams::default().labels(RUN);
-        wait::until(
-            "the run's nodes to be schedulable",
-            READY_WITHIN,
-            || async {
-                let nodes = self.shared.nodes().list(&of_run).await?;
-                let mut own = nodes.iter();
-                let waiting = own.find(|node| {
-                    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-                    self.names().contains(&node.name_any())
-                        && taints.is_some_and(|taints| taints.iter().any(|taint| taint.key != RUN))
-                });
-                Ok(Seen::when(waiting.is_none(), || {
-                    "a taint of the control plane is left".to_owned()
-                }))
-            },
-        )
-        .await
     }
 
     /// Their names.
@@ -232,15 +203,54 @@ impl Nodes {
     }
 }
 
-fn manifest(name: &str, run: &str) -> Value {
-    let amounts = json!({"cpu": "32", "memory": "256Gi", "pods": PODS_PER_NODE.to_string()});
+/// Registers nodes that kwok leaves alone, for pods that tolerate the taint with their label, and waits until the
+/// control plane has taken off the taint that new nodes get.
+pub async fn register(
+    client: &Client,
+    names: &[String],
+    label: (&str, &str),
+    takes: &Value,
+) -> Result<()> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    for name in names {
+        let node: Node = serde_json::from_value(manifest(name, label, takes))?;
+        let made = nodes.create(&PostParams::default(), &node).await;
+        made.with_context(|| format!("registering the node {name}"))?;
+    }
+    let (key, value) = label;
+    let own = ListParams::default().labels(&format!("{key}={value}"));
+    wait::until("the nodes to be schedulable", READY_WITHIN, async || {
+        let listed = nodes.list(&own).await?;
+        let is_closed = |node: &&Node| {
+            let mut taints = node
+                .spec
+                .iter()
+                .flat_map(|spec| spec.taints.iter().flatten());
+            taints.any(|taint| taint.key != key)
+        };
+        let closed = listed.iter().filter(is_closed).count();
+        Ok(Seen::when(closed == 0, || {
+            format!("{closed} have a taint of the control plane")
+        }))
+    })
+    .await
+}
+
+fn manifest(name: &str, (key, value): (&str, &str), takes: &Value) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {RUN: run, "kubernetes.io/hostname": name}},
-        "spec": {"taints": [{"key": RUN, "value": run, "effect": "NoSchedule"}]},
-        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [ready("True")]},
+        "metadata": {"name": name, "labels": {key: value, "kubernetes.io/os": "linux",
+            "kubernetes.io/hostname": name}},
+        "spec": {"taints": [{"key": key, "value": value, "effect": "NoSchedule"}]},
+        "status": {"allocatable": takes, "capacity": takes, "conditions": [ready("True")]},
     })
+}
+
+/// Reports whether a node is ready: `True`, or `Unknown`.
+pub async fn report_ready(nodes: &Api<Node>, name: &str, status: &str) -> kube::Result<Node> {
+    let change = json!({"status": {"conditions": [ready(status)]}});
+    report(nodes, name, &change).await
 }
 
 fn ready(status: &str) -> Value {
@@ -302,8 +312,7 @@ impl Shared {
     }
 
     async fn report(&self, name: &str, status: &str) -> Result<Node> {
-        let change = json!({"status": {"conditions": [ready(status)]}});
-        Ok(report(&self.nodes(), name, &change).await?)
+        Ok(report_ready(&self.nodes(), name, status).await?)
     }
 
     /// Nodes whose kubelet works.
@@ -352,14 +361,7 @@ impl Shared {
                 report(&self.pods(), &name, &change).await?;
             }
             Deed::LetGo => {
-                let parameters = DeleteParams {
-                    preconditions: Some(Preconditions {
-                        uid: pod.uid(),
-                        resource_version: None,
-                    }),
-                    ..DeleteParams::default().grace_period(0)
-                };
-                drop(self.pods().delete(&name, &parameters).await?);
+                kubelet::remove(&self.pods(), pod).await?;
             }
         }
         Ok(())

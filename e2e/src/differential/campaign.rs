@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use futures::{StreamExt, TryStreamExt, future, stream};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::PostParams;
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::case::{Case, Controller, LABEL};
 use super::compare::{differences, unexplained};
@@ -20,10 +18,10 @@ use super::report::{Pair, Report, difference};
 use super::shrink::shrink;
 use super::side::{NAMESPACES, Side, namespace};
 use super::view::Views;
-use crate::cluster::{Cluster, Nodes};
+use crate::bench::site::local_cluster;
+use crate::campaign::nodes::{register, report_ready};
+use crate::cluster::Cluster;
 use crate::host_operator::HostOperator;
-use crate::patches;
-use crate::wait::{self, Seen};
 
 /// Cases written by hand, each with its source.
 const KNOWN: &str = include_str!("known.yaml");
@@ -98,11 +96,7 @@ pub async fn differential(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);
     }
-    let cluster = Cluster::bring_up().await?;
-    ensure!(
-        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-        "this needs the local cluster with fake nodes: run e2e/differential.sh, which brings one up"
-    );
+    let cluster = local_cluster("differential").await?;
     let client = cluster.client();
     prepare(&cluster).await?;
     let mut operator = HostOperator::start_built(&cluster, &[]).await?;
@@ -234,50 +228,13 @@ async fn prepare(cluster: &Cluster) -> Result<()> {
                 .await?;
         }
     }
-    let nodes: Api<Node> = Api::all(cluster.client());
-    for number in 0..NODES {
-        let node: Node = serde_json::from_value(node(number))?;
-        nodes.create(&PostParams::default(), &node).await?;
-    }
-    wait::until(
-        "the nodes to be schedulable",
-        Duration::from_secs(60),
-        || async {
-            let listed = nodes
-                .list(&kube::api::ListParams::default().labels(LABEL))
-                .await?;
-            let taints = |node: &Node| {
-                node.spec
-                    .clone()
-                    .unwrap_or_default()
-                    .taints
-                    .unwrap_or_default()
-            };
-            let is_foreign = |node: &&Node| taints(node).iter().any(|taint| taint.key != LABEL);
-            let waiting = listed.iter().filter(is_foreign).count();
-            Ok(Seen::when(waiting == 0, || format!("{waiting} wait")))
-        },
-    )
-    .await
+    let takes = json!({"cpu": "1000", "memory": "4000Gi", "pods": "5000"});
+    register(&cluster.client(), &node_names(), (LABEL, "yes"), &takes).await
 }
 
-fn node(number: usize) -> Value {
-    let amounts = json!({"cpu": "1000", "memory": "4000Gi", "pods": "5000"});
-    let name = format!("differential-{number}");
-    json!({
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {LABEL: "yes", "kubernetes.io/os": "linux",
-            "kubernetes.io/hostname": name}},
-        "spec": {"taints": [{"key": LABEL, "value": "yes", "effect": "NoSchedule"}]},
-        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [ready()]},
-    })
-}
-
-fn ready() -> Value {
-    let now = Timestamp::now();
-    json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
-        "lastHeartbeatTime": now, "lastTransitionTime": now})
+fn node_names() -> Vec<String> {
+    let name = |number| format!("differential-{number}");
+    (0..NODES).map(name).collect()
 }
 
 /// Tells the control plane that the nodes live, and never ends.
@@ -286,10 +243,8 @@ async fn beat(client: &Client) {
     let mut beats = tokio::time::interval(HEARTBEAT);
     loop {
         beats.tick().await;
-        for number in 0..NODES {
-            let change = json!({"status": {"conditions": [ready()]}});
-            let name = format!("differential-{number}");
-            if let Err(error) = patches::report(&nodes, &name, &change).await {
+        for name in node_names() {
+            if let Err(error) = report_ready(&nodes, &name, "True").await {
                 eprintln!("differential: the heartbeat of {name}: {error}");
             }
         }

@@ -9,7 +9,6 @@ use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, EvictParams, GroupVersionKind, PostParams,
-    Preconditions,
 };
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
@@ -19,6 +18,7 @@ use super::kubelet;
 use super::outcome::Outcome;
 use super::view::{View, Views, is_tracked};
 use crate::campaign::draw;
+use crate::campaign::kubelet::remove;
 use crate::jobs::node_of;
 use crate::patches::{merge, merge_status};
 use crate::wait::{is_deleted, is_over, phase};
@@ -181,7 +181,7 @@ impl<'s> Side<'s> {
             }
             if is_over(pod) {
                 if self.may_write(&uid, "gone") {
-                    self.remove(pod).await?;
+                    reported(remove(&self.pods(), pod).await)?;
                 }
                 continue;
             }
@@ -227,19 +227,6 @@ impl<'s> Side<'s> {
     async fn report(&self, pod: &Pod, status: &Value) -> Result<()> {
         let change = json!({"metadata": {"uid": pod.uid()}, "status": status});
         reported(merge_status(&self.pods(), &pod.name_any(), &change).await)
-    }
-
-    /// The kubelet's last word on a deleted pod.
-    async fn remove(&self, pod: &Pod) -> Result<()> {
-        let parameters = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: pod.uid(),
-                resource_version: None,
-            }),
-            ..DeleteParams::default().grace_period(0)
-        };
-        let done = self.pods().delete(&pod.name_any(), &parameters).await;
-        reported(done)
     }
 
     /// An act that brings a Job closer to its end.
@@ -409,7 +396,7 @@ impl<'s> Side<'s> {
             }
             for pod in view.left() {
                 reported(merge(&self.pods(), &pod.name_any(), &free).await)?;
-                self.remove(pod).await?;
+                reported(remove(&self.pods(), pod).await)?;
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
