@@ -10,4 +10,4 @@ for option in "$@"; do
     [ "$earlier" != --nodes ] || nodes=$option
     earlier=$option
 done
-exec "$here/on-kwok.sh" bench_large "--count $nodes --max-pods 110" "$@"
+exec "$here/on-kwok.sh" bench-large "--count $nodes --max-pods 110" "$@"

@@ -3,4 +3,4 @@
 # program: e2e/bench-latency.sh --help
 set -euo pipefail
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-exec "$here/on-kwok.sh" bench_latency "--count ${SHED_BENCH_NODES:-100} --max-pods 110 --audit-pod-status" "$@"
+exec "$here/on-kwok.sh" bench-latency "--count ${SHED_BENCH_NODES:-100} --max-pods 110 --audit-pod-status" "$@"

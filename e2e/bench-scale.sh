@@ -3,4 +3,4 @@
 # those of the program: e2e/bench-scale.sh --help
 set -euo pipefail
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-exec "$here/on-kwok.sh" bench_scale "--count ${SHED_BENCH_NODES:-100} --max-pods 110" "$@"
+exec "$here/on-kwok.sh" bench-scale "--count ${SHED_BENCH_NODES:-100} --max-pods 110" "$@"

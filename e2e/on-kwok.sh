@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a program of this package on a cluster of its own with fake nodes, next to any other, and takes
-# that down again: e2e/on-kwok.sh PROGRAM "OPTIONS OF UP" [OPTION...]
+# Runs a command of the harness (e2e/src/bin/harness.rs) on a cluster of its own with fake nodes, next to any other, and
+# takes that down again: e2e/on-kwok.sh COMMAND "OPTIONS OF UP" [OPTION...]
 #
 # Environment: SHED_PROGRAMS, the folder of the built programs; without it cargo builds them.
 set -euo pipefail
@@ -16,8 +16,8 @@ cd "$here/.."
 if [ -z "${SHED_PROGRAMS-}" ]; then
     cargo build --locked --quiet --package shed --package shed-e2e --bins
 fi
-program=${SHED_PROGRAMS:-${CARGO_TARGET_DIR:-target}/debug}/$name
-"$program" --check "$@"
+harness=${SHED_PROGRAMS:-${CARGO_TARGET_DIR:-target}/debug}/harness
+"$harness" "$name" --check "$@"
 for option in "$@"; do
     case $option in -h | --help) exit 0 ;; esac
 done
@@ -57,6 +57,6 @@ done
     exit 1
 }
 # In the background, or the shell would heed no signal before the program has ended.
-"$program" "$@" &
+"$harness" "$name" "$@" &
 running=$!
 wait "$running"
