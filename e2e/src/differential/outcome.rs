@@ -69,8 +69,7 @@ impl Outcome {
                     .collect::<BTreeSet<_>>()
             ),
         );
-        let status = view.job.as_ref().and_then(|job| job.status.clone());
-        let status = of_status(&status.unwrap_or_default());
+        let status = of_status(&view.status());
         if !was_deleted_early {
             for (name, value) in status {
                 is(name, value);
@@ -95,11 +94,7 @@ impl Outcome {
 
     /// A state in one line.
     pub fn glance(view: &View) -> String {
-        let status = view
-            .job
-            .as_ref()
-            .and_then(|job| job.status.clone())
-            .unwrap_or_default();
+        let status = view.status();
         let number = |number: Option<i32>| number.unwrap_or(0);
         format!(
             "active {} ready {} terminating {} succeeded {} failed {} indexes {:?} failed {:?} {:?}{}, pods {:?}",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
@@ -128,6 +128,12 @@ impl View {
         }
     }
 
+    /// The Job's status; empty before its first write.
+    pub fn status(&self) -> JobStatus {
+        let job = self.job.as_ref();
+        job.and_then(|job| job.status.clone()).unwrap_or_default()
+    }
+
     /// How long nothing has changed.
     pub fn quiet(&self) -> Duration {
         self.changed.elapsed()
@@ -156,10 +162,8 @@ impl View {
 
     /// Whether the Job has a condition.
     pub fn is(&self, type_: &str) -> bool {
-        let status = self.job.as_ref().and_then(|job| job.status.as_ref());
-        let mut conditions = status
-            .into_iter()
-            .flat_map(|status| status.conditions.iter().flatten());
+        let conditions = self.status().conditions;
+        let mut conditions = conditions.iter().flatten();
         conditions.any(|own| own.type_ == type_ && own.status == "True")
     }
 
@@ -208,7 +212,7 @@ impl View {
         if self.is("FailureTarget") || self.is("SuccessCriteriaMet") {
             return lingers && live.is_empty();
         }
-        let (spec, status) = (job.spec.as_ref(), job.status.clone().unwrap_or_default());
+        let (spec, status) = (job.spec.as_ref(), self.status());
         let is_suspended = spec.is_some_and(|spec| spec.suspend == Some(true));
         let is_overdue = spec.is_some_and(|spec| spec.active_deadline_seconds == Some(1));
         let is_due = is_overdue || status.start_time.is_none();
@@ -234,7 +238,7 @@ impl View {
 
     /// How many pods may run; `None` if the Job is about to finish.
     fn wanted(&self, job: &Job, live: usize) -> Option<usize> {
-        let (spec, status) = (job.spec.as_ref()?, job.status.clone().unwrap_or_default());
+        let (spec, status) = (job.spec.as_ref()?, self.status());
         if spec.suspend == Some(true) {
             return Some(0);
         }
@@ -259,8 +263,7 @@ impl View {
 
     /// Whether the controller has seen that the deleted pods are deleted.
     pub fn knows_deleted(&self) -> bool {
-        let status = self.job.as_ref().and_then(|job| job.status.as_ref());
-        let known = status.and_then(|status| status.terminating).unwrap_or(0);
+        let known = self.status().terminating.unwrap_or(0);
         usize::try_from(known).is_ok_and(|known| known >= self.lingering().count())
     }
 }
