@@ -1,11 +1,11 @@
 //! Results of the runs: a line for each as it ends, and a table.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use super::fault::{Fault, Point};
 use super::run::Outcome;
 use super::workload::Workload;
+use crate::bench::page;
 
 /// One run and what came of it.
 pub struct Row {
@@ -124,24 +124,21 @@ impl Report {
 
     /// A row per fault and workload, as Markdown.
     pub fn table(&self) -> String {
-        let mut table = String::from(
-            "\n| fault | workload | struck | states checked | runs with a violation | slowest run |\n|---|---|---|---|---|---|\n",
+        type Cells<'s> = (&'s (Fault, Workload), &'s Sum);
+        let table = page::table(
+            &[
+                ("fault", &|((fault, _), _): &Cells<'_>| fault.name()),
+                ("workload", &|((_, workload), _)| workload.name()),
+                ("struck", &|(_, sum)| {
+                    format!("{} of {}", sum.struck, sum.runs)
+                }),
+                ("states checked", &|(_, sum)| sum.states.to_string()),
+                ("runs with a violation", &|(_, sum)| sum.broken.to_string()),
+                ("slowest run", &|(_, sum)| format!("{:.0} s", sum.slowest)),
+            ],
+            &self.sums,
         );
-        for ((fault, workload), sum) in &self.sums {
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                table,
-                "| {} | {} | {} of {} | {} | {} | {:.0} s |",
-                fault.name(),
-                workload.name(),
-                sum.struck,
-                sum.runs,
-                sum.states,
-                sum.broken,
-                sum.slowest
-            );
-        }
-        table
+        format!("\n{table}")
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::meter::Counts;
+use crate::bench::page;
 use crate::process::Taken;
 
 /// One phase of a scenario.
@@ -68,31 +69,30 @@ impl Outcome {
 
     /// A row per phase, and the further figures below.
     pub fn table(&self) -> String {
-        let mut table = String::from(
-            "| phase | time | create | update | patch | delete | events | written | object | RSS | peak RSS | CPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        let mut table = page::table(
+            &[
+                ("phase", &|phase: &&Phase| phase.name.to_owned()),
+                ("time", &|phase| {
+                    format!("{:.1} s", phase.took.as_secs_f64())
+                }),
+                ("create", &|phase| phase.calls("create")),
+                ("update", &|phase| phase.calls("update")),
+                ("patch", &|phase| phase.calls("patch")),
+                ("delete", &|phase| phase.calls("delete")),
+                ("events", &|phase| phase.calls("event")),
+                ("written", &|phase| format!("{} KiB/s", phase.rate() / 1024)),
+                ("object", &|phase| match phase.object {
+                    Some(bytes) => format!("{} KiB", bytes / 1024),
+                    None => "-".to_owned(),
+                }),
+                ("RSS", &|phase| format!("{} MiB", phase.taken.rss / 1024)),
+                ("peak RSS", &|phase| {
+                    format!("{} MiB", phase.taken.peak / 1024)
+                }),
+                ("CPU", &|phase| format!("{:.1} s", phase.taken.cpu)),
+            ],
+            &self.phases,
         );
-        for phase in &self.phases {
-            let calls = |verb| phase.counts.calls.get(verb).copied().unwrap_or(0);
-            let seconds = phase.took.as_secs_f64();
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                table,
-                "| {} | {seconds:.1} s | {} | {} | {} | {} | {} | {} KiB/s | {} | {} MiB | {} MiB | {:.1} s |",
-                phase.name,
-                calls("create"),
-                calls("update"),
-                calls("patch"),
-                calls("delete"),
-                calls("event"),
-                rate(phase.counts.bytes, phase.took) / 1024,
-                phase
-                    .object
-                    .map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024)),
-                phase.taken.rss / 1024,
-                phase.taken.peak / 1024,
-                phase.taken.cpu,
-            );
-        }
         for (name, value) in &self.figures {
             let _ = writeln!(table, "{name}: {value}");
         }
@@ -104,17 +104,22 @@ impl Outcome {
 }
 
 impl Phase {
+    fn calls(&self, verb: &str) -> String {
+        self.counts.calls.get(verb).unwrap_or(&0).to_string()
+    }
+
+    /// Bytes that were written per second.
+    fn rate(&self) -> u64 {
+        let millis = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
+        self.counts.bytes.saturating_mul(1000) / millis.max(1)
+    }
+
     fn value(&self) -> Value {
         json!({"phase": self.name, "seconds": self.took.as_secs_f64(), "calls": self.counts.calls,
-            "bytes": self.counts.bytes, "bytesPerSecond": rate(self.counts.bytes, self.took),
+            "bytes": self.counts.bytes, "bytesPerSecond": self.rate(),
             "object": self.object, "rssKiB": self.taken.rss, "peakRssKiB": self.taken.peak,
             "cpuSeconds": self.taken.cpu})
     }
-}
-
-fn rate(bytes: u64, time: Duration) -> u64 {
-    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
-    bytes.saturating_mul(1000) / millis
 }
 
 #[cfg(test)]
