@@ -46,6 +46,7 @@ pub struct Known {
 pub type AttemptId = (String, u32, u32);
 
 /// A history that is gone through, state by state.
+#[derive(Default)]
 pub struct Replay {
     known: Known,
     version: u64,
@@ -131,17 +132,7 @@ impl Replay {
     pub fn new(known: Known) -> Self {
         Self {
             known,
-            version: 0,
-            jobs: BTreeMap::new(),
-            pods: BTreeMap::new(),
-            batch: BTreeMap::new(),
-            pod_of: BTreeMap::new(),
-            given: BTreeSet::new(),
-            plain: BTreeSet::new(),
-            unspoilt: BTreeSet::new(),
-            pods_of: BTreeMap::new(),
-            live: BTreeSet::new(),
-            broken: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::api;
 
+use crate::bench::page::Spread;
 use crate::jobs::{node_of, resume_point, terminated};
 
 /// One attempt at one task.
@@ -71,11 +72,8 @@ fn deletion(pod: &Pod) -> Option<Timestamp> {
 
 /// The middle of some numbers; none of none.
 pub fn median(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut sorted: Vec<_> = numbers.into_iter().collect();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = sorted[(sorted.len() - 1) / 2];
-    Some(f64::midpoint(lower, upper))
+    let spread = Spread::of(numbers.into_iter().collect());
+    spread.map(|spread| spread.median)
 }
 
 #[cfg(test)]

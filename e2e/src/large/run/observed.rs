@@ -20,6 +20,7 @@ const WRITES_MAX: u64 = 50;
 const REPORTED: usize = 100;
 
 /// The history so far.
+#[derive(Default)]
 pub struct Observed {
     replay: Replay,
     tasks: u32,
@@ -48,14 +49,7 @@ impl Observed {
         Self {
             replay: Replay::new(known),
             tasks: load.tasks,
-            pods: BTreeMap::new(),
-            complete: BTreeSet::new(),
-            written: BTreeMap::new(),
-            there: BTreeSet::new(),
-            states: 0,
-            largest: 0,
-            busiest: 0,
-            broken: Vec::new(),
+            ..Self::default()
         }
     }
 
