@@ -11,11 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use k8s_openapi::api::batch::v1 as batch;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use kube::{Api, Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use shed::api::{self, DeadlineJob};
 
 use super::bloat::Bloat;
@@ -32,6 +29,7 @@ use super::snapshot::Snapshot;
 use super::states::{gone_jobs, latest_pods, users_jobs};
 use super::tasks::Tasks;
 use super::workload::{Expected, Meddling, Submission, When, Workload};
+use crate::bench::namespace;
 use crate::cluster::Cluster;
 use crate::host_operator;
 use crate::wait::phase;
@@ -207,10 +205,13 @@ impl Run<'_> {
         };
         let due: Vec<Submission> = self.to_submit.extract_if(.., is_due).collect();
         for Submission { manifest, home, .. } in due {
-            let namespace = self.ground.home(home);
-            match manifest["kind"] == "Job" {
-                true => create(&self.all_in::<batch::Job>(namespace), manifest).await?,
-                false => create(&self.all_in::<DeadlineJob>(namespace), manifest).await?,
+            let home = self.ground.home(home);
+            if manifest["kind"] == "Job" {
+                let job: batch::Job = serde_json::from_value(manifest)?;
+                namespace::submit(&self.all_in(home), &job).await?;
+            } else {
+                let job: DeadlineJob = serde_json::from_value(manifest)?;
+                namespace::submit(&self.all_in(home), &job).await?;
             }
         }
         Ok(())
@@ -422,13 +423,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-async fn create<K>(api: &Api<K>, manifest: Value) -> Result<()>
-where
-    K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
-{
-    let object: K = serde_json::from_value(manifest)?;
-    drop(api.create(&PostParams::default(), &object).await?);
-    Ok(())
 }

@@ -5,10 +5,8 @@ use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, PostParams};
-use kube::{Api, Client, Resource};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use kube::Client;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use shed::api;
 
@@ -68,10 +66,10 @@ async fn create_all(stage: &Stage<'_>, home: &str, load: Load) -> Result<()> {
     let created = (0..stage.options.large).map(|index| async move {
         let name = format!("large-{index}");
         match load {
-            Load::Pods => create(stage.all::<Pod>(home), pod(&name)).await,
-            Load::SuspendedJobs => create(stage.all::<Job>(home), job(&name, true)).await,
+            Load::Pods => stage.create::<Pod>(home, pod(&name)).await,
+            Load::SuspendedJobs => stage.create::<Job>(home, job(&name, true)).await,
             Load::FinishedJobs => {
-                create(stage.all::<Job>(home), job(&name, false)).await?;
+                stage.create::<Job>(home, job(&name, false)).await?;
                 let (jobs, change) = (stage.all::<Job>(home), json!({"status": completed()}));
                 Ok(merge_status(&jobs, &name, &change).await.map(drop)?)
             }
@@ -80,15 +78,6 @@ async fn create_all(stage: &Stage<'_>, home: &str, load: Load) -> Result<()> {
     });
     let created = stream::iter(created).buffer_unordered(AT_ONCE);
     created.try_collect().await
-}
-
-async fn create<K>(all: Api<K>, object: Value) -> Result<()>
-where
-    K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
-{
-    let object = serde_json::from_value(object)?;
-    drop(all.create(&PostParams::default(), &object).await?);
-    Ok(())
 }
 
 fn template() -> Value {

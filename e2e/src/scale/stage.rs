@@ -1,13 +1,17 @@
 //! The common parts of scenarios: a control plane, namespaces, jobs, and measurements of the operator.
 
+use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::{Api, Client};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob};
 
@@ -15,7 +19,7 @@ use super::Options;
 use super::meter::{Fares, Meter};
 use super::outcome::{Outcome, Phase};
 use crate::bench;
-use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, submit_all};
+use crate::bench::namespace::{AT_ONCE, Arrival, free_pods, make_namespace, submit, submit_all};
 use crate::bench::operator;
 use crate::campaign::tasks::Tasks;
 use crate::host_operator::{HostOperator, kubeconfig_for};
@@ -85,17 +89,27 @@ impl<'o> Stage<'o> {
     /// The objects of a kind in a namespace.
     pub fn all<K>(&self, namespace: &str) -> Api<K>
     where
-        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         Api::namespaced(self.client.clone(), namespace)
     }
 
+    /// Creates an object.
+    pub async fn create<K>(&self, namespace: &str, manifest: Value) -> Result<()>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Serialize
+            + DeserializeOwned,
+    {
+        let object: K = serde_json::from_value(manifest)?;
+        submit(&self.all(namespace), &object).await
+    }
+
     /// Creates a job.
     pub async fn submit(&self, namespace: &str, manifest: Value) -> Result<()> {
-        let job: DeadlineJob = serde_json::from_value(manifest)?;
-        let jobs = self.jobs(namespace);
-        drop(jobs.create(&PostParams::default(), &job).await?);
-        Ok(())
+        self.create::<DeadlineJob>(namespace, manifest).await
     }
 
     /// Creates many jobs, each with its status if it has one.
