@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command as StdCommand, Stdio};
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use tokio::process::{Child, Command};
 
 use crate::cluster::PROXY_VARIABLES;
@@ -17,6 +18,12 @@ pub fn repository() -> PathBuf {
     let package = package.filter(|folder| folder.join("cluster/cluster").is_file());
     let package = package.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     package.parent().unwrap_or(&package).to_path_buf()
+}
+
+/// The name of a value on the command line.
+pub fn option_name(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Where builds and inputs are kept between runs: the folder that the cluster tool uses too.

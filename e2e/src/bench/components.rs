@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use tokio::process::Command;
+use anyhow::Result;
 
 use crate::cluster::start_missing;
-use crate::process::taken;
+use crate::process::{component, signal, taken};
 use crate::wait::{self, Seen};
 
-/// Processes of the cluster that are measured, as its state folder calls them.
-const COMPONENTS: [&str; 5] = [
+/// Processes of the cluster, as its state folder calls them, each after those that it needs.
+pub const COMPONENTS: [&str; 5] = [
     "etcd",
     "kube-apiserver",
     CONTROLLER_MANAGER,
@@ -34,45 +33,31 @@ pub type Pids = BTreeMap<String, u32>;
 
 /// The processes of the local cluster whose administrator's kubeconfig this is.
 pub fn components(kubeconfig: &Path) -> Result<Pids> {
-    let pid = |name: &str| {
-        let file = kubeconfig.with_file_name("pids").join(name);
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("the process of {name}: {}", file.display()))?;
-        let first = text.split_whitespace().next().unwrap_or_default();
-        let pid = first
-            .parse()
-            .with_context(|| format!("{} has no process id", file.display()))?;
-        Ok((name.to_owned(), pid))
-    };
+    let state = kubeconfig.parent().unwrap_or(kubeconfig);
+    let pid = |name: &str| Ok((name.to_owned(), component(state, name)?));
     COMPONENTS.into_iter().map(pid).collect()
 }
 
 /// Starts the controller-manager afresh, so that its memory does not hold what earlier runs left, and waits until
 /// its start is over.
 pub async fn restart_controller_manager(kubeconfig: &Path) -> Result<()> {
-    let pid = || -> Result<u32> {
-        let pids = components(kubeconfig)?;
-        pids.get(CONTROLLER_MANAGER)
-            .copied()
-            .context("no controller-manager")
-    };
-    let earlier = pid()?;
-    let reported = Command::new("kill")
-        .arg(earlier.to_string())
-        .status()
-        .await?;
-    anyhow::ensure!(reported.success(), "could not stop the controller-manager");
-    wait::until(
-        "the controller-manager to stop",
-        STARTED_WITHIN,
-        async || {
-            let is_gone = taken(earlier).is_err();
-            Ok(Seen::when(is_gone, || format!("process {earlier} runs")))
-        },
-    )
-    .await?;
+    let state = kubeconfig.parent().unwrap_or(kubeconfig);
+    end(state, CONTROLLER_MANAGER, "TERM").await?;
     start_missing().await?;
-    idle(CONTROLLER_MANAGER, pid()?).await
+    let pid = component(state, CONTROLLER_MANAGER)?;
+    idle(CONTROLLER_MANAGER, pid).await
+}
+
+/// Ends a component by a signal, and waits until it is gone.
+pub async fn end(state: &Path, name: &str, with: &str) -> Result<()> {
+    let pid = component(state, name)?;
+    signal(pid, with).await?;
+    wait::until(&format!("{name} to be gone"), STARTED_WITHIN, async || {
+        Ok(Seen::when(taken(pid).is_err(), || {
+            format!("process {pid} runs")
+        }))
+    })
+    .await
 }
 
 /// Waits until a process has started: its caches are filled, and it uses next to no CPU.

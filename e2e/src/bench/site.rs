@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use kube::Client;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
+use kube::{Api, Client};
 
 use super::audit::AuditLog;
 use super::identity;
@@ -62,6 +64,17 @@ impl Site {
     pub fn operator_kubeconfig(&self) -> PathBuf {
         self.folder.join("operator-kubeconfig")
     }
+}
+
+/// How many pods all nodes take.
+pub(crate) async fn capacity(client: &Client) -> Result<u32> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let takes = |node: Node| {
+        let allocatable = node.status?.allocatable?;
+        allocatable.get("pods")?.0.parse::<u32>().ok()
+    };
+    let listed = nodes.list(&ListParams::default()).await?;
+    Ok(listed.into_iter().filter_map(takes).sum())
 }
 
 /// The local cluster with fake nodes, which the script of this name starts.

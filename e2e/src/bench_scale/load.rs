@@ -9,6 +9,7 @@ use shed::api::MANAGED_BY;
 
 use crate::campaign::kubelet::RUN_MS;
 use crate::campaign::workload::finished;
+use crate::command::option_name;
 use crate::jobs::{manifest, shell_or_fake};
 
 /// How long a task runs, in milliseconds.
@@ -78,7 +79,7 @@ pub enum Kind {
 impl Size {
     /// Its name on the command line and in results.
     pub fn name(self) -> String {
-        name(self)
+        option_name(&self)
     }
 
     /// Number of jobs.
@@ -133,7 +134,7 @@ impl Size {
 impl Kind {
     /// Its name on the command line and in results.
     pub fn name(self) -> String {
-        name(self)
+        option_name(&self)
     }
 
     /// Its name in tables.
@@ -230,11 +231,6 @@ fn pareto() -> String {
 /// A DeadlineJob that has finished, and its status.
 pub fn finished_deadline_job(name: &str) -> (Value, Value) {
     finished(&shell_or_fake("exit 0", TASK_MS, 0), name)
-}
-
-fn name(value: impl ValueEnum) -> String {
-    let value = value.to_possible_value();
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
@@ -21,7 +21,7 @@ use crate::bench::components::Pids;
 use crate::bench::namespace::{
     AT_ONCE, Arrival, PAGE, each, is_held, make_namespace, pods, remove, submit_all,
 };
-use crate::bench::site::Site;
+use crate::bench::site::{Site, capacity};
 use crate::bench::window::Window;
 
 /// How often the audit log is read.
@@ -255,14 +255,7 @@ fn is_complete(job: &DynamicObject) -> Result<bool> {
 }
 /// Refuses sizes with more pods at once than the nodes take.
 pub async fn ensure_capacity(client: &Client, sizes: &[Size]) -> Result<()> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let mut capacity = 0;
-    for node in nodes.list(&ListParams::default()).await? {
-        let allocatable = node.status.and_then(|status| status.allocatable);
-        let pods = allocatable.and_then(|all| all.get("pods")?.0.parse::<u32>().ok());
-        capacity += pods.unwrap_or(0);
-    }
-    ensure_fit(capacity, sizes)
+    ensure_fit(capacity(client).await?, sizes)
 }
 
 fn ensure_fit(capacity: u32, sizes: &[Size]) -> Result<()> {

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use http::Method;
 
 use super::proxy::Seen;
+use crate::command::option_name;
 
 /// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -133,8 +134,7 @@ impl Fault {
 
     /// The name on the command line.
     pub fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        option_name(&self)
     }
 }
 

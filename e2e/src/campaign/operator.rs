@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::ListParams;
 use tokio::process::Command;
 
 use super::run::CAPACITY;
+use crate::bench::site::capacity;
 use crate::cluster::Cluster;
 use crate::host_operator::{HostOperator, Launch, free_address, kubeconfig_for, program};
 
@@ -22,13 +20,7 @@ pub struct Launcher {
 impl Launcher {
     /// For operators whose capacity fits [`CAPACITY`] attempts.
     pub async fn new(cluster: &Cluster) -> Result<Self> {
-        let nodes: Api<Node> = Api::all(cluster.client());
-        let mut pods = 0;
-        for node in nodes.list(&ListParams::default()).await? {
-            let allocatable = node.status.and_then(|status| status.allocatable);
-            let capacity = allocatable.and_then(|all| all.get("pods")?.0.parse::<u32>().ok());
-            pods += capacity.unwrap_or(0);
-        }
+        let pods = capacity(&cluster.client()).await?;
         anyhow::ensure!(pods > 0, "no node says how many pods it takes");
         let capacity = u32::try_from(CAPACITY)?;
         Ok(Self {

@@ -15,7 +15,7 @@ use super::report::{Report, Row};
 use super::run::{Outcome, Stage, run};
 use super::tasks::Tasks;
 use super::workload::Workload;
-use crate::cluster::{Cluster, Nodes};
+use crate::bench::site::local_cluster;
 
 /// How often a run is repeated whose fault did not strike, since that run ended before the fault's point.
 const TRIES: u32 = 8;
@@ -69,11 +69,7 @@ pub async fn campaign(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);
     }
-    let cluster = Cluster::bring_up().await?;
-    ensure!(
-        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-        "the campaign needs the local cluster with fake nodes: run e2e/campaign.sh, which brings one up"
-    );
+    let cluster = local_cluster("campaign").await?;
     let stage = Stage {
         launcher: Launcher::new(&cluster).await?,
         tasks: Arc::new(Tasks::serve().await?),

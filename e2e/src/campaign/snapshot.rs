@@ -1,23 +1,13 @@
 //! etcd's data, kept at one moment and put back at a later one.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::bench::components::{COMPONENTS, end};
 use crate::cluster::start_missing;
 use crate::command::run_quietly;
 use crate::process::{component, signal};
-use crate::wait::{self, Seen};
-
-/// The components that restart after a restore, as Kubernetes requires; not the operator.
-const CONTROL_PLANE: [&str; 5] = [
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kwok",
-];
 
 /// The saved state of the local cluster.
 pub struct Snapshot {
@@ -46,8 +36,9 @@ impl Snapshot {
 
     /// Restores the saved state and restarts the control plane.
     pub async fn put_back(self) -> Result<()> {
-        for name in CONTROL_PLANE.iter().rev() {
-            self.kill(name).await?;
+        // All restart, as Kubernetes requires, but not the operator.
+        for name in COMPONENTS.iter().rev() {
+            end(&self.cluster, name, "KILL").await?;
         }
         let (data, kept) = self.folders();
         std::fs::remove_dir_all(&data)?;
@@ -57,19 +48,5 @@ impl Snapshot {
 
     fn folders(&self) -> (PathBuf, PathBuf) {
         (self.cluster.join("etcd"), self.cluster.join("etcd.kept"))
-    }
-
-    /// Kills a component, and waits until it is gone.
-    async fn kill(&self, name: &str) -> Result<()> {
-        let pid = component(&self.cluster, name)?;
-        signal(pid, "KILL").await?;
-        let status = format!("/proc/{pid}/status");
-        let what = format!("{name} to be gone");
-        wait::until(&what, Duration::from_secs(20), async || {
-            let state = std::fs::read_to_string(&status).unwrap_or_default();
-            let is_gone = state.is_empty() || state.contains("State:\tZ");
-            Ok(Seen::when(is_gone, || state))
-        })
-        .await
     }
 }

@@ -12,6 +12,7 @@ use shed::api;
 
 use super::fault::{Fault, Point};
 use super::nodes;
+use crate::command::option_name;
 use crate::jobs::{manifest, shell_or_fake};
 pub use ends::Expected;
 use sized::BLOATED;
@@ -140,8 +141,7 @@ fn fare(millis: u64, exit: i32) -> Fare {
 impl Workload {
     /// The name on the command line.
     pub fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        option_name(&self)
     }
 
     /// Whether its jobs are batch/v1 Jobs.

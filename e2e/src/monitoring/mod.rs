@@ -31,9 +31,11 @@ use self::rules::{Alert, Rules};
 use self::symptom::Symptom;
 use self::workload::Workload;
 use crate::bench::namespace::make_namespace;
+use crate::bench::program;
 use crate::bench::results::revision;
+use crate::bench::site::local_cluster;
 use crate::campaign::tasks::Tasks;
-use crate::cluster::{Cluster, Nodes};
+use crate::cluster::Cluster;
 use crate::host_operator;
 use crate::wait::{self, Seen};
 
@@ -92,11 +94,7 @@ pub async fn monitoring(options: &Options) -> Result<bool> {
     if options.check {
         return Ok(true);
     }
-    let cluster = Cluster::bring_up().await?;
-    ensure!(
-        cluster.nodes() == Nodes::Kwok && cluster.existing().is_none(),
-        "this needs the local cluster with fake nodes: run e2e/monitoring.sh, which starts one"
-    );
+    let cluster = local_cluster("monitoring").await?;
     let folder = cluster.kubeconfig().with_file_name("monitoring");
     std::fs::create_dir_all(&folder)?;
     let mut stage = stage(&cluster, &input.operator, &folder).await?;
@@ -164,10 +162,7 @@ fn checked(options: &Options) -> Result<Input> {
         "--prometheus {}: there is no such program; {PROMETHEUS}",
         prometheus.display()
     );
-    let operator = match &options.operator {
-        Some(program) => std::path::absolute(program)?,
-        None => host_operator::program()?,
-    };
+    let operator = program(options.operator.as_deref())?;
     ensure!(
         operator.is_file(),
         "--operator {}: there is no such program; `cargo build --bin shed` builds it",

@@ -21,6 +21,7 @@ use self::stage::Stage;
 use crate::bench::operator::memory_limit;
 use crate::bench::program;
 use crate::bench::site::local_cluster;
+use crate::command::option_name;
 use crate::host_operator::HostOperator;
 
 /// The measured scenario.
@@ -95,8 +96,7 @@ pub struct Options {
 
 impl Scenario {
     fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        option_name(&self)
     }
 
     async fn run(self, options: &Options, client: Client, outcome: &mut Outcome) -> Result<()> {
