@@ -82,28 +82,27 @@ impl Size {
         option_name(&self)
     }
 
+    /// Number of jobs, and tasks of each.
+    fn shape(self) -> (u32, u32) {
+        match self {
+            Self::Trial => (20, 5),
+            Self::OneBy1000 => (1, 1000),
+            Self::OneBy10000 => (1, 10_000),
+            Self::ManySmall => (200, 10),
+            Self::VeryMany => (1000, 10),
+            Self::Arrivals => (100, 100),
+            Self::Finished => (10_000, 0),
+        }
+    }
+
     /// Number of jobs.
     pub fn jobs(self) -> u32 {
-        match self {
-            Self::Trial => 20,
-            Self::OneBy1000 | Self::OneBy10000 => 1,
-            Self::ManySmall => 200,
-            Self::VeryMany => 1000,
-            Self::Arrivals => 100,
-            Self::Finished => 10_000,
-        }
+        self.shape().0
     }
 
     /// Tasks of one job.
     pub fn tasks_per_job(self) -> u32 {
-        match self {
-            Self::Trial => 5,
-            Self::OneBy1000 => 1000,
-            Self::OneBy10000 => 10_000,
-            Self::ManySmall | Self::VeryMany => 10,
-            Self::Arrivals => 100,
-            Self::Finished => 0,
-        }
+        self.shape().1
     }
 
     /// Tasks of all jobs.

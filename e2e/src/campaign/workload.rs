@@ -203,10 +203,7 @@ impl Workload {
     fn own_jobs(self, template: &Value, port: u16) -> Vec<Value> {
         let job = |name: &str, spec: Value| of_template(name, spec, template);
         match self {
-            Self::Plain => vec![job(
-                "plain",
-                json!({"completions": 10, "deadline": {"within": "10m"}}),
-            )],
+            Self::Plain => vec![job("plain", tasks(10, "10m"))],
             Self::Clones => vec![job(
                 "clones",
                 json!({
@@ -221,38 +218,20 @@ impl Workload {
                     "retries",
                     json!({"completions": 3, "backoffLimitPerIndex": 1, "deadline": {"within": "10m"}}),
                 ),
-                job("late", json!({"deadline": {"within": "6s"}})),
-                job(
-                    "dropped",
-                    json!({"completions": 2, "deadline": {"within": "10m"}}),
-                ),
+                job("late", tasks(1, "6s")),
+                job("dropped", tasks(2, "10m")),
                 job(
                     "short-lived",
                     json!({"deadline": {"within": "10m"}, "ttlSecondsAfterFinished": 1}),
                 ),
             ],
             Self::Adopted => adopted_jobs(template, port),
-            Self::Mixed => vec![
-                job(
-                    "long",
-                    json!({"completions": 3, "deadline": {"within": "10m"}}),
-                ),
-                job(
-                    "short",
-                    json!({"completions": 8, "deadline": {"within": "10m"}}),
-                ),
-            ],
+            Self::Mixed => vec![job("long", tasks(3, "10m")), job("short", tasks(8, "10m"))],
             Self::Unplaceable => unplaceable_jobs(template),
             Self::BigSpec => sized::big_specs(template),
             Self::Bloated => sized::bloated(template),
-            Self::ManyFinished => vec![job(
-                "live",
-                json!({"completions": 8, "deadline": {"within": "10m"}}),
-            )],
-            Self::Quota => vec![job(
-                NARROW,
-                json!({"completions": 10, "deadline": {"within": "10m"}}),
-            )],
+            Self::ManyFinished => vec![job("live", tasks(8, "10m"))],
+            Self::Quota => vec![job(NARROW, tasks(10, "10m"))],
         }
     }
 
@@ -334,7 +313,7 @@ fn brought(point: Point, template: &Value) -> Vec<Submission> {
     } else {
         "10m"
     };
-    let spec = json!({"completions": 6, "deadline": {"within": within}});
+    let spec = tasks(6, within);
     let denied = Submission {
         manifest: of_template(DENIED, spec, template),
         home: Home::Own,
@@ -344,7 +323,7 @@ fn brought(point: Point, template: &Value) -> Vec<Submission> {
 }
 
 fn bystander(template: &Value, when: When) -> Submission {
-    let spec = json!({"completions": 2, "deadline": {"within": "10m"}});
+    let spec = tasks(2, "10m");
     Submission {
         manifest: of_template(BYSTANDER, spec, template),
         home: Home::Own,
@@ -376,6 +355,11 @@ fn leave_capacity(job: &mut Submission) {
     }
 }
 
+/// This many tasks that have this long.
+fn tasks(completions: u32, within: &str) -> Value {
+    json!({"completions": completions, "deadline": {"within": within}})
+}
+
 fn of_template(name: &str, mut spec: Value, template: &Value) -> Value {
     spec["template"] = template.clone();
     manifest(name, &spec)
@@ -393,12 +377,12 @@ fn tighten(job: &mut Submission) {
 fn unplaceable_jobs(template: &Value) -> Vec<Value> {
     let [too_big, nowhere, unheard] = UNPLACEABLE;
     let job = |name: &str, completions: u32, spoil: fn(&mut Value)| {
-        let spec = json!({"completions": completions, "deadline": {"within": "45s"}});
+        let spec = tasks(completions, "45s");
         let mut job = of_template(name, spec, template);
         spoil(&mut job["spec"]["template"]["spec"]);
         job
     };
-    let normal = json!({"completions": 6, "deadline": {"within": "10m"}});
+    let normal = tasks(6, "10m");
     vec![
         job(too_big, 2, |pod| {
             pod["containers"][0]["resources"]["requests"]["cpu"] = json!("100000");

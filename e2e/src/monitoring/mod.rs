@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::task::JoinHandle;
@@ -199,7 +199,7 @@ async fn see_alerts(
     prometheus: &Arc<Prometheus>,
 ) -> Result<Vec<Finding>> {
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
-    for symptom in Symptom::ALL {
+    for &symptom in Symptom::value_variants() {
         let wanted = symptom.alerts(alerts).into_iter();
         let wanted =
             wanted.filter(|alert| options.alert.is_empty() || options.alert.contains(&alert.name));

@@ -1,11 +1,13 @@
 //! The symptoms, and the alerts that each of them must fire: those whose expression has the symptom's metric.
 
 use anyhow::{Result, ensure};
+use clap::ValueEnum;
 
 use super::rules::Alert;
 
-/// A symptom that is caused, so that its alerts fire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A symptom that is caused, so that its alerts fire. In the order in which they are caused: the alert with the longest
+/// windows first, so that it resolves meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Symptom {
     /// Jobs are stopped at their deadline, one per second.
     MissedDeadlines,
@@ -40,25 +42,6 @@ pub enum Symptom {
 }
 
 impl Symptom {
-    /// In the order in which they are caused: the alert with the longest windows first, so that it resolves meanwhile.
-    pub const ALL: [Self; 15] = [
-        Self::MissedDeadlines,
-        Self::HopelessJob,
-        Self::OverdueJob,
-        Self::NoOperator,
-        Self::TakenLease,
-        Self::QuarantinedJob,
-        Self::UnadoptedJob,
-        Self::BlockedJob,
-        Self::RefusedPolls,
-        Self::SmallPollBudget,
-        Self::ThrottledOperator,
-        Self::TwoClocks,
-        Self::HeldWatches,
-        Self::LowMemoryLimit,
-        Self::FaultyPolicy,
-    ];
-
     /// The part of an expression that shows the symptom.
     pub fn shown_by(self) -> &'static str {
         match self {
@@ -130,7 +113,7 @@ impl Symptom {
 /// Checks that each alert has a symptom.
 pub fn ensure_covered(alerts: &[Alert]) -> Result<()> {
     for alert in alerts {
-        let mut symptoms = Symptom::ALL.into_iter();
+        let mut symptoms = Symptom::value_variants().iter();
         ensure!(
             symptoms.any(|symptom| symptom.alerts(alerts).contains(&alert)),
             "alert {} needs a symptom that causes it: add one to Symptom in e2e/src/monitoring/symptom.rs",

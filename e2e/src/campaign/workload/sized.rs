@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shed::api::DeadlineJob;
 use shed::size::{SPEC_MAX, bytes};
 
-use super::of_template;
+use super::{of_template, tasks};
 
 /// A specification of one MB: refused.
 pub const HUGE: &str = "huge";
@@ -21,7 +21,7 @@ const MEGABYTE: usize = 1_000_000;
 /// A large job, one at the bound, one above it, and ordinary ones.
 pub fn big_specs(template: &Value) -> Vec<Value> {
     let large = |name: &str, args: usize| {
-        let spec = json!({"completions": 2, "deadline": {"within": "10m"}});
+        let spec = tasks(2, "10m");
         let mut job = of_template(name, spec, template);
         job["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["x".repeat(args)]);
         job
@@ -30,7 +30,7 @@ pub fn big_specs(template: &Value) -> Vec<Value> {
     huge["spec"]["template"]["spec"]["containers"][0]["args"] = arguments(MEGABYTE);
     // Absent fields have defaults, which count as well.
     let rest = spec_bytes(&large(BRIM, 0));
-    let normal = json!({"completions": 6, "deadline": {"within": "10m"}});
+    let normal = tasks(6, "10m");
     vec![
         huge,
         large(ABOVE, SPEC_MAX - rest + 1),
@@ -50,7 +50,7 @@ pub fn arguments(bytes: usize) -> Value {
 /// A job whose status a user edits while it runs, and an ordinary one.
 pub fn bloated(template: &Value) -> Vec<Value> {
     let slow = json!({"completions": 8, "parallelism": 2, "deadline": {"within": "10m"}});
-    let normal = json!({"completions": 6, "deadline": {"within": "10m"}});
+    let normal = tasks(6, "10m");
     vec![
         of_template(BLOATED, slow, template),
         of_template("normal", normal, template),
