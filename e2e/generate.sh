@@ -2,7 +2,7 @@
 # Renews what is generated from the sources:
 #
 #   charts/shed/files/deadlinejobs.yaml      from the types in src/api; crds/deadlinejobs.yaml is a link to it
-#   manifests/install.yaml                   from the chart
+#   manifests/install.yaml                   from the chart, without the CRD
 #   manifests/alerts.yaml                    a copy of the chart's
 #   charts/shed/README.md                    from its values and README.md.in
 #   charts/shed/files/dashboards/            from e2e/dashboards
@@ -48,7 +48,7 @@ cp "$work/crd.yaml" "$work/shed/files/deadlinejobs.yaml"
     cat <<'HEAD'
 # Generated from charts/shed by e2e/generate.sh. Don't edit.
 #
-#   kubectl apply --server-side -f install.yaml
+#   kubectl apply --server-side -f crds/deadlinejobs.yaml -f manifests/install.yaml
 #
 # Server-side, because the CRD is too large for the annotation of client-side
 # apply. The image is the chart's default: change it to where yours is.
@@ -63,7 +63,7 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 HEAD
     # Labels that would say Helm manages these objects: here no release does.
-    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --no-hooks |
+    "$helm" template shed "$work/shed" --namespace shed-system --kube-version 1.34.0 --no-hooks --set crds.enabled=false |
         sed -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^ *helm\.sh\/chart: /d'
 } >"$work/install.yaml"
 

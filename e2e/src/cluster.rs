@@ -207,7 +207,7 @@ impl Cluster {
         digest(&archive).await
     }
 
-    /// Installs shed on the local cluster from `manifests/install.yaml`, for which helm need not be built;
+    /// Installs shed on the local cluster from the CRD and `manifests/install.yaml`, for which helm need not be built;
     /// returns when the operator is available. `digest` as for [`Self::install_chart`], `env` are variables
     /// of the operator.
     pub async fn install_manifests(&self, digest: &str, env: &[(&str, String)]) -> Result<()> {
@@ -216,12 +216,15 @@ impl Cluster {
         let file = cache_folder()?.join("demo/install.yaml");
         std::fs::create_dir_all(file.parent().context("the cache has a folder")?)?;
         std::fs::write(&file, text)?;
+        let files = [repository().join("crds/deadlinejobs.yaml"), file];
         self.remove_helms_deployment().await?;
         let kube = PathBuf::from(run(tool(), &["tool", "kube"]).await?);
         let apply = ["kubectl", "apply", "--server-side", "--force-conflicts"];
         let mut arguments: Vec<&std::ffi::OsStr> = apply.iter().map(std::ffi::OsStr::new).collect();
         arguments.extend(["--kubeconfig".as_ref(), self.kubeconfig.as_os_str()]);
-        arguments.extend(["--filename".as_ref(), file.as_os_str()]);
+        for file in &files {
+            arguments.extend(["--filename".as_ref(), file.as_os_str()]);
+        }
         run_quietly(kube, &arguments)
             .await
             .context("applying manifests/install.yaml")?;
