@@ -242,10 +242,10 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	CARGO_PROFILE_RELEASE_LTO=thin e2e/image.sh
-.PHONY: release-dry-run release-version release-image release-chart release-plugin release-sbom release-notes release-checksums advisories
+.PHONY: release-dry-run release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums advisories
 # All steps take the same commit, also if another one is made meanwhile.
 release-dry-run: export SHED_RELEASE_COMMIT := $(shell git rev-parse HEAD)
-release-dry-run: release-version release-image release-chart release-plugin release-sbom release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 25 min)
+release-dry-run: release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 25 min)
 	scripts/release table
 release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
 	clients/generate.sh --check
@@ -258,6 +258,8 @@ release-plugin: ## Build kubectl-shed from HEAD for this platform, with its mani
 	scripts/release plugin
 release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
 	scripts/release sbom
+release-schema: ## Write the JSON schema of a DeadlineJob, for editors and validators
+	scripts/release schema
 release-notes: ## Take the version's section of CHANGELOG.md
 	scripts/release notes
 release-checksums: ## Write the SHA-256 of the files

@@ -8,7 +8,8 @@
 #   charts/shed/files/dashboards/            from e2e/dashboards
 #   docs/reference/metrics.md                from the metrics that the operator registers
 #   docs/reference/rights.md                 from the chart's roles
-#   docs/reference/deadlinejob.schema.json   from the CRD. A release writes the models in clients/
+#
+# A release writes the JSON schema of the DeadlineJob and the models in clients/.
 #
 #   e2e/generate.sh             writes them
 #   e2e/generate.sh --check     fails if one of them differs, and changes nothing
@@ -120,8 +121,6 @@ for file in "$work"/dashboards/*; do
 done
 put "$work/metrics.md" docs/reference/metrics.md
 put "$work/rights.md" docs/reference/rights.md
-e2e/json-schema.py "$work/crd.yaml" >"$work/schema.json"
-put "$work/schema.json" docs/reference/deadlinejob.schema.json
 
 if [ "$drift" != 0 ]; then
     echo "run e2e/generate.sh and commit the result" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the JSON schema of a DeadlineJob, from its CustomResourceDefinition.
 
-  e2e/json-schema.py crds/deadlinejobs.yaml             all of it, for editors and validators
+  e2e/json-schema.py crds/deadlinejobs.yaml             all of it, for editors and validators; `make release-schema`
   e2e/json-schema.py crds/deadlinejobs.yaml --models    for generators of typed models: types of Kubernetes (the pod
                                                         template, metadata) are named, not spelled out, and the ledger,
                                                         which belongs to the operator alone, is left out
