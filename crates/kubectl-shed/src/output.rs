@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::ValueEnum as _;
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_yaml_ng::Value;
 
 use crate::terminal::{self, Terminal};
 use crate::words;
@@ -24,12 +23,10 @@ pub enum Format {
     Yaml,
 }
 
-/// Width and colors of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Canvas {
     /// Columns of a line.
     pub width: usize,
-    /// Whether text may have colors.
     pub color: bool,
     /// Whether tables keep all columns.
     pub wide: bool,
@@ -45,7 +42,6 @@ impl Canvas {
         }
     }
 
-    /// Columns for tables.
     pub fn table_width(&self) -> usize {
         if self.wide { usize::MAX } else { self.width }
     }
@@ -72,43 +68,11 @@ pub fn in_format<T: Serialize>(
     })
 }
 
-/// A word that no text has, around texts that get quotes.
-const MARK: &str = "shed-kubectl-quoted";
-
-/// The data as YAML that kubectl reads as it was written. serde_yaml_ng writes YAML 1.2, and kubectl reads YAML 1.1, to
-/// which a plain `off` is false and a plain `1_000` a number.
+/// The data as YAML that kubectl reads as it was written. kubectl reads YAML 1.1, to which a plain `off` is false and a
+/// plain `1_000` a number, so the writer quotes these texts. Long lines stay whole.
 pub fn yaml<T: Serialize>(data: &T) -> anyhow::Result<String> {
-    let mut value = serde_yaml_ng::to_value(data)?;
-    mark(&mut value);
-    let text = serde_yaml_ng::to_string(&value)?;
-    // The text between two marks is one word.
-    Ok(text.replace(MARK, "\""))
-}
-
-fn mark(value: &mut Value) {
-    match value {
-        Value::String(text) if is_ambiguous(text) => *text = format!("{MARK}{text}{MARK}"),
-        Value::Sequence(items) => items.iter_mut().for_each(mark),
-        Value::Mapping(fields) => {
-            let marked = std::mem::take(fields)
-                .into_iter()
-                .map(|(mut key, mut value)| {
-                    mark(&mut key);
-                    mark(&mut value);
-                    (key, value)
-                });
-            *fields = marked.collect();
-        }
-        _ => {}
-    }
-}
-
-/// Whether YAML 1.1 reads the plain text as a boolean or a number, and YAML 1.2 as text.
-fn is_ambiguous(text: &str) -> bool {
-    let words = ["y", "n", "yes", "no", "on", "off"];
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_number = digits.starts_with(|first: char| first.is_ascii_digit()) && text.contains('_');
-    words.contains(&text.to_ascii_lowercase().as_str()) || is_number
+    let whole_lines = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+    Ok(serde_saphyr::to_string_with_options(data, whole_lines)?)
 }
 
 /// Prints what `read` returns. With `--watch` on a terminal it does so again and again, as wide as the terminal is then,
@@ -148,7 +112,7 @@ pub async fn show<T: Serialize>(
     }
 }
 
-/// The options of verbs that show one job.
+/// The options of verbs that show something again and again.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ShowArgs {
     /// Form of the output.
@@ -168,13 +132,11 @@ pub struct DataArgs {
 }
 
 impl DataArgs {
-    /// The chosen format.
     pub fn format(&self) -> Option<Format> {
         let format = self.output.as_deref()?;
         Format::from_str(format, false).ok()
     }
 
-    /// Prints the data, or the text.
     pub fn print<T: Serialize>(
         &self,
         data: &T,
