@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod access;
-mod alone;
 mod cli;
 mod connection;
 mod documents;
@@ -16,6 +15,7 @@ mod output;
 mod page;
 mod pods;
 mod record;
+mod single_job;
 mod table;
 mod terminal;
 mod verbs;

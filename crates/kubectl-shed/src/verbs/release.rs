@@ -1,6 +1,6 @@
 //! `kubectl shed release`: takes shed's finalizers off pods and DeadlineJobs when no operator runs.
 
-pub mod held;
+pub mod finalizers;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _};
@@ -20,7 +20,7 @@ use crate::connection::{Connection, Session};
 use crate::jobs;
 use crate::lease;
 use crate::terminal;
-use held::{Facts, Held, Kind};
+use finalizers::{Facts, Held, Kind};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +70,7 @@ pub async fn run(args: ReleaseArgs, connection: &Connection) -> anyhow::Result<E
         terminal::print("nothing to release: no object has a finalizer of shed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    terminal::print(&held::listing(&found))?;
+    terminal::print(&finalizers::listing(&found))?;
     let releasable: Vec<Held> = found.into_iter().filter(Held::is_releasable).collect();
     if args.dry_run || releasable.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -150,7 +150,7 @@ async fn find(args: &ReleaseArgs, session: &Session) -> anyhow::Result<Vec<Held>
     let pods = pods.iter().filter_map(|pod| facts.pod(pod));
     let of_jobs = deadline_jobs
         .iter()
-        .filter_map(|job| held::deadline_job(&job.metadata));
+        .filter_map(|job| finalizers::deadline_job(&job.metadata));
     let mut found: Vec<Held> = pods.chain(of_jobs).collect();
     if let Some(name) = &args.job {
         let known = jobs.iter().map(|job| &job.metadata);

@@ -11,7 +11,7 @@ use shed::validate::{DeadlineRule, ValidatedJob};
 use shed_core::plan::Feasibility;
 use shed_core::time::Instant;
 
-use crate::alone::{self, Alone};
+use crate::single_job::{self, SingleJob};
 use crate::words;
 
 /// A forecast for a job that is created now.
@@ -50,7 +50,7 @@ impl Forecast {
 pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
     let (created, ledger) = (job.created, ledger(job));
     let facts = Facts {
-        places: alone::places(std::iter::empty()),
+        places: single_job::places(std::iter::empty()),
         ..Facts::new(Arc::new(job.clone()), ledger, created, created)
     };
     facts.deadline?;
@@ -58,7 +58,7 @@ pub fn forecast(job: &ValidatedJob, slots: u32) -> Option<Forecast> {
     // A suspended one is judged as if it were not.
     snapshot.rules.suspend = false;
     snapshot.asks_feasibility = true;
-    let report = Alone::new(snapshot, slots).report(created);
+    let report = SingleJob::new(snapshot, slots).report(created);
     Some(Forecast {
         figures: report.ok()?.feasibility?,
         created,

@@ -18,12 +18,12 @@ use shed::{clock, validate};
 use shed_core::snapshot::{Progress, ResumePoint};
 use shed_core::time::Instant;
 
-use crate::alone::{self, Alone, Change};
 use crate::connection::{Connection, Session};
 use crate::jobs;
 use crate::model::JobView;
 use crate::output::DataArgs;
 use crate::pods::{self, SeenPod};
+use crate::single_job::{self, Change, SingleJob};
 use crate::table::{self, Cell, Column, fixed};
 use crate::words;
 
@@ -117,7 +117,7 @@ pub async fn run(args: WhatifArgs, connection: &Connection) -> anyhow::Result<Ex
         view.phase()
     );
     let facts = facts(&session, &view, now).await?;
-    let job = Alone::new(facts::facts(&facts), slots(&view)?);
+    let job = SingleJob::new(facts::facts(&facts), slots(&view)?);
     let answer = predict(job, facts.now, change)?;
     args.data.print(&answer, || answer.text(&words, now))
 }
@@ -184,7 +184,7 @@ fn observed(facts: Facts, record: Option<JobRecord>, seen: Vec<SeenPod>) -> Fact
     });
     let reports = reports.collect();
     let nodes = seen.iter().filter_map(|(_, pod)| pod.node.clone());
-    let places = alone::places(nodes);
+    let places = single_job::places(nodes);
     let pods = seen.into_iter().filter_map(|(_, pod)| {
         let attempt = pod.attempt.as_ref()?;
         Some(((attempt.task, attempt.number), Arc::new(pod)))
@@ -202,7 +202,7 @@ fn key(attempt: &shed::api::AttemptRecord) -> (i32, i32) {
     (attempt.task, attempt.attempt)
 }
 
-fn predict(now: Alone, time: Instant, change: Change) -> anyhow::Result<Answer> {
+fn predict(now: SingleJob, time: Instant, change: Change) -> anyhow::Result<Answer> {
     let then = now.changed(change);
     Ok(Answer {
         time: clock::time(time),
@@ -212,7 +212,7 @@ fn predict(now: Alone, time: Instant, change: Change) -> anyhow::Result<Answer> 
 }
 
 impl Prediction {
-    fn of(alone: &Alone, time: Instant) -> anyhow::Result<Self> {
+    fn of(alone: &SingleJob, time: Instant) -> anyhow::Result<Self> {
         let report = alone.report(time)?;
         let deadline = alone.job.deadline;
         Ok(Self {

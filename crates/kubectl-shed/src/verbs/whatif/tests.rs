@@ -114,7 +114,7 @@ fn pod(attempt: &shed::api::AttemptRecord, began: Instant) -> PodFacts {
 fn predicted(change: Change, slots: u32) -> Answer {
     let facts = nightly();
     let now = facts.now;
-    let job = Alone::new(facts::facts(&facts), slots);
+    let job = SingleJob::new(facts::facts(&facts), slots);
     predict(job, now, change).unwrap()
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use shed_core::fixtures::{at, attempt, job, world};
 
 /// Ten tasks that take 100 s each. Two run, and four have ended.
-fn queued(slots: u32) -> Alone {
+fn queued(slots: u32) -> SingleJob {
     let running = || attempt(0).on(0).progress(0.5, 50.0);
     let job = job("a")
         .tasks(10)
@@ -12,10 +12,10 @@ fn queued(slots: u32) -> Alone {
         .task(1, [running()]);
     let mut job = world(50.0, 1, 2000).job(job).build().jobs.remove(0);
     job.demand = Resources::from_pairs([("pods", 1)]);
-    Alone::new(job, slots)
+    SingleJob::new(job, slots)
 }
 
-fn report(alone: &Alone) -> JobReport {
+fn report(alone: &SingleJob) -> JobReport {
     alone.report(at(50.0)).unwrap()
 }
 

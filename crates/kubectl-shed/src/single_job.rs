@@ -34,12 +34,12 @@ pub enum Unanswered {
 
 /// A job that has these slots for itself. Live attempts hold some of them.
 #[derive(Debug, Clone)]
-pub struct Alone {
+pub struct SingleJob {
     pub job: JobSnapshot,
     pub slots: u32,
 }
 
-impl Alone {
+impl SingleJob {
     /// At least as many slots as live attempts.
     pub fn new(job: JobSnapshot, slots: u32) -> Self {
         let slots = slots.max(live(&job));
