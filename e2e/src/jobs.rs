@@ -11,8 +11,8 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, DeadlineJob, DeadlineJobStatus};
 
+use crate::failure_report::pod_line;
 use crate::patches::merge;
-use crate::picture::pod_line;
 use crate::scenario::World;
 use crate::wait::{self, Seen};
 

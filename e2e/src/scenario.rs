@@ -17,11 +17,11 @@ use tokio::sync::OnceCell;
 use crate::bench::namespace::free_pods;
 use crate::cluster::{Cluster, Nodes};
 use crate::command::run_quietly;
-pub use crate::company::Company;
-use crate::company::{Turn, Undisturbed};
+pub use crate::concurrency::Company;
+use crate::concurrency::{Turn, Undisturbed};
+use crate::failure_report;
 use crate::operator::Operator;
 use crate::patches::merge;
-use crate::picture;
 use crate::sightings::Sightings;
 
 /// The requirements of a test.
@@ -274,7 +274,7 @@ async fn leave(
     // The cause comes first, because readers of a CI log often see only the begin of the output.
     if let Some(failure) = &failure {
         eprintln!("==== failed: {failure}");
-        eprintln!("{}", picture::of_namespace(world).await);
+        eprintln!("{}", failure_report::of_namespace(world).await);
     }
     drop(turn);
     if failure.is_some() && std::env::var_os("SHED_E2E_KEEP").is_some() {
@@ -284,7 +284,7 @@ async fn leave(
     let gone = delete_namespace(world).await;
     if gone.is_err() {
         if failure.is_none() {
-            eprintln!("{}", picture::of_namespace(world).await);
+            eprintln!("{}", failure_report::of_namespace(world).await);
         }
         // So that a failed test leaves no namespace that never goes.
         drop(free_pods(&world.cluster.client(), &world.namespace).await);

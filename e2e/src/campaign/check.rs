@@ -1,7 +1,7 @@
 //! Invariants of every state of a history. The letters are those of docs/develop/faults.md.
 
+mod attempts;
 mod batch;
-mod held;
 mod size;
 mod waits;
 

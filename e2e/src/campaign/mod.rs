@@ -4,9 +4,9 @@
 mod bloat;
 pub(crate) mod check;
 mod edits;
+mod environment;
 pub(crate) mod fault;
 mod foreign;
-mod ground;
 pub(crate) mod history;
 pub(crate) mod kubelet;
 pub(crate) mod nodes;

@@ -25,8 +25,8 @@ use tokio::sync::watch;
 use self::call::Call;
 pub use self::scope::Scope;
 use self::webhook::Instead;
+use super::environment::Environment;
 use super::fault::{Fault, Point, draw};
-use super::ground::Ground;
 use super::tasks::Tasks;
 use super::workload::{DENIED, Fare};
 use crate::host_operator::HostOperator;
@@ -44,7 +44,7 @@ pub struct Script {
     /// The scope of the operator.
     pub scope: Scope,
     /// Where the run takes place, for the faults that strike there.
-    pub ground: Option<Arc<Ground>>,
+    pub environment: Option<Arc<Environment>>,
     /// How attempts fare.
     pub fares: Fares,
     /// The fault.
@@ -320,8 +320,8 @@ impl Shared {
             }
             Fault::ForeignPods | Fault::Cordon | Fault::NodeLost | Fault::ClockSkew => {
                 // The operator has its answer when all is as the fault makes it.
-                if let Some(ground) = &self.script.ground
-                    && let Err(error) = ground.strike().await
+                if let Some(environment) = &self.script.environment
+                    && let Err(error) = environment.strike().await
                 {
                     let failed = format!("the fault could not be brought about: {error:#}");
                     self.seen.lock().unguarded.push(failed);

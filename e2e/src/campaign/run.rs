@@ -18,9 +18,9 @@ use shed::api::{self, DeadlineJob};
 use super::bloat::Bloat;
 use super::check::{self, Known};
 use super::edits::edit;
+use super::environment::Environment;
 use super::fault::{Fault, Point};
 use super::foreign::is_foreign;
-use super::ground::Ground;
 use super::history::{Entry, History};
 use super::operator::Launcher;
 use super::passes::Passes;
@@ -78,7 +78,7 @@ struct Run<'s> {
     point: Option<Point>,
     proxy: Proxy,
     history: History,
-    ground: Arc<Ground>,
+    environment: Arc<Environment>,
     /// Objects that are not submitted yet.
     to_submit: Vec<Submission>,
     since: Instant,
@@ -107,29 +107,30 @@ pub async fn run(
     let folder = stage.folder.join(name);
     std::fs::create_dir_all(&folder)?;
     let client = stage.cluster.client();
-    let ground = Ground::prepare(client.clone(), workload, point, &stage.tasks, name).await?;
-    let ground = Arc::new(ground);
+    let environment =
+        Environment::prepare(client.clone(), workload, point, &stage.tasks, name).await?;
+    let environment = Arc::new(environment);
     let script = Script {
         scope: Scope {
-            namespaces: ground.namespaces().cloned().collect(),
-            nodes: ground.node_selector(name),
+            namespaces: environment.namespaces().cloned().collect(),
+            nodes: environment.node_selector(name),
         },
-        ground: Some(Arc::clone(&ground)),
+        environment: Some(Arc::clone(&environment)),
         fares: Arc::new(move |job, task, attempt| workload.fare(job, task, attempt)),
         point,
         tasks: Arc::clone(&stage.tasks),
     };
-    let own_nodes = ground.nodes.is_some().then_some(name);
-    let namespaces = ground.namespaces();
+    let own_nodes = environment.nodes.is_some().then_some(name);
+    let namespaces = environment.namespaces();
     let history = History::record(client.clone(), namespaces, workload.is_adopted()).await?;
-    let bloat = Bloat::new(stage.cluster.client(), &ground.own);
+    let bloat = Bloat::new(stage.cluster.client(), &environment.own);
     let mut run = Run {
         stage,
         workload,
         point,
         proxy: Proxy::serve(client, script).await?,
         history,
-        ground,
+        environment,
         to_submit: workload.jobs(stage.tasks.port, point, own_nodes),
         since: started,
         folder,
@@ -162,8 +163,12 @@ impl Run<'_> {
         self.since = Instant::now();
         self.submit().await?;
         let editing = self.point.is_some_and(|p| p.fault == Fault::Conflicts);
-        let editor = editing
-            .then(|| tokio::spawn(edit(self.stage.cluster.clone(), self.ground.own.clone())));
+        let editor = editing.then(|| {
+            tokio::spawn(edit(
+                self.stage.cluster.clone(),
+                self.environment.own.clone(),
+            ))
+        });
         let ended = self.until_ended().await;
         if let Some(editor) = editor {
             editor.abort();
@@ -176,7 +181,7 @@ impl Run<'_> {
 
     async fn start_operator(&mut self) -> Result<()> {
         let launcher = &self.stage.launcher;
-        let own_nodes = self.ground.nodes.is_some();
+        let own_nodes = self.environment.nodes.is_some();
         let operator = launcher.start(self.proxy.address, &self.folder, own_nodes)?;
         let http = operator.http;
         self.http = Some(http);
@@ -205,7 +210,7 @@ impl Run<'_> {
         };
         let due: Vec<Submission> = self.to_submit.extract_if(.., is_due).collect();
         for Submission { manifest, home, .. } in due {
-            let home = self.ground.home(home);
+            let home = self.environment.home(home);
             if manifest["kind"] == "Job" {
                 let job: batch::Job = serde_json::from_value(manifest)?;
                 namespace::submit(&self.all_in(home), &job).await?;
@@ -231,7 +236,7 @@ impl Run<'_> {
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
         K::DynamicType: Default,
     {
-        self.all_in(&self.ground.own)
+        self.all_in(&self.environment.own)
     }
 
     fn all_in<K>(&self, namespace: &str) -> Api<K>
@@ -260,7 +265,7 @@ impl Run<'_> {
                 looked_at = now;
                 let states = self.history.so_far();
                 self.meddle(&states).await?;
-                self.ground.tend(self.all_decided(&states)).await?;
+                self.environment.tend(self.all_decided(&states)).await?;
                 // Finished work will be unfinished after the etcd restore.
                 if self.all_ended(&states) && self.snapshot.is_none() {
                     return Ok(());
@@ -312,7 +317,7 @@ impl Run<'_> {
                 snapshot.put_back().await?;
                 let client = self.stage.cluster.client();
                 let with_batch = self.workload.is_adopted();
-                let namespaces = self.ground.namespaces();
+                let namespaces = self.environment.namespaces();
                 self.history = History::record(client, namespaces, with_batch).await?;
                 // Acts of users after the snapshot never happened.
                 self.meddled.clear();

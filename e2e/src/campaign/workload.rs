@@ -2,7 +2,7 @@
 //! what a user does meanwhile.
 
 mod ends;
-mod sized;
+mod large_specs;
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use super::nodes;
 use crate::command::option_name;
 use crate::jobs::{manifest, shell_or_fake};
 pub use ends::Expected;
-use sized::BLOATED;
-pub use sized::{arguments, finished};
+use large_specs::BLOATED;
+pub use large_specs::{arguments, finished};
 
 /// The jobs of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -228,8 +228,8 @@ impl Workload {
             Self::Adopted => adopted_jobs(template, port),
             Self::Mixed => vec![job("long", tasks(3, "10m")), job("short", tasks(8, "10m"))],
             Self::Unplaceable => unplaceable_jobs(template),
-            Self::BigSpec => sized::big_specs(template),
-            Self::Bloated => sized::bloated(template),
+            Self::BigSpec => large_specs::big_specs(template),
+            Self::Bloated => large_specs::bloated(template),
             Self::ManyFinished => vec![job("live", tasks(8, "10m"))],
             Self::Quota => vec![job(NARROW, tasks(10, "10m"))],
         }

@@ -12,11 +12,11 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::case::{Case, Controller, LABEL};
+use super::case_run::{CaseRun, NAMESPACES, namespace};
 use super::compare::{differences, unexplained};
 use super::generate;
 use super::report::{Pair, Report, difference};
 use super::shrink::shrink;
-use super::side::{NAMESPACES, Side, namespace};
 use super::view::Views;
 use crate::bench::site::local_cluster;
 use crate::campaign::nodes::{register, report_ready};
@@ -177,9 +177,9 @@ impl Stage {
         self.both(case).await
     }
 
-    fn side<'s>(&'s self, case: &'s Case, controller: Controller) -> Side<'s> {
+    fn side<'s>(&'s self, case: &'s Case, controller: Controller) -> CaseRun<'s> {
         let (client, space) = (self.client.clone(), namespace(case, controller));
-        Side::new(client, &self.views, space, case, controller)
+        CaseRun::new(client, &self.views, space, case, controller)
     }
 
     async fn both(&self, case: &Case) -> Result<Pair> {

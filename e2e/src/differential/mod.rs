@@ -3,6 +3,7 @@
 
 mod campaign;
 mod case;
+mod case_run;
 mod compare;
 mod explained;
 mod generate;
@@ -10,7 +11,6 @@ mod kubelet;
 mod outcome;
 mod report;
 mod shrink;
-mod side;
 mod view;
 
 pub use self::campaign::{Options, differential};

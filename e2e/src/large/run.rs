@@ -116,7 +116,7 @@ async fn script(trouble: Trouble, namespace: &str) -> Result<Script> {
             namespaces: vec![namespace.to_owned()],
             nodes: format!("!{}", nodes::RUN),
         },
-        ground: None,
+        environment: None,
         fares: Arc::new(fare),
         point: (trouble == Trouble::All).then_some(point),
         tasks: Arc::new(Tasks::serve().await?),

@@ -5,7 +5,7 @@ use shed_sim::cli::chart::{Axis, Series, lines as draw};
 
 use super::load::Load;
 use super::page::{LATENCIES, steady};
-use super::spread::{Sample, begin};
+use super::quantiles::{Sample, begin};
 use super::timeline::Latencies;
 use crate::bench::results::Lines;
 

@@ -4,8 +4,8 @@
 mod chart;
 mod load;
 mod page;
+mod quantiles;
 mod run;
-mod spread;
 mod timeline;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The page of the bench, in Markdown.
 
 use super::load::{LONGEST_MS, Load, STORM_AFTER, STORM_ARRIVALS, TASKS};
-use super::spread::Sample;
+use super::quantiles::Sample;
 use super::timeline::Latencies;
 use crate::bench::page::{head, table};
 use crate::bench::results::{Line, Lines};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::load::LONGEST_MS;
-use super::spread::Sample;
+use super::quantiles::Sample;
 use crate::bench::audit::{Event, is_write};
 use crate::bench::identity::OPERATOR_USER;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shed_sim::stats::{self, half_width_95};
 
-use super::came::{Came, JobCame, Story, mean};
+use super::run_result::{JobResult, RunResult, Story, mean};
 use super::simulated::Conditions;
 use crate::demo::attempt::median;
 use crate::table::table;
@@ -12,18 +12,18 @@ use crate::table::table;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
     pub policy: String,
-    pub real: Came,
+    pub real: RunResult,
 }
 
 /// One policy compared with the simulator.
 pub struct Compared {
     pub policy: String,
-    pub real: Came,
+    pub real: RunResult,
     /// With the same draws and the nodes in the same order.
-    pub paired: Came,
+    pub paired: RunResult,
     /// With other draws, and the slow node at each place of the order; under conditions that are
     /// named.
-    pub others: Vec<(&'static str, Vec<Came>)>,
+    pub others: Vec<(&'static str, Vec<RunResult>)>,
 }
 
 /// The cluster's delays that the simulator needs as input: medians over all attempts of all replays, in
@@ -40,7 +40,7 @@ pub struct Delays {
 
 impl Delays {
     /// Measures them; absent if no attempt worked.
-    pub fn of<'c>(all: impl Iterator<Item = &'c Came> + Clone) -> Option<Self> {
+    pub fn of<'c>(all: impl Iterator<Item = &'c RunResult> + Clone) -> Option<Self> {
         let attempts = || all.clone().flat_map(|came| &came.attempts);
         let winners = || attempts().filter(|ran| ran.won);
         let kills = attempts().filter(|ran| !ran.won);
@@ -75,7 +75,7 @@ pub fn figures(all: &[Compared]) -> String {
     table(&rows)
 }
 
-fn row(what: String, came: &Came, of: usize) -> Vec<String> {
+fn row(what: String, came: &RunResult, of: usize) -> Vec<String> {
     vec![
         what,
         format!("{} of {of}", came.met()),
@@ -85,8 +85,8 @@ fn row(what: String, came: &Came, of: usize) -> Vec<String> {
     ]
 }
 
-fn row_of_means(what: String, all: &[Came]) -> Vec<String> {
-    let cell = |figure: fn(&Came) -> f64, digits| {
+fn row_of_means(what: String, all: &[RunResult]) -> Vec<String> {
+    let cell = |figure: fn(&RunResult) -> f64, digits| {
         let values: Vec<f64> = all.iter().map(figure).collect();
         interval(&values, digits)
     };
@@ -94,8 +94,8 @@ fn row_of_means(what: String, all: &[Came]) -> Vec<String> {
         what,
         cell(|came| came.met() as f64, 1),
         cell(|came| came.clones() as f64, 1),
-        cell(Came::slot_seconds, 0),
-        cell(Came::flowtime, 1),
+        cell(RunResult::slot_seconds, 0),
+        cell(RunResult::flowtime, 1),
     ]
 }
 
@@ -159,7 +159,7 @@ pub fn differences(all: &[Compared], conditions: &Conditions) -> String {
     }
 }
 
-fn verdict(came: &JobCame) -> String {
+fn verdict(came: &JobResult) -> String {
     let word = if came.met { "in time" } else { "late" };
     match came.flowtime() {
         Some(seconds) => format!("{word} after {seconds:.1} s"),
@@ -207,7 +207,7 @@ fn cause(compared: &Compared, job: usize, conditions: &Conditions) -> Option<Str
 
 #[cfg(test)]
 mod tests {
-    use super::super::came::tests::{ran, rescued};
+    use super::super::run_result::tests::{ran, rescued};
     use super::*;
 
     fn conditions() -> Conditions {

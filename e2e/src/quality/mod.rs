@@ -1,10 +1,10 @@
 //! `make demo-quality`: an excerpt of a trace on the local cluster, one of its nodes slow, under several
 //! policies, and the same excerpt in the simulator.
 
-pub mod came;
 pub mod compare;
 pub mod excerpt;
 mod replay;
+pub mod run_result;
 pub mod simulated;
 pub mod task;
 
@@ -16,10 +16,10 @@ use shed_core::policy::Order;
 use shed_sim::trace::setups::Setup;
 use shed_sim::trace::{self, Trace};
 
-use self::came::Came;
 use self::compare::{Compared, Delays, Replayed};
 use self::excerpt::Rule;
 use self::replay::Replay;
+use self::run_result::RunResult;
 use self::simulated::Conditions;
 use self::task::Tasks;
 use crate::cluster::{Cluster, Nodes};
@@ -144,7 +144,7 @@ impl Plan {
         let operator = Operator::new(cluster);
         for policy in results.plan.policies.clone() {
             screen.heading(&policy);
-            let mut came = Came::default();
+            let mut came = RunResult::default();
             let play = async || {
                 operator.await_at_work().await?;
                 came = replay.play(&policy).await?;
@@ -263,7 +263,7 @@ fn others_of(
     conditions: &Conditions,
     policy: &str,
     seed: u64,
-) -> Result<Vec<Came>> {
+) -> Result<Vec<RunResult>> {
     let run = |other: u64| {
         let mut turned = conditions.clone();
         turned

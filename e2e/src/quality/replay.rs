@@ -10,7 +10,7 @@ use shed::api::{self, DeadlineJob};
 use shed_sim::trace::Trace;
 
 use super::NAMESPACE;
-use super::came::{Came, JobCame, Ran};
+use super::run_result::{AttemptResult, JobResult, RunResult};
 use super::task::{self, Tasks};
 use crate::cluster::Cluster;
 use crate::demo::screen::Screen;
@@ -67,7 +67,7 @@ pub struct Replay<'a> {
 
 impl Replay<'_> {
     /// Submits each job when it arrives, and returns when all have ended.
-    pub async fn play(&self, policy: &str) -> Result<Came> {
+    pub async fn play(&self, policy: &str) -> Result<RunResult> {
         self.cluster.fresh_namespace(NAMESPACE).await?;
         let seen = Sightings::of(self.cluster, NAMESPACE);
         let origin = Origin::soon()?;
@@ -158,7 +158,7 @@ fn collect(
     ended: &[DeadlineJob],
     seen: &[Sighting],
     origin: Origin,
-) -> Result<Came> {
+) -> Result<RunResult> {
     let mut attempts = Vec::new();
     for sighting in seen {
         attempts.extend(ran(sighting, origin)?);
@@ -172,22 +172,22 @@ fn collect(
         let job = job.with_context(|| format!("{} is gone", task::name(position)))?;
         let winners = attempts
             .iter()
-            .filter(|ran: &&Ran| ran.won && ran.job == position);
+            .filter(|ran: &&AttemptResult| ran.won && ran.job == position);
         let within = workload.jobs[position].deadline;
         let done = winners.filter_map(|ran| ran.ended).max_by(f64::total_cmp);
         let done = done.filter(|_| is_true(job, api::COMPLETE));
-        jobs.push(JobCame {
+        jobs.push(JobResult {
             arrived,
             within: within.map_or(0.0, |span| span.seconds()),
             done,
             met: met(job),
         });
     }
-    Ok(Came { jobs, attempts })
+    Ok(RunResult { jobs, attempts })
 }
 
 /// The outcome of a pod's attempt; absent if the pod is not an attempt.
-fn ran(sighting: &Sighting, origin: Origin) -> Result<Option<Ran>> {
+fn ran(sighting: &Sighting, origin: Origin) -> Result<Option<AttemptResult>> {
     let pod = &sighting.pod;
     let Some(job) = task::position(label(pod, api::LABEL_JOB_NAME)) else {
         return Ok(None);
@@ -198,7 +198,7 @@ fn ran(sighting: &Sighting, origin: Origin) -> Result<Option<Ran>> {
         .with_context(|| format!("{} has not ended", pod.name_any()))?;
     let freed = origin.seconds(freed);
     let since = |uptime: f64| uptime - origin.uptime;
-    Ok(Some(Ran {
+    Ok(Some(AttemptResult {
         job,
         task: label(pod, api::LABEL_INDEX).parse()?,
         number: label(pod, api::LABEL_ATTEMPT).parse()?,
@@ -215,9 +215,9 @@ fn ran(sighting: &Sighting, origin: Origin) -> Result<Option<Ran>> {
 }
 
 /// Of two attempts of a task that both did it, the one that was done first counts.
-fn keep_first_winners(attempts: &mut [Ran]) {
+fn keep_first_winners(attempts: &mut [AttemptResult]) {
     attempts.sort_by(|a, b| {
-        let end = |ran: &Ran| ran.ended.unwrap_or(f64::INFINITY);
+        let end = |ran: &AttemptResult| ran.ended.unwrap_or(f64::INFINITY);
         (a.job, a.task)
             .cmp(&(b.job, b.task))
             .then(end(a).total_cmp(&end(b)))
@@ -231,7 +231,7 @@ fn keep_first_winners(attempts: &mut [Ran]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::came::tests::ran;
+    use super::super::run_result::tests::ran;
     use super::*;
 
     #[test]

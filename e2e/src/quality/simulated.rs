@@ -11,8 +11,8 @@ use shed_sim::outcome::{AttemptOutcome, Outcome};
 use shed_sim::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
 use shed_sim::trace::Trace;
 
-use super::came::{Came, JobCame, Ran};
 use super::excerpt::MODEL;
+use super::run_result::{AttemptResult, JobResult, RunResult};
 
 /// The cluster and its delays, as they are in reality.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,12 @@ impl Conditions {
 }
 
 /// Runs the excerpt under a policy, as the operator would be given it.
-pub fn run(workload: &Trace, conditions: &Conditions, policy: &str, seed: u64) -> Result<Came> {
+pub fn run(
+    workload: &Trace,
+    conditions: &Conditions,
+    policy: &str,
+    seed: u64,
+) -> Result<RunResult> {
     let policy = shed_papers::registry()
         .parse(policy, Order::default())
         .context("policy")?;
@@ -106,8 +111,8 @@ fn cluster(conditions: &Conditions) -> Cluster {
     Cluster::Nodes(conditions.nodes.iter().map(node).collect())
 }
 
-fn came(outcome: &Outcome, conditions: &Conditions) -> Came {
-    let jobs = outcome.jobs.iter().map(|job| JobCame {
+fn came(outcome: &Outcome, conditions: &Conditions) -> RunResult {
+    let jobs = outcome.jobs.iter().map(|job| JobResult {
         arrived: job.arrival.0 as f64 / 1000.0,
         within: job
             .deadline
@@ -118,7 +123,7 @@ fn came(outcome: &Outcome, conditions: &Conditions) -> Came {
             .map(|at| at.0 as f64 / 1000.0),
         met: job.met(),
     });
-    Came {
+    RunResult {
         jobs: jobs.collect(),
         attempts: outcome
             .attempts
@@ -128,12 +133,12 @@ fn came(outcome: &Outcome, conditions: &Conditions) -> Came {
     }
 }
 
-fn ran(attempt: &AttemptOutcome, conditions: &Conditions) -> Ran {
+fn ran(attempt: &AttemptOutcome, conditions: &Conditions) -> AttemptResult {
     let ended = attempt.ended.0 as f64 / 1000.0;
     let node = attempt
         .node
         .and_then(|node| conditions.nodes.get(node as usize));
-    Ran {
+    AttemptResult {
         job: attempt.job as usize,
         task: attempt.task,
         number: attempt.number,

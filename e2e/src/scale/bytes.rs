@@ -10,7 +10,7 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 use shed::api;
 
-use super::many::settle;
+use super::many_objects::settle;
 use super::outcome::Outcome;
 use super::stage::Stage;
 use super::{Options, judge};

@@ -3,7 +3,7 @@
 
 mod bytes;
 mod large;
-mod many;
+mod many_objects;
 mod meter;
 mod outcome;
 mod stage;
@@ -103,8 +103,8 @@ impl Scenario {
         match self {
             Self::Job => large::one_job(options, client, outcome).await,
             Self::Clones => large::clones(options, client, outcome).await,
-            Self::Specs => many::specs(options, client, outcome).await,
-            Self::Finished => many::idle(options, client, outcome).await,
+            Self::Specs => many_objects::specs(options, client, outcome).await,
+            Self::Finished => many_objects::idle(options, client, outcome).await,
             Self::Pods => bytes::large(Load::Pods, options, client, outcome).await,
             Self::SuspendedJobs => {
                 bytes::large(Load::SuspendedJobs, options, client, outcome).await

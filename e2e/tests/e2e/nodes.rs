@@ -268,7 +268,9 @@ async fn a_lost_nodes_attempt_is_replaced_and_the_node_may_return() {
             let nodes: Api<Node> = Api::all(world.cluster.client());
             let nodes = nodes.list(&ListParams::default()).await?.items.len();
             let taking = world.cluster.node_names().await?;
-            Ok(Seen::when(taking.len() == nodes, || format!("only {taking:?}")))
+            Ok(Seen::when(taking.len() == nodes, || {
+                format!("only {taking:?}")
+            }))
         })
         .await?;
         went

@@ -5,7 +5,7 @@
 //!
 //! I12: while a webhook of one namespace is slow, no launch and no kill of another one waits for it.
 //! An operator that waits plans no more, so that passes tell nothing. Counted are the ticks
-//! ([`super::super::ground`]) that it was shown, each a reason for a pass, as long as it answers.
+//! ([`super::super::environment`]) that it was shown, each a reason for a pass, as long as it answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -44,7 +44,7 @@ impl Shared {
         let point = point.filter(|point| point.fault == Fault::SlowWebhook)?;
         let until = self.seen.lock().webhook_until?;
         let (method, does) = point.webhook();
-        let own = &self.script.ground.as_ref()?.own;
+        let own = &self.script.environment.as_ref()?.own;
         let is_asked = Instant::now() < until && call.is_about_pods(own, &method);
         if !is_asked {
             return None;

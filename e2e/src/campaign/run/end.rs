@@ -64,7 +64,7 @@ impl Run<'_> {
 
     /// I8: nothing is left of deleted jobs, neither objects nor metrics.
     pub(super) async fn delete_all(&mut self) -> Result<()> {
-        self.ground.weed().await?;
+        self.environment.weed().await?;
         self.delete_jobs().await?;
         let started = Instant::now();
         loop {
@@ -72,7 +72,7 @@ impl Run<'_> {
             let states = self.history.so_far();
             let (pods, jobs) = (latest_pods(&states).len(), states::jobs(&states));
             let mut series = Some(0);
-            for namespace in self.ground.namespaces() {
+            for namespace in self.environment.namespaces() {
                 let more = match self.http {
                     Some(http) => series_of(http, namespace).await,
                     None => None,
@@ -94,7 +94,7 @@ impl Run<'_> {
     /// The garbage collector takes companions away with their Jobs.
     async fn delete_jobs(&self) -> Result<()> {
         let (now, all) = (DeleteParams::background(), ListParams::default());
-        for namespace in self.ground.namespaces() {
+        for namespace in self.environment.namespaces() {
             let jobs: Api<DeadlineJob> = self.all_in(namespace);
             for job in jobs.list(&all).await? {
                 if !job.spec.is_companion() {
@@ -154,7 +154,7 @@ impl Run<'_> {
             sent: sight.sent,
             passes: passes.unwrap_or_default(),
         };
-        let nodes = self.ground.nodes.as_ref();
+        let nodes = self.environment.nodes.as_ref();
         let own = nodes.into_iter().flat_map(|nodes| nodes.names());
         let fault = self.point.map(|point| point.fault);
         let is_limited = self.workload == Workload::Quota;
@@ -162,11 +162,11 @@ impl Run<'_> {
             attempts: CAPACITY,
             nodes: own.map(|name| (name.clone(), PODS_PER_NODE)).collect(),
             unusable: nodes.and_then(|nodes| nodes.victim()),
-            quota: is_limited.then(|| (self.ground.own.clone(), QUOTA)),
+            quota: is_limited.then(|| (self.environment.own.clone(), QUOTA)),
             troubled: self.troubled(),
             slow: fault
                 .filter(|fault| fault.has_neighbor())
-                .map(|_| self.ground.own.clone()),
+                .map(|_| self.environment.own.clone()),
         };
         let states = self.history.so_far();
         let mut broken = check::waits(&states, &capacity, &evidence);
@@ -185,11 +185,11 @@ impl Run<'_> {
                 self.folder.join("history"),
                 states::reported(&self.history.so_far())?,
             )?;
-            for namespace in self.ground.namespaces() {
+            for namespace in self.environment.namespaces() {
                 free_pods(&self.stage.cluster.client(), namespace).await?;
             }
         }
-        self.ground.remove().await
+        self.environment.remove().await
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the jobs of a workload are to end.
 
-use super::sized::{ABOVE, BLOATED, BRIM, HUGE};
+use super::large_specs::{ABOVE, BLOATED, BRIM, HUGE};
 use super::{BYSTANDER, DENIED, NARROW, NEIGHBOR, UNPLACEABLE, Workload, brings};
 use crate::campaign::fault::{Fault, Point};
 

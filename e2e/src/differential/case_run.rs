@@ -43,7 +43,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(120);
 const LAST_ACTS: usize = 24;
 
 /// One run of a case.
-pub struct Side<'s> {
+pub struct CaseRun<'s> {
     pub client: Client,
     pub views: &'s Views,
     pub namespace: String,
@@ -69,7 +69,7 @@ pub struct Side<'s> {
     was_deleted_early: bool,
 }
 
-impl<'s> Side<'s> {
+impl<'s> CaseRun<'s> {
     pub fn new(
         client: Client,
         views: &'s Views,

@@ -28,7 +28,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(500);
 
 /// Where a run takes place.
-pub struct Ground {
+pub struct Environment {
     client: Client,
     point: Option<Point>,
     /// The namespace of the workload.
@@ -40,7 +40,7 @@ pub struct Ground {
     ticks: Mutex<JoinSet<()>>,
 }
 
-impl Ground {
+impl Environment {
     /// Makes what the run needs.
     pub async fn prepare(
         client: Client,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// An attempt. Times are seconds from the start of the replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct AttemptResult {
     /// Position of its job in the excerpt.
     pub job: usize,
     pub task: u32,
@@ -28,7 +28,7 @@ pub struct Ran {
 
 /// The result of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JobCame {
+pub struct JobResult {
     /// Seconds from the start of the replay.
     pub arrived: f64,
     /// Seconds that it has from its arrival.
@@ -39,7 +39,7 @@ pub struct JobCame {
     pub met: bool,
 }
 
-impl JobCame {
+impl JobResult {
     /// Seconds from its arrival to the end of its last task; absent if it was not completed.
     pub fn flowtime(&self) -> Option<f64> {
         Some(self.done? - self.arrived)
@@ -48,12 +48,12 @@ impl JobCame {
 
 /// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Came {
-    pub jobs: Vec<JobCame>,
-    pub attempts: Vec<Ran>,
+pub struct RunResult {
+    pub jobs: Vec<JobResult>,
+    pub attempts: Vec<AttemptResult>,
 }
 
-impl Came {
+impl RunResult {
     /// Deadlines met.
     pub fn met(&self) -> usize {
         self.jobs.iter().filter(|job| job.met).count()
@@ -74,7 +74,7 @@ impl Came {
 
     /// Mean seconds from arrival to completion over completed jobs; 0 without any.
     pub fn flowtime(&self) -> f64 {
-        mean(self.jobs.iter().filter_map(JobCame::flowtime)).unwrap_or(0.0)
+        mean(self.jobs.iter().filter_map(JobResult::flowtime)).unwrap_or(0.0)
     }
 
     /// The job's task that was done last; absent if the job was not completed.
@@ -152,8 +152,8 @@ pub(super) mod tests {
         launched: f64,
         ended: f64,
         won: bool,
-    ) -> Ran {
-        Ran {
+    ) -> AttemptResult {
+        AttemptResult {
             job: 0,
             task,
             number,
@@ -170,9 +170,9 @@ pub(super) mod tests {
     }
 
     /// A job of two tasks that arrives at 10; its second task is saved by a clone.
-    pub(in super::super) fn rescued() -> Came {
-        Came {
-            jobs: vec![JobCame {
+    pub(in super::super) fn rescued() -> RunResult {
+        RunResult {
+            jobs: vec![JobResult {
                 arrived: 10.0,
                 within: 30.0,
                 done: Some(40.0),
