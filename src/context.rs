@@ -170,7 +170,7 @@ impl JobMemory {
 }
 
 impl JobMemories {
-    /// Looks at or changes a job's memory. The planner's next pass looks at the job again.
+    /// Reads or changes a job's memory, and marks the job, so that the planner's next pass reads its facts again.
     pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut JobMemory) -> T) -> T {
         let mut job_memories = self.0.lock();
         if !job_memories.touched.contains(job) {
@@ -179,7 +179,7 @@ impl JobMemories {
         look(job_memories.jobs.entry(Arc::clone(job)).or_default())
     }
 
-    /// The same, for looks that add nothing that the planner's facts depend on.
+    /// Reads or changes a job's memory without a mark. The change must not alter the facts that the planner reads.
     pub fn look<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut JobMemory) -> T) -> T {
         look(self.0.lock().jobs.entry(Arc::clone(job)).or_default())
     }

@@ -1,4 +1,4 @@
-//! A batch/v1 Job → its companion, and both → the job that everybody else works on. Pure.
+//! A batch/v1 Job → its companion, and both → the job that all other modules work on. Pure.
 
 use std::sync::Arc;
 

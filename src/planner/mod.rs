@@ -333,7 +333,7 @@ fn report_feasibility(
 }
 
 /// Drops the series of jobs that the last pass had and this one has not. A job that went while
-/// a pass was under way was exported once more after everybody else had forgotten it.
+/// a pass was under way was exported once more after all other modules had forgotten it.
 fn drop_series(metrics: &Metrics, gone: &[ObjectRef<DeadlineJob>]) {
     for job in gone {
         metrics.forget_job(&labels(job));

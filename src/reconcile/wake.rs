@@ -25,7 +25,7 @@ const WAIT_MIN: Duration = Duration::from_millis(10);
 /// Wait after a failed write; conflicts are tried again at once, with the newer view.
 const ERROR_WAIT: Duration = Duration::from_secs(2);
 const CONFLICT_WAIT: Duration = Duration::from_millis(50);
-/// Until a write is tried again that was refused for its size; a change of the job is heeded at once.
+/// Wait before shed repeats a write that was refused for its size. A change of the job ends the wait.
 const TOO_LARGE_WAIT: Duration = Duration::from_secs(60);
 
 /// While tasks are divided, interval of the check whether an attempt has passed its segment's end.

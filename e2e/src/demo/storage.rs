@@ -118,7 +118,7 @@ impl Storage {
     }
 }
 
-/// Pods run as a user that this machine doesn't know, so that everybody may write here.
+/// Pods run as a user that this machine does not have, so every user may write here.
 fn empty_for_everybody(folder: &Path) -> Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;

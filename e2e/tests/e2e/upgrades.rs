@@ -236,7 +236,7 @@ async fn an_older_operator_leaves_only_an_unreadable_job_alone() {
             );
             ensure!(
                 uids(&newer.pods_ever()) == before,
-                "attempts were launched anew"
+                "attempts were launched again"
             );
             assert_eq!(status(&ended).attempts.won, 2);
             assert_counts_balance(&ended);
@@ -301,7 +301,7 @@ async fn the_schema_goes_forward_and_back_while_attempts_run() {
             let running = job.wait_running(2).await.context("both attempts still run")?;
             assert_eq!(uids(&running), before, "attempts were restarted");
             let ended = job.wait_complete().await?;
-            assert_eq!(uids(&job.pods_ever()), before, "attempts were launched anew");
+            assert_eq!(uids(&job.pods_ever()), before, "attempts were launched again");
             assert_counts_balance(&ended);
             Ok(())
         })

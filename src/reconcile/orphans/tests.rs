@@ -40,7 +40,7 @@ fn being_deleted(mut job: DeadlineJob) -> Option<DeadlineJob> {
 async fn looks(process: &Process, count: u32) {
     let time = PERIOD * (count - 1) + PERIOD / 2;
     let endless = timeout(time, run(Arc::clone(&process.context))).await;
-    assert!(endless.is_err(), "it looks for ever");
+    assert!(endless.is_err(), "it never stops polling");
 }
 
 #[tokio::test(start_paused = true)]

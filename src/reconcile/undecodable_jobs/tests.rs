@@ -13,7 +13,7 @@ async fn said_of(changes: &[(&str, serde_json::Value)]) -> (Vec<String>, String,
     let (stores, _writer) = Stores::of_objects(vec![fixtures::object(&job, changes)], vec![]);
     let process = Process::with_stores(&api, stores);
     let looks = timeout(PERIOD * 3 / 2, run(Arc::clone(&process.context))).await;
-    assert!(looks.is_err(), "it looks for ever");
+    assert!(looks.is_err(), "it never stops polling");
     process.send_events().await;
     let note = api.call("POST event").body["note"]
         .as_str()

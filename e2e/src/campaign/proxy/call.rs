@@ -94,7 +94,7 @@ impl Call {
     pub fn meddles(&self) -> Option<String> {
         let (_, name) = self.path.rsplit_once("/pods/")?;
         let is_foreign = self.is_write() && name.starts_with(foreign::PREFIX);
-        is_foreign.then(|| format!("I1: {}, which is a pod of somebody else", self.words()))
+        is_foreign.then(|| format!("I1: {}, which is a pod of another client", self.words()))
     }
 
     /// Whether it changes anything. Leases are the election's business, and the stored state may be lost.

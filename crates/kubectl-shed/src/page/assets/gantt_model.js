@@ -59,7 +59,7 @@ export function arranged(rows, { only = "all", order = "task" }) {
   return groups.flat();
 }
 
-/** When an attempt ends or should end; attempts of which nothing is known end first. */
+/** When an attempt ends or should end; attempts without any known time end first. */
 function endOf(one) {
   if (one.state === "Won") return one.end ?? 0;
   return isLive(one.state) ? one.expected ?? 0 : Number.MAX_SAFE_INTEGER;
