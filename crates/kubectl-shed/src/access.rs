@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use kube::api::{ListParams, PatchParams};
-use kube::core::NamespaceResourceScope;
+use kube::core::{NamespaceResourceScope, Status};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 
@@ -89,30 +89,24 @@ impl<'a> Access<'a> {
             kube::Error::Api(status) if status.code == 401 => anyhow!(
                 "the apiserver does not accept your credentials: log in again, or choose another --context"
             ),
-            kube::Error::Api(status)
-                if status.code == 404
-                    && status
-                        .details
-                        .as_ref()
-                        .is_none_or(|details| details.name.is_empty()) =>
-            {
-                anyhow!(
-                    "the cluster does not know {resource}: shed is not installed there, or --context is the wrong one"
-                )
-            }
+            kube::Error::Api(status) if status.code == 404 && names_no_object(status) => anyhow!(
+                "the cluster does not know {resource}: shed is not installed there, or --context is the wrong one"
+            ),
             kube::Error::Api(status) => {
                 anyhow!("cannot {verb} {resource} {scope}: {}", status.message)
             }
-            kube::Error::Service(_) | kube::Error::HyperError(_) => {
-                let cause = anyhow::Error::from(error);
-                anyhow!(
-                    "the apiserver does not respond: check --context and the network ({:#})",
-                    cause
-                )
-            }
+            kube::Error::Service(_) | kube::Error::HyperError(_) => anyhow!(
+                "the apiserver does not respond: check --context and the network ({:#})",
+                anyhow::Error::from(error)
+            ),
             _ => anyhow::Error::from(error).context(format!("cannot {verb} {resource} {scope}")),
         }
     }
+}
+
+fn names_no_object(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    details.is_none_or(|details| details.name.is_empty())
 }
 
 /// Objects of a namespace, or of all namespaces.

@@ -45,9 +45,7 @@ pub struct Connection {
     pub lease_name: String,
 }
 
-/// An open connection.
 pub struct Session {
-    /// The client.
     pub client: Client,
     /// The namespace that the user asks about.
     pub namespace: String,

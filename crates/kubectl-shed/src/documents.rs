@@ -9,7 +9,6 @@ use serde_json::Value;
 pub struct Document {
     /// Its number among the documents of the file, from 1.
     pub number: usize,
-    /// The object.
     pub object: Value,
 }
 

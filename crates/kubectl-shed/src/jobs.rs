@@ -23,7 +23,6 @@ const SIMILAR: f64 = 0.8;
 /// A `DeadlineJob` with the fields that the verbs need.
 pub type LenientJob = Object<JobSpec, JobStatus>;
 
-/// The kind of a [`LenientJob`].
 pub fn resource() -> ApiResource {
     ApiResource::erase::<DeadlineJob>(&())
 }
@@ -66,6 +65,10 @@ pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
     found.map(view).ok_or_else(|| without_companion(&job, name))
 }
 
+pub fn manager(job: &Job) -> Option<&str> {
+    job.spec.as_ref()?.managed_by.as_deref()
+}
+
 /// Why a Job has no companion.
 fn without_companion(job: &Job, name: &str) -> anyhow::Error {
     let conditions = job
@@ -78,11 +81,7 @@ fn without_companion(job: &Job, name: &str) -> anyhow::Error {
         let message = condition.message.as_deref().unwrap_or_default();
         return anyhow!("shed does not run the Job {name}: {message}");
     }
-    let manager = job
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.managed_by.as_deref());
-    match manager {
+    match manager(job) {
         Some(MANAGED_BY) => anyhow!(
             "shed has not adopted the Job {name} yet: check that its operator runs, with adoptJobs: managed or all"
         ),

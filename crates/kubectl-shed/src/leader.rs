@@ -27,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Bytes of an answer.
 const ANSWER_MAX: usize = 256 << 20;
 
-/// No operator leads.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NoOperator(String);

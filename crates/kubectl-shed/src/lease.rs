@@ -38,7 +38,6 @@ pub struct LeaseReading {
     answered: Option<Timestamp>,
 }
 
-/// Reads the Lease.
 pub async fn read(session: &Session) -> anyhow::Result<LeaseReading> {
     let Connection {
         shed_namespace,
@@ -79,7 +78,6 @@ fn date(headers: &http::HeaderMap) -> Option<Timestamp> {
 }
 
 impl LeaseReading {
-    /// Identity of the holder.
     pub fn holder(&self) -> Result<&str, String> {
         let lease = self.lease.as_ref().ok_or("does not exist")?;
         match (holder(lease), self.expired_for(lease)) {
@@ -89,12 +87,10 @@ impl LeaseReading {
         }
     }
 
-    /// Whether the Lease exists.
     pub fn exists(&self) -> bool {
         self.lease.is_some()
     }
 
-    /// An annotation of the Lease.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         let annotations = self.lease.as_ref()?.metadata.annotations.as_ref()?;
         annotations.get(name).map(String::as_str)
@@ -139,10 +135,8 @@ async fn held(session: &Session) -> anyhow::Result<Vec<Lease>> {
 
 fn is_renewed(lease: &Lease, before: &[Lease]) -> bool {
     let same = |other: &&Lease| other.metadata.namespace == lease.metadata.namespace;
-    let before = before
-        .iter()
-        .find(same)
-        .and_then(|other| other.spec.as_ref());
+    let before = before.iter().find(same);
+    let before = before.and_then(|other| other.spec.as_ref());
     let renewal = |spec: &LeaseSpec| (spec.holder_identity.clone(), spec.renew_time.clone());
     before.map(renewal) != lease.spec.as_ref().map(renewal)
 }
@@ -154,14 +148,11 @@ fn holder(lease: &Lease) -> &str {
 }
 
 fn duration(lease: &Lease) -> Duration {
-    let seconds = lease
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.lease_duration_seconds);
+    let spec = lease.spec.as_ref();
+    let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
     let stated = seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    stated
-        .map_or(DURATION, Duration::from_secs)
-        .min(DURATION_MAX)
+    let stated = stated.map_or(DURATION, Duration::from_secs);
+    stated.min(DURATION_MAX)
 }
 
 #[cfg(test)]

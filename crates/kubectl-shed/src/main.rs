@@ -5,6 +5,7 @@ mod access;
 mod cli;
 mod connection;
 mod documents;
+mod events;
 #[cfg(test)]
 mod fixtures;
 mod jobs;

@@ -15,7 +15,6 @@ pub const RECORD_SINCE: &str = "0.1.0";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSpec {
-    /// Its tasks.
     pub completions: i32,
     /// Absent: as many as there are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +23,6 @@ pub struct JobSpec {
     pub idempotency: String,
     /// Whether attempts may run.
     pub suspend: bool,
-    /// The PoCD that is enough.
     #[serde(rename = "targetPoCD", skip_serializing_if = "Option::is_none")]
     pub target_pocd: Option<f64>,
     /// Limits of clones.
@@ -145,7 +143,6 @@ impl JobView {
         probability(self.status.pocd.as_deref())
     }
 
-    /// When it must be complete.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.status.deadline.as_ref().map(|time| time.0)
     }

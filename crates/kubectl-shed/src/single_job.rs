@@ -17,7 +17,6 @@ use shed_core::time::Instant;
 /// One change of the facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The job has this deadline.
     Deadline(Instant),
     /// The job can run this number of attempts at a time, at least 1.
     Slots(u32),

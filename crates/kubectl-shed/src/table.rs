@@ -9,10 +9,8 @@ const TEXT_KEPT: usize = 16;
 /// A column of text is never cut below this.
 const TEXT_MIN: usize = 6;
 
-/// A column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its heading.
     pub head: &'static str,
     /// The lowest goes first if the table is too wide; 0 stays.
     pub rank: u8,
@@ -22,11 +20,7 @@ pub struct Column {
 
 /// A column that stays.
 pub const fn fixed(head: &'static str) -> Column {
-    Column {
-        head,
-        rank: 0,
-        is_number: false,
-    }
+    ranked(head, 0)
 }
 
 /// A column that is left out if the table is too wide; those of lower rank first.
@@ -46,14 +40,12 @@ impl Column {
     }
 }
 
-/// A cell: text and its color.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     text: String,
     tint: Tint,
 }
 
-/// A cell in a color.
 pub fn tinted(tint: Tint, text: impl Into<String>) -> Cell {
     Cell {
         text: words::printable(&text.into()),

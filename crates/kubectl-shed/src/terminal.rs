@@ -1,6 +1,7 @@
 //! Standard output: its width, its colors, and a reader that may go away.
 
 use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
 
 use terminal_size::{Height, Width, terminal_size_of};
 
@@ -9,7 +10,6 @@ const PIPE_WIDTH: usize = 80;
 const WIDTH_MIN: usize = 40;
 const WIDTH_MAX: usize = 200;
 
-/// Properties of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns, 40 to 200.
@@ -23,7 +23,6 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Those of this process.
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
         let is_live = stdout.is_terminal();
@@ -66,12 +65,16 @@ impl Terminal {
     }
 }
 
-/// Writes text to standard output.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
     Ok(())
+}
+
+/// The code of a program that found all well, or did not.
+pub fn exit_code(is_well: bool) -> ExitCode {
+    ExitCode::from(u8::from(!is_well))
 }
 
 /// Writes a line to standard error. It may be closed.

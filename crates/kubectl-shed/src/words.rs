@@ -81,7 +81,6 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     }
 }
 
-/// A color of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
     Plain,

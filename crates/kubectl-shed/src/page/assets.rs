@@ -32,7 +32,6 @@ const FILES: &[(&str, &[u8])] = &files![
     "words.js",
 ];
 
-/// Content type and content of a file.
 pub(super) fn file(name: &str) -> Option<(&'static str, &'static [u8])> {
     let (name, content) = FILES.iter().find(|(known, _)| *known == name)?;
     let kind = match name.rsplit('.').next()? {

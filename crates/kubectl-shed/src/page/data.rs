@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::access::{self, Access};
 use crate::connection::Session;
+use crate::events::EventView;
 use crate::jobs::{self, LenientJob};
 use crate::model::{JobView, is_end};
 use crate::record::{self, FoundRecord};
@@ -103,16 +104,6 @@ pub struct Detail {
     notes: Vec<String>,
 }
 
-/// An event as the page shows it.
-#[derive(Debug, Clone, Serialize)]
-pub struct EventView {
-    time: Option<Time>,
-    r#type: String,
-    reason: String,
-    message: String,
-    count: i32,
-}
-
 /// What was read of the open job.
 #[derive(Debug, Clone)]
 struct Read {
@@ -121,7 +112,6 @@ struct Read {
     events: Vec<EventView>,
 }
 
-/// Reads for the page.
 pub struct Source {
     session: Session,
     /// Absent: all namespaces.
@@ -297,19 +287,4 @@ async fn events(session: &Session, job: &JobView) -> anyhow::Result<Vec<EventVie
     events.sort_by_key(|event| Reverse(event.time.as_ref().map(|time| time.0)));
     events.truncate(EVENTS_MAX);
     Ok(events)
-}
-
-impl From<Event> for EventView {
-    fn from(event: Event) -> Self {
-        let series = event.series.unwrap_or_default();
-        let last = series.last_observed_time.or(event.event_time);
-        let count = series.count.or(event.count);
-        Self {
-            time: event.last_timestamp.or(last.map(|time| Time(time.0))),
-            r#type: event.type_.unwrap_or_default(),
-            reason: event.reason.unwrap_or_default(),
-            message: event.message.unwrap_or_default(),
-            count: count.unwrap_or(1),
-        }
-    }
 }

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::connection::Connection;
 use crate::terminal;
-use data::{ListQuery, Source, Unread, Wanted};
+use data::{Detail, List, ListQuery, Source, Unread, Wanted};
 
 /// Serve the live page on this machine: jobs, attempts and events in a browser, read with your own rights.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,6 @@ pub struct PageArgs {
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                               connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Headers of every response.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -127,17 +126,17 @@ fn file(name: &str) -> Result<Response, Unread> {
 async fn list(
     State(source): State<Arc<Source>>,
     Query(query): Query<ListQuery>,
-) -> Result<Response, Unread> {
-    Ok(Json(source.list(&query).await?).into_response())
+) -> Result<Json<List>, Unread> {
+    source.list(&query).await.map(Json)
 }
 
 async fn one(
     State(source): State<Arc<Source>>,
     Path((namespace, name)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
-) -> Result<Response, Unread> {
-    let job = source.one(&namespace, &name, wanted.kind.as_deref());
-    Ok(Json(job.await?).into_response())
+) -> Result<Json<Detail>, Unread> {
+    let kind = wanted.kind.as_deref();
+    source.one(&namespace, &name, kind).await.map(Json)
 }
 
 impl IntoResponse for Unread {

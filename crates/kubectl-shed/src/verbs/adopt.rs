@@ -16,19 +16,16 @@ use crate::documents::{self, Document};
 use crate::terminal;
 use lines::{Adoption, Settings};
 
-const EXAMPLES: &str = "\
-Examples:
+/// Print the lines that let shed run a Job, or the Jobs of a CronJob
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
   # The lines to add to the Jobs of a manifest
   kubectl shed adopt nightly.yaml --deadline \"06:00 Europe/Zurich\"
 
   # The whole CronJob of the cluster with the lines
   kubectl shed adopt cronjob/nightly --deadline 5h --idempotency Safe -o yaml > nightly.yaml
 
-It only prints. Nothing is changed in the cluster.";
-
-/// Print the lines that let shed run a Job, or the Jobs of a CronJob
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+It only prints. Nothing is changed in the cluster.")]
 pub struct AdoptArgs {
     /// File with Jobs or CronJobs, `-` for standard input, or `job/NAME` or `cronjob/NAME` in the cluster.
     #[arg(value_name = "FILE|JOB")]

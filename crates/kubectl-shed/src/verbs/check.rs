@@ -14,19 +14,16 @@ use crate::documents;
 use crate::terminal;
 use judge::Judge;
 
-const EXAMPLES: &str = "\
-Examples:
+/// Check manifests offline: the rules of the CRD and of shed, and a forecast of the deadline
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
   # Check a manifest, and forecast its deadline with 40 slots
   kubectl shed check -f nightly.yaml --slots 40
 
   # Check what Helm renders, and fail if a deadline is not feasible
   helm template ./chart | kubectl shed check -f - --require-feasible
 
-It needs no cluster. Exit code 1 means that an object is invalid, or with --strict that there is a warning.";
-
-/// Check manifests offline: the rules of the CRD and of shed, and a forecast of the deadline
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+It needs no cluster. Exit code 1 means that an object is invalid, or with --strict that there is a warning.")]
 pub struct CheckArgs {
     /// File with DeadlineJobs, Jobs or CronJobs, as YAML or JSON; `-` is standard input. May be repeated.
     #[arg(short, long, value_name = "FILE", required = true)]
@@ -42,7 +39,6 @@ pub struct CheckArgs {
     pub strict: bool,
 }
 
-/// Checks all files.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let judge = Judge {
         slots: args.slots,
@@ -58,16 +54,12 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
         is_valid &= verdicts
             .iter()
-            .all(|verdict| verdict.is_valid() && !(args.strict && verdict.has_warnings()));
+            .all(|verdict| verdict.is_valid() && (!args.strict || verdict.warnings.is_empty()));
         for verdict in verdicts {
             terminal::print(&verdict.text(shown(name)))?;
         }
     }
-    Ok(if is_valid {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(terminal::exit_code(is_valid))
 }
 
 /// The text of a file or of standard input.

@@ -6,25 +6,21 @@ use clap_complete::Shell;
 
 use crate::terminal;
 
-const EXAMPLES: &str = "\
-Examples:
+/// Print completions for a shell, or for kubectl itself
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
   # Complete `kubectl-shed` in this bash
   source <(kubectl shed completion bash)
 
   # Complete `kubectl shed`: kubectl asks a program of this name
   kubectl shed completion kubectl > ~/.local/bin/kubectl_complete-shed
-  chmod +x ~/.local/bin/kubectl_complete-shed";
-
-/// Print completions for a shell, or for kubectl itself
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  chmod +x ~/.local/bin/kubectl_complete-shed")]
 pub struct CompletionArgs {
     /// bash, elvish, fish, powershell, zsh, or kubectl.
     #[arg(value_name = "SHELL", value_parser = ["bash", "elvish", "fish", "kubectl", "powershell", "zsh"])]
     shell: String,
 }
 
-/// Prints the completions.
 pub fn run(args: &CompletionArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let text = match args.shell.parse::<Shell>() {
         Ok(shell) => {

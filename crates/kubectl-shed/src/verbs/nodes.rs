@@ -24,7 +24,6 @@ pub struct NodesArgs {
     show: ShowArgs,
 }
 
-/// Prints the nodes.
 pub async fn run(args: NodesArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
     let read = async || leader::get(&session, "/v1/nodes").await;

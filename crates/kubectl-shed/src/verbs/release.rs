@@ -22,16 +22,6 @@ use crate::lease;
 use crate::terminal;
 use finalizers::{Facts, Held, Kind};
 
-const EXAMPLES: &str = "\
-Examples:
-  # What would be released if shed is gone for good
-  kubectl shed release --all --dry-run
-
-  # Release the pods of one job without a question
-  kubectl shed release nightly -n team --yes
-
-It deletes nothing. It refuses while an operator holds the Lease, because a running operator releases pods itself.";
-
 /// Objects of one page of a list.
 const PAGE: u32 = 500;
 /// Patches under way at once.
@@ -39,7 +29,14 @@ const WRITES_AT_ONCE: usize = 8;
 
 /// Take shed's finalizers off pods and DeadlineJobs when the operator is gone (writes)
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = "Examples:
+  # What would be released if shed is gone for good
+  kubectl shed release --all --dry-run
+
+  # Release the pods of one job without a question
+  kubectl shed release nightly -n team --yes
+
+It deletes nothing. It refuses while an operator holds the Lease, because a running operator releases pods itself.")]
 pub struct ReleaseArgs {
     /// Name of a DeadlineJob or of a batch/v1 Job that shed ran. It may be deleted already.
     #[arg(
@@ -94,11 +91,7 @@ pub async fn run(args: ReleaseArgs, connection: &Connection) -> anyhow::Result<E
         terminal::warn(&format!("error: {failure}"));
     }
     terminal::print(&format!("released {} of {count}\n", count - failures.len()))?;
-    Ok(if failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(terminal::exit_code(failures.is_empty()))
 }
 
 async fn refuse_while_led(session: &Session) -> anyhow::Result<()> {

@@ -23,17 +23,6 @@ use crate::terminal;
 use bundle::Bundle;
 use redaction::Secrets;
 
-const EXAMPLES: &str = "\
-Examples:
-  # One file to attach to an issue
-  kubectl shed report -n team
-
-  # A folder, to look through before you share it
-  kubectl shed report -n team -o shed-report/
-
-It has versions, DeadlineJobs, events, the Lease, the operator's last log lines and metrics. Values of environment
-variables, commands, arguments, checkpoints and foreign annotations and labels are removed. It only reads.";
-
 /// Lines of each operator's log.
 const LOG_LINES: i64 = 2000;
 /// DeadlineJobs of a bundle: it must stay small enough to attach.
@@ -43,7 +32,15 @@ const OBJECTS_MAX: usize = 5000;
 
 /// Write a support bundle without secrets
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = "Examples:
+  # One file to attach to an issue
+  kubectl shed report -n team
+
+  # A folder, to look through before you share it
+  kubectl shed report -n team -o shed-report/
+
+It has versions, DeadlineJobs, events, the Lease, the operator's last log lines and metrics. Values of environment
+variables, commands, arguments, checkpoints and foreign annotations and labels are removed. It only reads.")]
 pub struct ReportArgs {
     /// DeadlineJobs and events of all namespaces.
     #[arg(short = 'A', long)]
@@ -92,6 +89,11 @@ impl Report {
             .add(path, output::yaml(value).unwrap_or_default());
     }
 
+    /// What a request returned, or `None` and a line among the errors.
+    fn read<T>(&mut self, access: &Access<'_>, found: Result<T, kube::Error>) -> Option<T> {
+        self.noted(found.map_err(|error| access.explain(error)))
+    }
+
     /// The value, or `None` and a line among the errors.
     fn noted<T>(&mut self, found: anyhow::Result<T>) -> Option<T> {
         found
@@ -107,8 +109,9 @@ impl Report {
     async fn jobs(&mut self, client: &Client, namespace: Option<&str>) {
         let api: Api<DynamicObject> = jobs::deadline_jobs(client, namespace);
         let list = api.list(&ListParams::default().limit(JOBS_MAX)).await;
-        let list = list.map_err(|error| Access::of("list", &api).explain(error));
-        let Some(list) = self.noted(list) else { return };
+        let Some(list) = self.read(&Access::of("list", &api), list) else {
+            return;
+        };
         let rest = list.metadata.continue_.unwrap_or_default();
         if !rest.is_empty() {
             self.errors.push(format!(
@@ -135,7 +138,7 @@ impl Report {
             return;
         };
         let of_shed = events.into_iter().filter(redaction::is_sheds_event);
-        let lines: Vec<Value> = of_shed.map(|event| redaction::event(&event)).collect();
+        let lines: Vec<Value> = of_shed.map(redaction::event).collect();
         self.add("events.yaml", &Value::from(lines));
     }
 
@@ -143,8 +146,7 @@ impl Report {
         let (client, own) = (&session.client, session.options.shed_namespace.as_str());
         let leases: Api<Lease> = Api::namespaced(client.clone(), own);
         let lease = leases.get(&session.options.lease_name).await;
-        let lease = lease.map_err(|error| Access::of("get", &leases).explain(error));
-        if let Some(lease) = self.noted(lease) {
+        if let Some(lease) = self.read(&Access::of("get", &leases), lease) {
             let value = json!({ "metadata": lease.metadata, "spec": lease.spec });
             let value = redaction::object(value, &mut self.secrets);
             self.add("operator/lease.yaml", &value);
@@ -177,9 +179,8 @@ impl Report {
             let value = redaction::object(value, &mut self.secrets);
             self.add(&format!("operator/pod-{name}.yaml"), &value);
             let text = api.logs(&name, &logs).await;
-            let text =
-                text.map_err(|error| Access::new("get", "pods/log", Some(own)).explain(error));
-            if let Some(text) = self.noted(text) {
+            let access = Access::new("get", "pods/log", Some(own));
+            if let Some(text) = self.read(&access, text) {
                 self.bundle.add(&format!("operator/log-{name}.txt"), text);
             }
             self.metrics(client, own, &pod).await;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use kube::Api;
 use kube::api::{ListParams, Object};
 use serde::Serialize;
@@ -16,8 +16,12 @@ use crate::connection::{Connection, Session};
 use crate::output::DataArgs;
 use crate::{jobs, words};
 
-const EXAMPLES: &str = "\
-Examples:
+/// With fewer runs the suggestion is marked as uncertain.
+const RUNS_MIN: usize = 5;
+
+/// Suggest a deadline from earlier runs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
   # A deadline for the next run of a job, from earlier jobs with the same label shed.dev/class
   kubectl shed suggest nightly
 
@@ -25,14 +29,7 @@ Examples:
   kubectl shed suggest --class nightly-report --factor 2
 
 The suggestion is the 95th percentile of the runs times 1.5, rounded up to a minute. The runs are the completed jobs of the
-class that are still in the namespace. It only prints.";
-
-/// With fewer runs the suggestion is marked as uncertain.
-const RUNS_MIN: usize = 5;
-
-/// Suggest a deadline from earlier runs
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+class that are still in the namespace. It only prints.")]
 pub struct SuggestArgs {
     /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs, with the label `shed.dev/class`.
     #[arg(required_unless_present = "class", conflicts_with = "class")]
@@ -50,28 +47,19 @@ pub struct SuggestArgs {
     data: DataArgs,
 }
 
-/// Completion times of a class, in seconds.
+/// A deadline, and the completion times that it comes from, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Class {
+pub struct Suggestion {
     class: String,
     runs: usize,
     p50_seconds: f64,
     p95_seconds: f64,
     max_seconds: f64,
-}
-
-/// A deadline and its basis.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Suggestion {
-    #[serde(flatten)]
-    class: Class,
     within: String,
     basis: String,
 }
 
-/// Reads the completed jobs of the class.
 pub async fn run(args: SuggestArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     ensure!(
         (1.0..=100.0).contains(&args.factor),
@@ -82,13 +70,12 @@ pub async fn run(args: SuggestArgs, connection: &Connection) -> anyhow::Result<E
     let class = match (&args.class, &args.job) {
         (Some(class), _) => class.clone(),
         (None, Some(name)) => {
-            let job = jobs::find(&session, name).await?;
-            let Some(class) = job.class else {
-                bail!(
+            let none = || {
+                format!(
                     "job {name} has no class: add the label shed.dev/class to it, or use --class"
-                );
+                )
             };
-            class
+            jobs::find(&session, name).await?.class.with_context(none)?
         }
         (None, None) => bail!("name a job or --class"),
     };
@@ -104,7 +91,7 @@ pub async fn run(args: SuggestArgs, connection: &Connection) -> anyhow::Result<E
             session.namespace
         );
     };
-    let suggestion = suggest(Class::from(figures), &args.percentile, args.factor);
+    let suggestion = suggest(figures, &args.percentile, args.factor);
     args.data.print(&suggestion, || suggestion.text())
 }
 
@@ -126,29 +113,21 @@ async fn figures(session: &Session, class: &str) -> anyhow::Result<Vec<ClassFigu
     Ok(history.figures(namespace, Some(class)))
 }
 
-impl From<ClassFigures> for Class {
-    fn from(figures: ClassFigures) -> Self {
-        let seconds = |span: Span| span.0 as f64 / 1000.0;
-        let [p50, _, p95, _, max] = figures.quantiles.map(seconds);
-        Self {
-            class: figures.class,
-            runs: figures.runs,
-            p50_seconds: p50,
-            p95_seconds: p95,
-            max_seconds: max,
-        }
-    }
-}
-
-fn suggest(class: Class, percentile: &str, factor: f64) -> Suggestion {
+fn suggest(figures: ClassFigures, percentile: &str, factor: f64) -> Suggestion {
+    let in_seconds = |span: Span| span.0 as f64 / 1000.0;
+    let [p50_seconds, _, p95_seconds, _, max_seconds] = figures.quantiles.map(in_seconds);
     let seconds = match percentile {
-        "p50" => class.p50_seconds,
-        "max" => class.max_seconds,
-        _ => class.p95_seconds,
+        "p50" => p50_seconds,
+        "max" => max_seconds,
+        _ => p95_seconds,
     };
     let minutes = (seconds * factor / 60.0).ceil().max(1.0) as i64;
     Suggestion {
-        class,
+        class: figures.class,
+        runs: figures.runs,
+        p50_seconds,
+        p95_seconds,
+        max_seconds,
         within: words::exact_span(minutes * 60),
         basis: format!("{percentile} of the runs times {factor}"),
     }
@@ -156,16 +135,16 @@ fn suggest(class: Class, percentile: &str, factor: f64) -> Suggestion {
 
 impl Suggestion {
     fn text(&self) -> String {
-        let Class { class, runs, .. } = &self.class;
+        let Self { class, runs, .. } = self;
         let span = |seconds: f64| words::span(seconds.ceil() as i64);
         let mut text = format!(
             "class {class}: {}, p50 {}, p95 {}, longest {}\nsuggested deadline: {} ({})\n\n\
              DeadlineJob: spec.deadline: {{within: {within}}}\n\
              Job:         metadata.annotations: {{shed.dev/deadline: {within}}}\n",
             words::count(*runs, "run", "runs"),
-            span(self.class.p50_seconds),
-            span(self.class.p95_seconds),
-            span(self.class.max_seconds),
+            span(self.p50_seconds),
+            span(self.p95_seconds),
+            span(self.max_seconds),
             self.within,
             self.basis,
             within = self.within,
@@ -183,13 +162,11 @@ impl Suggestion {
 mod tests {
     use super::*;
 
-    fn class(runs: usize) -> Class {
-        Class {
+    fn class(runs: usize) -> ClassFigures {
+        ClassFigures {
             class: "nightly".to_owned(),
             runs,
-            p50_seconds: 2400.0,
-            p95_seconds: 3480.2,
-            max_seconds: 4200.0,
+            quantiles: [2_400_000, 0, 3_480_200, 0, 4_200_000].map(Span),
         }
     }
 

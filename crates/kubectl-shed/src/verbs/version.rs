@@ -1,6 +1,5 @@
 //! `kubectl shed version`: this program, the operator, the CRD.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -15,14 +14,7 @@ use crate::access;
 use crate::connection::{Connection, Session};
 use crate::lease;
 use crate::output::DataArgs;
-
-const EXAMPLES: &str = "\
-Examples:
-  # All versions
-  kubectl shed version
-
-  # This program alone, without a cluster
-  kubectl shed version --client";
+use crate::terminal;
 
 /// Annotation of the Lease with the leader's version.
 const LEADER_VERSION: &str = "shed.dev/version";
@@ -31,7 +23,12 @@ pub const OF_SHED: &str = "app.kubernetes.io/part-of=shed";
 
 /// Print the versions of this program, the operator and the CRD
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = "Examples:
+  # All versions
+  kubectl shed version
+
+  # This program alone, without a cluster
+  kubectl shed version --client")]
 pub struct VersionArgs {
     /// This program alone.
     #[arg(long)]
@@ -44,7 +41,6 @@ pub struct VersionArgs {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Versions {
-    /// Of this program.
     pub client: String,
     /// Of the operator that led last, by its Lease.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,20 +65,15 @@ pub struct Versions {
     pub errors: Vec<String>,
 }
 
-/// Prints the versions.
 pub async fn run(args: VersionArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let versions = match args.client {
         true => Versions::of_client(),
         false => gather(&connection.open().await?).await,
     };
-    let done = args.data.print(&versions, || versions.text())?;
-    Ok(match versions.errors.as_slice() {
-        [] => done,
-        _ => ExitCode::FAILURE,
-    })
+    args.data.print(&versions, || versions.text())?;
+    Ok(terminal::exit_code(versions.errors.is_empty()))
 }
 
-/// Reads all versions.
 pub async fn gather(session: &Session) -> Versions {
     let mut versions = Versions::of_client();
     let read = [
@@ -103,39 +94,24 @@ impl Versions {
         }
     }
 
-    /// The versions as lines.
     pub fn text(&self) -> String {
-        let mut text = format!("kubectl shed: {}\n", self.client);
-        if let Some(leader) = &self.leader {
-            let _ = match &self.lease_problem {
-                None => writeln!(text, "operator:     {leader} (leads)"),
-                Some(why) => writeln!(text, "operator:     {leader} led last; its Lease {why}"),
-            };
-        }
-        for (name, image) in &self.images {
-            let _ = writeln!(text, "deployment:   {name}, image {image}");
-        }
-        if !self.crd.is_empty() {
-            let _ = writeln!(text, "CRD:          {}", self.crd.join(", "));
-        }
-        if !self.fields_missing_in_crd.is_empty() {
-            let fields = self.fields_missing_in_crd.join(", ");
-            let _ = writeln!(
-                text,
-                "the CRD is older than this program and lacks {fields}: upgrade shed"
-            );
-        }
-        if !self.fields_unknown_here.is_empty() {
-            let fields = self.fields_unknown_here.join(", ");
-            let _ = writeln!(
-                text,
-                "the CRD is newer than this program, which does not know {fields}: upgrade the plugin"
-            );
-        }
-        for error in &self.errors {
-            let _ = writeln!(text, "unknown: {error}");
-        }
-        text
+        let joined = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
+        let mut lines = vec![format!("kubectl shed: {}", self.client)];
+        lines.extend(self.leader.iter().map(|leader| match &self.lease_problem {
+            None => format!("operator:     {leader} (leads)"),
+            Some(why) => format!("operator:     {leader} led last; its Lease {why}"),
+        }));
+        let images = self.images.iter();
+        lines.extend(images.map(|(name, image)| format!("deployment:   {name}, image {image}")));
+        lines.extend(joined(&self.crd).map(|versions| format!("CRD:          {versions}")));
+        lines.extend(joined(&self.fields_missing_in_crd).map(|fields| {
+            format!("the CRD is older than this program and lacks {fields}: upgrade shed")
+        }));
+        lines.extend(joined(&self.fields_unknown_here).map(|fields| {
+            format!("the CRD is newer than this program, which does not know {fields}: upgrade the plugin")
+        }));
+        lines.extend(self.errors.iter().map(|error| format!("unknown: {error}")));
+        lines.join("\n") + "\n"
     }
 
     async fn read_leader(&mut self, session: &Session) -> anyhow::Result<()> {
@@ -188,18 +164,16 @@ impl Versions {
 }
 
 fn spec_fields(crd: &CustomResourceDefinition) -> Vec<String> {
-    let version = crd
-        .spec
-        .versions
-        .iter()
-        .find(|version| version.name == "v1alpha1");
+    let mut versions = crd.spec.versions.iter();
+    let version = versions.find(|version| version.name == "v1alpha1");
     let schema = version.and_then(|version| version.schema.as_ref()?.open_api_v3_schema.as_ref());
     let spec = schema.and_then(|schema| schema.properties.as_ref()?.get("spec"));
-    let fields = spec
-        .and_then(|spec| spec.properties.as_ref())
+    let fields = spec.and_then(|spec| spec.properties.as_ref());
+    fields
         .into_iter()
-        .flatten();
-    fields.map(|(name, _)| name.clone()).collect()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 #[cfg(test)]

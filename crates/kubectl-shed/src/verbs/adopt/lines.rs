@@ -45,7 +45,6 @@ impl Settings {
 /// An object with what it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adoption {
-    /// Kind and name.
     pub title: String,
     /// The fields to add.
     pub lines: Value,

@@ -15,6 +15,7 @@ use super::forecast::{self, forecast};
 use super::rules::{self, Rules};
 use super::schema;
 use crate::documents::{Document, text};
+use crate::{jobs, words};
 
 /// What was found about one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,17 +33,14 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether nothing is wrong.
+    fn fault(&mut self, words: impl Into<String>) {
+        self.errors.push(words.into());
+    }
+
     pub fn is_valid(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Whether the user may not intend what is there.
-    pub fn has_warnings(&self) -> bool {
-        !self.warnings.is_empty()
-    }
-
-    /// The verdict as lines.
     pub fn text(&self, file: &str) -> String {
         let head = match (self.is_foreign, self.is_valid()) {
             (true, _) => "not checked, because shed does not run this kind",
@@ -88,7 +86,6 @@ pub fn crd_schema() -> Value {
 }
 
 impl Judge {
-    /// Judges with the defaults.
     pub fn new(now: jiff::Timestamp) -> Self {
         Self {
             slots: None,
@@ -97,7 +94,6 @@ impl Judge {
         }
     }
 
-    /// A verdict for each object.
     pub fn judge(&self, documents: &[Document]) -> Vec<Verdict> {
         let verdicts = documents.iter().map(|document| self.verdict(document));
         verdicts.collect()
@@ -113,22 +109,20 @@ impl Judge {
             ("shed.dev/v1alpha1", "DeadlineJob") => self.deadline_job(object, &mut verdict),
             ("batch/v1", "Job") => self.job(object, "", &mut verdict),
             ("batch/v1", "CronJob") => self.cron_job(object, &mut verdict),
-            ("", _) => verdict
-                .errors
-                .push("apiVersion: Required value: add it".to_owned()),
-            (_, "") => verdict
-                .errors
-                .push("kind: Required value: add it".to_owned()),
+            ("", _) => verdict.fault("apiVersion: Required value: add it"),
+            (_, "") => verdict.fault("kind: Required value: add it"),
             (version, kind @ ("DeadlineJob" | "Job" | "CronJob"))
                 if version.starts_with("shed.dev/") || version.starts_with("batch/") =>
             {
-                let served = if kind == "DeadlineJob" {
+                let is_own = kind == "DeadlineJob";
+                let served = if is_own {
                     "shed.dev/v1alpha1"
                 } else {
                     "batch/v1"
                 };
-                let fault = format!("apiVersion: `{version}` has no {kind}: use {served}");
-                verdict.errors.push(fault);
+                verdict.fault(format!(
+                    "apiVersion: `{version}` has no {kind}: use {served}"
+                ));
             }
             _ => verdict.is_foreign = true,
         }
@@ -138,8 +132,7 @@ impl Judge {
     fn deadline_job(&self, object: &Value, verdict: &mut Verdict) {
         let object = &rules::without_nulls(object);
         if object["spec"].is_null() {
-            let fault = "spec: Required value: add it";
-            return verdict.errors.push(fault.to_owned());
+            return verdict.fault("spec: Required value: add it");
         }
         let defaulted = RULES.defaulted(object);
         let mut found = names(object);
@@ -150,7 +143,7 @@ impl Judge {
             return;
         }
         match decoding::read(self.metadata(object), &defaulted["spec"], &Value::Null) {
-            Err(problem) => verdict.errors.push(problem),
+            Err(problem) => verdict.fault(problem),
             Ok(read) => {
                 if !read.job.spec.is_ours() {
                     let manager = read.job.spec.managed_by.unwrap_or_default();
@@ -170,20 +163,16 @@ impl Judge {
     /// A Job, or the template of a CronJob's Jobs at `place`.
     fn job(&self, object: &Value, place: &str, verdict: &mut Verdict) {
         let prefix = |problem: String| format!("{place}{problem}");
-        let mut errors = if place.is_empty() {
-            names(object)
-        } else {
-            vec![]
-        };
-        if object
-            .pointer("/spec/scheduling/schedulingPolicy/gang")
-            .is_some()
-        {
-            errors.push(prefix(GANG.to_owned()));
+        if place.is_empty() {
+            verdict.errors.append(&mut names(object));
+        }
+        let gang = "/spec/scheduling/schedulingPolicy/gang";
+        if object.pointer(gang).is_some() {
+            verdict.fault(prefix(GANG.to_owned()));
         }
         let fields = json!({ "metadata": object["metadata"], "spec": object["spec"] });
         match unknown_fields::read::<Job>(&fields) {
-            Err(problem) => errors.push(prefix(problem.trim_start_matches('.').to_owned())),
+            Err(problem) => verdict.fault(prefix(problem.trim_start_matches('.').to_owned())),
             Ok((_, unknown)) => {
                 let unknown = unknown.into_iter();
                 // shed hands fields of a newer Kubernetes on to pods.
@@ -195,13 +184,12 @@ impl Judge {
                 verdict.warnings.extend(words);
             }
         }
-        verdict.errors.append(&mut errors);
         if !verdict.is_valid() {
             return;
         }
         let mut job: Job = match serde_json::from_value(fields) {
             Ok(job) => job,
-            Err(error) => return verdict.errors.push(prefix(error.to_string())),
+            Err(error) => return verdict.fault(prefix(error.to_string())),
         };
         job.metadata = self.metadata(object);
         job.metadata.annotations =
@@ -213,13 +201,8 @@ impl Judge {
             let validated = translate::validated(&companion, &job);
             validated.map_err(|fault| prefix(fault.to_string()))
         });
-        let manager = job
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.managed_by.as_deref());
-        verdict
-            .warnings
-            .extend(manager_words(manager, place, wishes_something(&job)));
+        let words = manager_words(jobs::manager(&job), place, wishes_something(&job));
+        verdict.warnings.extend(words);
         verdict.warnings.extend(index_words(&job).map(prefix));
         self.validated(validated, verdict);
     }
@@ -238,8 +221,7 @@ impl Judge {
         verdict.errors.extend(words);
         let template = &object["spec"]["jobTemplate"];
         if !template.is_object() {
-            let fault = "spec.jobTemplate: Required value: add the template of the Jobs";
-            return verdict.errors.push(fault.to_owned());
+            return verdict.fault("spec.jobTemplate: Required value: add the template of the Jobs");
         }
         let mut template = template.clone();
         if !template["metadata"].is_object() {
@@ -270,24 +252,22 @@ impl Judge {
     fn validated(&self, job: Result<ValidatedJob, String>, verdict: &mut Verdict) {
         let job = match job {
             Ok(job) => job,
-            Err(fault) => return verdict.errors.push(fault),
+            Err(fault) => return verdict.fault(fault),
         };
-        let (tasks, parallelism) = (
-            job.rules.completions,
-            job.rules.parallelism.min(job.rules.completions),
-        );
-        let plural = if tasks == 1 { "" } else { "s" };
-        let words = forecast::deadline_words(&job);
-        verdict.notes.push(format!(
-            "{tasks} task{plural}, {parallelism} at a time; {words}"
-        ));
+        let tasks = job.rules.completions;
+        let parallelism = job.rules.parallelism.min(tasks);
+        let counted = words::count(tasks as usize, "task", "tasks");
+        let deadline = forecast::deadline_words(&job);
+        verdict
+            .notes
+            .push(format!("{counted}, {parallelism} at a time; {deadline}"));
         let Some(forecast) = forecast(&job, self.slots.unwrap_or(parallelism)) else {
             return;
         };
         match forecast.is_feasible() {
             Some(false) if self.requires_feasible => {
                 let words = forecast.words();
-                verdict.errors.push(format!(
+                verdict.fault(format!(
                     "spec.deadline: {words}: choose a later deadline or more slots"
                 ));
             }
@@ -295,7 +275,7 @@ impl Judge {
                 "spec.deadline is not feasible: {}",
                 forecast.words()
             )),
-            None if self.requires_feasible => verdict.errors.push(forecast.words()),
+            None if self.requires_feasible => verdict.fault(forecast.words()),
             _ => verdict.notes.push(forecast.words()),
         }
     }

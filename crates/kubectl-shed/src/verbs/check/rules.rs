@@ -7,7 +7,6 @@ use serde_json::Value;
 /// manifest counts as new.
 const EXISTED: &str = "oldSelf.hasValue()";
 
-/// The rules of a CRD's schema.
 pub struct Rules {
     /// With rules about a new object alone.
     schema: Value,
@@ -15,7 +14,6 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of `schema`.
     pub fn new(mut schema: Value) -> Self {
         settle_creation(&mut schema);
         Self {
@@ -24,7 +22,6 @@ impl Rules {
         }
     }
 
-    /// The schema of `spec`.
     pub fn spec(&self) -> &Value {
         &self.schema["properties"]["spec"]
     }

@@ -76,17 +76,9 @@ fn check_number(schema: &Value, value: &Value, field: &str, found: &mut Vec<Stri
 }
 
 fn check_text(schema: &Value, text: &str, field: &str, found: &mut Vec<String>) {
+    let bounds = ["minLength", "maxLength"].map(|name| schema[name].as_u64());
     let length = text.chars().count() as u64;
-    if let Some(least) = schema["minLength"].as_u64().filter(|least| length < *least) {
-        found.push(format!(
-            "{field} has {length} characters: use at least {least}"
-        ));
-    }
-    if let Some(most) = schema["maxLength"].as_u64().filter(|most| length > *most) {
-        found.push(format!(
-            "{field} has {length} characters: use at most {most}"
-        ));
-    }
+    check_length(bounds, length, "characters", field, found);
     let Some(pattern) = schema["pattern"].as_str() else {
         return;
     };
@@ -99,6 +91,23 @@ fn check_text(schema: &Value, text: &str, field: &str, found: &mut Vec<String>) 
     }
 }
 
+fn check_length(
+    [least, most]: [Option<u64>; 2],
+    length: u64,
+    parts: &str,
+    field: &str,
+    found: &mut Vec<String>,
+) {
+    let mut report =
+        |bound: String| found.push(format!("{field} has {length} {parts}: use {bound}"));
+    if let Some(least) = least.filter(|least| length < *least) {
+        report(format!("at least {least}"));
+    }
+    if let Some(most) = most.filter(|most| length > *most) {
+        report(format!("at most {most}"));
+    }
+}
+
 /// A valid value, for fields whose pattern is hard to read.
 fn example(field: &str) -> &'static str {
     match field.rsplit('.').next() {
@@ -108,15 +117,8 @@ fn example(field: &str) -> &'static str {
 }
 
 fn check_list(schema: &Value, items: &[Value], field: &str, found: &mut Vec<String>) {
-    let length = items.len() as u64;
-    if let Some(least) = schema["minItems"].as_u64().filter(|least| length < *least) {
-        found.push(format!(
-            "{field} has {length} entries: use at least {least}"
-        ));
-    }
-    if let Some(most) = schema["maxItems"].as_u64().filter(|most| length > *most) {
-        found.push(format!("{field} has {length} entries: use at most {most}"));
-    }
+    let bounds = ["minItems", "maxItems"].map(|name| schema[name].as_u64());
+    check_length(bounds, items.len() as u64, "entries", field, found);
     for (position, item) in items.iter().enumerate() {
         check(
             &schema["items"],

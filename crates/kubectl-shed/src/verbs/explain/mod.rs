@@ -13,8 +13,8 @@ use serde::Serialize;
 use shed::api::DecisionRecord;
 
 use crate::connection::Connection;
-use crate::output::{self, ShowArgs};
-use crate::verbs::status::StatusView;
+use crate::output;
+use crate::verbs::status::{JobArgs, StatusView};
 use reasons::Reason;
 
 /// Explain each clone that a job got or did not get, and what holds the job up.
@@ -25,16 +25,13 @@ use reasons::Reason;
   # Only about task 3
   kubectl shed explain nightly --task 3")]
 pub struct ExplainArgs {
-    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
-    job: String,
+    #[command(flatten)]
+    job: JobArgs,
     /// Only this task.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
     task: Option<i32>,
-    #[command(flatten)]
-    show: ShowArgs,
 }
 
-/// What is explained.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
@@ -86,11 +83,10 @@ impl Explanation {
     }
 }
 
-/// Prints the explanation.
 pub async fn run(args: ExplainArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
     let read = async || {
-        let status = StatusView::read(&session, &args.job).await?;
+        let status = StatusView::read(&session, &args.job.job).await?;
         let tasks = status.job.spec.completions;
         if let Some(task) = args.task.filter(|task| *task >= tasks) {
             anyhow::bail!("--task {task}: the job has the tasks 0 to {}", tasks - 1);
@@ -98,5 +94,5 @@ pub async fn run(args: ExplainArgs, connection: &Connection) -> anyhow::Result<E
         Ok(Explanation::new(status, args.task))
     };
     let is_last = |explanation: &Explanation| explanation.status.is_last();
-    output::show(&args.show, read, is_last, text::render).await
+    output::show(&args.job.show, read, is_last, text::render).await
 }

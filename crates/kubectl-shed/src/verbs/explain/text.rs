@@ -9,7 +9,6 @@ use crate::record::sentence;
 use crate::verbs::status::text as status_text;
 use crate::words::{self, Tint};
 
-/// The whole text.
 pub fn render(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> String {
     let status = &explanation.status;
     let record = status.record.as_ref();

@@ -10,12 +10,11 @@ use shed::api::{
     ATTEMPT_FINALIZER, GROUP, JOB_TRACKING_FINALIZER, LABEL_JOB_NAME, LABEL_JOB_UID, MANAGED_BY,
 };
 
-/// A kind of object.
+use crate::jobs;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// An attempt's pod.
     Pod,
-    /// A DeadlineJob.
     DeadlineJob,
 }
 
@@ -32,19 +31,16 @@ pub struct Held {
     pub state: String,
     /// What a release does to it, or why it is not released.
     pub effect: Effect,
-    /// All its finalizers.
     finalizers: Vec<String>,
     version: Option<String>,
 }
 
-/// What a release does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It is being deleted, and no other finalizer holds it.
     Deleted,
     /// It is being deleted, and other finalizers hold it.
     HeldByOthers,
-    /// It runs.
     Continues,
     /// It has finished.
     Uncounted,
@@ -74,7 +70,6 @@ impl Effect {
 }
 
 impl Held {
-    /// Whether it is released.
     pub fn is_releasable(&self) -> bool {
         self.effect != Effect::BuiltIn
     }
@@ -89,11 +84,8 @@ impl Held {
 
     /// The merge patch that keeps the finalizers of others. The version is a precondition, because the patch replaces the list.
     pub fn merge_patch(&self) -> Value {
-        let others: Vec<_> = self
-            .finalizers
-            .iter()
-            .filter(|name| !is_sheds(name))
-            .collect();
+        let finalizers = self.finalizers.iter();
+        let others: Vec<_> = finalizers.filter(|name| !is_sheds(name)).collect();
         json!({ "metadata": { "uid": self.uid, "resourceVersion": self.version, "finalizers": others } })
     }
 }
@@ -108,11 +100,8 @@ impl Facts {
     /// From all Jobs of the namespaces in question.
     pub fn new(jobs: &[Job]) -> Self {
         let entry = |job: &Job| {
-            let manager = job
-                .spec
-                .as_ref()
-                .and_then(|spec| spec.managed_by.as_deref());
-            Some((job.metadata.uid.clone()?, manager == Some(MANAGED_BY)))
+            let is_ours = jobs::manager(job) == Some(MANAGED_BY);
+            Some((job.metadata.uid.clone()?, is_ours))
         };
         Self {
             jobs: jobs.iter().filter_map(entry).collect(),
@@ -168,18 +157,15 @@ impl Facts {
 /// The DeadlineJob, if a finalizer of shed holds it.
 pub fn deadline_job(metadata: &ObjectMeta) -> Option<Held> {
     has_finalizer(metadata, is_sheds).then(|| {
-        let state = match metadata.deletion_timestamp {
-            Some(_) => "being deleted",
-            None => "present",
-        };
-        let job = metadata.name.clone();
-        held(
-            Kind::DeadlineJob,
-            metadata,
-            job,
-            state.to_owned(),
-            Effect::Freed,
-        )
+        let is_deleting = metadata.deletion_timestamp.is_some();
+        let state = if is_deleting {
+            "being deleted"
+        } else {
+            "present"
+        }
+        .to_owned();
+        let (kind, job) = (Kind::DeadlineJob, metadata.name.clone());
+        held(kind, metadata, job, state, Effect::Freed)
     })
 }
 
@@ -222,7 +208,6 @@ fn is_sheds(finalizer: &str) -> bool {
     group == Some(GROUP) || finalizer == JOB_TRACKING_FINALIZER
 }
 
-/// One line per object.
 pub fn listing(found: &[Held]) -> String {
     let line = |held: &Held| {
         let kind = match held.kind {

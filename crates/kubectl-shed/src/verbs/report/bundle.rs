@@ -26,17 +26,14 @@ pub fn check_target(path: &Path) -> anyhow::Result<()> {
 }
 
 impl Bundle {
-    /// Adds a file.
     pub fn add(&mut self, path: &str, text: String) {
         self.0.insert(path.to_owned(), text);
     }
 
-    /// Changes the text of each file.
     pub fn map(&mut self, change: impl Fn(&str) -> String) {
         self.0.values_mut().for_each(|text| *text = change(text));
     }
 
-    /// The number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -8,6 +8,8 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 use shed::api::{GROUP, Ledger};
 
+use crate::events::EventView;
+
 /// Stands in the place of a removed value.
 const REMOVED: &str = "REMOVED";
 /// Shorter texts are words such as `true` or `info`, and removing them everywhere would make logs useless.
@@ -45,7 +47,6 @@ const POD: [&str; 16] = [
 /// Prefixes of labels and annotations whose values are kept.
 const PREFIXES: [&str; 3] = ["shed.dev/", "app.kubernetes.io/", "batch.kubernetes.io/"];
 
-/// Values that were removed.
 #[derive(Debug, Default)]
 pub struct Secrets(BTreeSet<String>);
 
@@ -78,7 +79,6 @@ impl Secrets {
     }
 }
 
-/// A DeadlineJob for the bundle.
 pub fn deadline_job(job: Value, secrets: &mut Secrets) -> Value {
     let mut job = object(job, secrets);
     if !job["spec"]["template"].is_null() {
@@ -239,19 +239,13 @@ pub fn is_sheds_event(event: &Event) -> bool {
             .is_some_and(|version| version.starts_with(GROUP))
 }
 
-/// An event in a few fields.
-pub fn event(event: &Event) -> Value {
-    let object = &event.involved_object;
-    let time = event.last_timestamp.as_ref().map(|time| time.0.to_string());
-    let time = time.or_else(|| event.event_time.as_ref().map(|time| time.0.to_string()));
-    json!({
-        "time": time,
-        "type": event.type_,
-        "reason": event.reason,
-        "message": event.message,
-        "count": event.count,
-        "object": {"kind": object.kind, "namespace": object.namespace, "name": object.name},
-    })
+/// An event with the object that it is about.
+pub fn event(event: Event) -> Value {
+    let object = event.involved_object.clone();
+    let mut shown = json!(EventView::from(event));
+    shown["object"] =
+        json!({"kind": object.kind, "namespace": object.namespace, "name": object.name});
+    shown
 }
 
 /// Phase, conditions and restarts of an operator's pod.

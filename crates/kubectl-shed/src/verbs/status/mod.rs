@@ -7,13 +7,14 @@ pub mod text;
 
 use std::process::ExitCode;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use shed::api::JobRecord;
 
 use crate::connection::{Connection, Session};
 use crate::jobs;
 use crate::model::JobView;
-use crate::output::{self, ShowArgs};
+use crate::output::{self, Canvas, ShowArgs};
 use crate::record::{self, FoundRecord};
 
 /// Show a job's deadline, its probability of completion in time (PoCD) and its attempts.
@@ -26,13 +27,19 @@ use crate::record::{self, FoundRecord};
   # PoCD alone
   kubectl shed status nightly -o json | jq -r .status.pocd")]
 pub struct StatusArgs {
-    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
-    job: String,
     #[command(flatten)]
-    show: ShowArgs,
+    job: JobArgs,
 }
 
-/// A job with its record.
+/// The arguments of verbs that show one job.
+#[derive(Debug, clap::Args)]
+pub struct JobArgs {
+    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
+    pub job: String,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
@@ -54,15 +61,22 @@ impl StatusView {
         Ok(Self { job, record, notes })
     }
 
-    /// Whether nothing of it will change any more.
+    /// Shows the job as `render` puts it.
+    pub async fn show(
+        args: &JobArgs,
+        connection: &Connection,
+        render: impl Fn(&Self, Canvas, Timestamp) -> String,
+    ) -> anyhow::Result<ExitCode> {
+        let session = connection.open().await?;
+        let read = async || Self::read(&session, &args.job).await;
+        output::show(&args.show, read, Self::is_last, render).await
+    }
+
     pub fn is_last(&self) -> bool {
         self.job.is_finished()
     }
 }
 
-/// Prints the status.
 pub async fn run(args: StatusArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
-    let session = connection.open().await?;
-    let read = async || StatusView::read(&session, &args.job).await;
-    output::show(&args.show, read, StatusView::is_last, text::render).await
+    StatusView::show(&args.job, connection, text::render).await
 }

@@ -16,7 +16,6 @@ const TABLE_MAX: i32 = 50;
 /// Where the values of the head begin.
 const VALUES_AT: usize = 13;
 
-/// The whole text.
 pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
     let mut text = head(&view.job, view.record.as_ref(), canvas, now);
     if let Some(record) = &view.record {
@@ -172,7 +171,6 @@ const COLUMNS: [Column; 9] = [
     fixed("STATE"),
 ];
 
-/// A table of attempts.
 pub fn attempts(
     attempts: &[AttemptRecord],
     time: Timestamp,
@@ -221,7 +219,6 @@ fn row(attempt: &AttemptRecord, time: Timestamp, now: Timestamp) -> Vec<Cell> {
     ]
 }
 
-/// The color of an attempt's state.
 pub fn state_tint(attempt: &AttemptRecord) -> Tint {
     match attempt.state {
         AttemptState::Won => Tint::Green,

@@ -12,7 +12,6 @@ use crate::verbs::status::StatusView;
 pub struct Chart<'a> {
     /// By task and attempt.
     pub rows: Vec<Row<'a>>,
-    /// The left edge.
     pub from: i64,
     /// The right edge, later than the left one.
     pub to: i64,

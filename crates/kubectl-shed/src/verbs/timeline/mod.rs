@@ -9,8 +9,7 @@ mod text;
 use std::process::ExitCode;
 
 use crate::connection::Connection;
-use crate::output::{self, ShowArgs};
-use crate::verbs::status::StatusView;
+use crate::verbs::status::{JobArgs, StatusView};
 
 /// Draw the attempts of a job over time (a Gantt chart), with clones, stops, resume points and the deadline.
 #[derive(Debug, clap::Args)]
@@ -22,15 +21,10 @@ use crate::verbs::status::StatusView;
 
 In a browser: kubectl shed page")]
 pub struct TimelineArgs {
-    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
-    job: String,
     #[command(flatten)]
-    show: ShowArgs,
+    job: JobArgs,
 }
 
-/// Prints the timeline.
 pub async fn run(args: TimelineArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
-    let session = connection.open().await?;
-    let read = async || StatusView::read(&session, &args.job).await;
-    output::show(&args.show, read, StatusView::is_last, text::render).await
+    StatusView::show(&args.job, connection, text::render).await
 }

@@ -16,7 +16,6 @@ const MARK_GAP: usize = 12;
 const NOW: char = '┊';
 const DEADLINE: char = '┃';
 
-/// The whole text.
 pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
     let job = &view.job;
     let title = format!(
@@ -89,7 +88,7 @@ impl Plot<'_> {
 
     fn line(&self, row: &Row<'_>, color: bool) -> String {
         let mut cells: Vec<(char, Tint)> = vec![(' ', Tint::Plain); self.columns];
-        let (fill, end, tint) = look(row);
+        let (fill, end, tint) = style(row);
         let column = |time| self.column(time).unwrap_or(self.columns - 1);
         let (start, stop) = (column(row.start), column(row.end));
         if let Some(expected) = row.expected {
@@ -128,7 +127,7 @@ fn painted(cells: &[(char, Tint)], color: bool) -> String {
 }
 
 /// The filling of an attempt's bar, its last character, and its color.
-fn look(row: &Row<'_>) -> (char, Option<char>, Tint) {
+fn style(row: &Row<'_>) -> (char, Option<char>, Tint) {
     let clone = if row.is_clone() { '▓' } else { '█' };
     match row.attempt.state {
         AttemptState::Won => (clone, Some('✓'), Tint::Green),
@@ -151,20 +150,9 @@ fn legend(chart: &Chart<'_>, width: usize) -> String {
         (has(|row| row.is_clone()), "▓ clone (c)"),
         (has(|row| row.expected.is_some()), "░ expected"),
         (has(|row| row.is_resumed()), "◆ resumed"),
-        (has(|row| row.attempt.state == AttemptState::Won), "✓ won"),
-        (
-            has(|row| {
-                matches!(
-                    row.attempt.state,
-                    AttemptState::Stopped | AttemptState::Disrupted
-                )
-            }),
-            "× stopped or lost",
-        ),
-        (
-            has(|row| matches!(row.attempt.state, AttemptState::Failed | AttemptState::Late)),
-            "✗ failed or late",
-        ),
+        (has(|row| style(row).1 == Some('✓')), "✓ won"),
+        (has(|row| style(row).1 == Some('×')), "× stopped or lost"),
+        (has(|row| style(row).1 == Some('✗')), "✗ failed or late"),
         (chart.now.is_some(), "┊ now"),
         (deadline, "┃ deadline"),
     ];

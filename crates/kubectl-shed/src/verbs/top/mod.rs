@@ -34,7 +34,6 @@ pub struct TopArgs {
     show: ShowArgs,
 }
 
-/// Jobs by risk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopView {
@@ -89,7 +88,6 @@ pub fn by_risk(mut jobs: Vec<JobSummary>) -> Vec<JobSummary> {
     jobs
 }
 
-/// Prints the jobs.
 pub async fn run(args: TopArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let session = connection.open().await?;
     let read = async || match args.all_namespaces {

@@ -21,7 +21,6 @@ const COLUMNS: [Column; 10] = [
     ranked("RISK", 5),
 ];
 
-/// The table and the notes.
 pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
     let skipped = usize::from(!view.has_namespaces);
     let rows = view.jobs.iter().map(|job| row(job, now).split_off(skipped));

@@ -27,17 +27,6 @@ use crate::single_job::{self, Change, SingleJob};
 use crate::table::{self, Cell, Column, fixed};
 use crate::words;
 
-const EXAMPLES: &str = "\
-Examples:
-  # The same job with a deadline two hours from now
-  kubectl shed whatif nightly --deadline 2h
-
-  # The same job if it could use 40 slots
-  kubectl shed whatif nightly --slots 40
-
-It computes the prediction from the job alone: its status, the record in it, and its pods. Other jobs keep their slots, and
-nothing changes.";
-
 const ALONE: &str = "\
 Computed from this job alone, with the default policy. It does not show what the change does to other jobs.
 ";
@@ -48,7 +37,15 @@ The work budget of a planning pass ended before the policy was done with the job
 
 /// Predict a job with another deadline, or with other slots
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = "Examples:
+  # The same job with a deadline two hours from now
+  kubectl shed whatif nightly --deadline 2h
+
+  # The same job if it could use 40 slots
+  kubectl shed whatif nightly --slots 40
+
+It computes the prediction from the job alone: its status, the record in it, and its pods. Other jobs keep their slots, and
+nothing changes.")]
 pub struct WhatifArgs {
     /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
     job: String,
@@ -76,7 +73,6 @@ pub struct Answer {
     now: Prediction,
 }
 
-/// A prediction for a job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prediction {
@@ -97,7 +93,6 @@ pub struct Prediction {
     is_cut_short: bool,
 }
 
-/// Reads the job and predicts.
 pub async fn run(args: WhatifArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
     let now = Timestamp::now();
     let (change, words) = match (&args.deadline, args.slots) {
@@ -159,10 +154,8 @@ fn observed(facts: Facts, record: Option<JobRecord>, seen: Vec<SeenPod>) -> Fact
         let same = |one: &&_| key(one) == key(attempt);
         let reported = record.attempts.iter().find(same)?;
         let first = reported.resumed_from.map_or(0.0, |from| from.value());
-        let started = attempt
-            .start_time
-            .as_ref()
-            .or(reported.start_time.as_ref())?;
+        let started = attempt.start_time.as_ref();
+        let started = started.or(reported.start_time.as_ref())?;
         let progress = Progress {
             first_at: clock::instant(started),
             first,
@@ -173,14 +166,12 @@ fn observed(facts: Facts, record: Option<JobRecord>, seen: Vec<SeenPod>) -> Fact
             progress: point.value(),
             checkpoint: Arc::from(""),
         });
-        Some((
-            pod.uid.clone(),
-            Reported {
-                progress,
-                checkpoint,
-                units: None,
-            },
-        ))
+        let reported = Reported {
+            progress,
+            checkpoint,
+            units: None,
+        };
+        Some((pod.uid.clone(), reported))
     });
     let reports = reports.collect();
     let nodes = seen.iter().filter_map(|(_, pod)| pod.node.clone());
