@@ -14,6 +14,7 @@ pub mod unanswered_writes;
 pub mod validation;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
 
 use k8s_openapi::api::batch::v1::Job;
@@ -82,43 +83,79 @@ pub struct JobMemories(Mutex<Remembered>);
 #[derive(Default)]
 struct Remembered {
     jobs: HashMap<Arc<str>, JobMemory>,
-    /// Jobs whose memories others than the planner may have changed since it last asked.
+    /// Jobs whose [`PlannedMemory`] may have been changed since the planner last took them.
     touched: HashSet<Arc<str>>,
 }
 
 /// This process's memory of one job. Its instants are of the process's own clock.
 #[derive(Clone, Default)]
 pub struct JobMemory {
-    /// The newest copy of the job that was seen: in the watch, in the answer to a write, or in a live read.
-    pub newest: Option<Arc<DeadlineJob>>,
+    /// What the planner's facts depend on.
+    pub planned: Marked<PlannedMemory>,
     /// The result of validating its specification.
     pub validated: Option<Validation>,
     /// The requests of one of its attempts by its template, for the last validation that they were read from.
     pub demand: Option<(Weak<ValidatedJob>, Resources)>,
+    /// The nodes on which its attempts can run, as far as known.
+    pub placement: Placement,
+    /// Its calibrated PoCD after the last pass that looked at it.
+    pub calibrated: Option<f64>,
+    /// What the planner would have done for it, if it only observes.
+    pub observed: Option<ObservedClones>,
+    /// What only its reconciler remembers.
+    pub reconcile: ReconcileMemory,
+}
+
+/// What the planner's facts about a job depend on: after a change the next pass looks at the job again.
+#[derive(Clone, Default)]
+pub struct PlannedMemory {
+    /// The newest copy of the job that was seen: in the watch, in the answer to a write, or in a live read.
+    pub newest: Option<Arc<DeadlineJob>>,
     /// Observations of its pods.
     pub traces: Traces,
     /// Why and until when nothing is launched, as attempts could not start.
     pub backoff: Option<Backoff>,
     /// The apiserver's answers to creations of its pods.
     pub creations: Creations,
-    /// The nodes on which its attempts can run, as far as known.
-    pub placement: Placement,
     /// When its claims were last checked, and the message about them.
     pub claims: Option<(Instant, Option<String>)>,
     /// When its deadline was last evaluated, and the job's generation then.
     pub weighed: Option<(Instant, i64)>,
     /// The last published verdict about the deadline.
     pub reported: Option<ReportedFeasibility>,
-    /// Its calibrated PoCD after the last pass that looked at it.
-    pub calibrated: Option<f64>,
-    /// What the planner would have done for it, if it only observes.
-    pub observed: Option<ObservedClones>,
     /// Nodes where its attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
-    /// What only its reconciler remembers.
-    pub reconcile: ReconcileMemory,
     /// Its quarantine, if it is in one or was.
     pub quarantine: crate::quarantine::QuarantineMemory,
+}
+
+/// A value that notes that it may have been changed.
+#[derive(Clone, Default)]
+pub struct Marked<T> {
+    value: T,
+    is_marked: bool,
+}
+
+impl<T> Marked<T> {
+    /// For changes that need no mark: the planner makes them itself, or a watch reports them.
+    pub fn unmarked(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> Deref for Marked<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Marked<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.is_marked = true;
+        &mut self.value
+    }
 }
 
 /// What a job's reconciler remembers and the planner does not read.
@@ -149,7 +186,7 @@ pub struct ReconcileMemory {
     pub unanswered: Vec<UnansweredWrite>,
 }
 
-impl JobMemory {
+impl PlannedMemory {
     /// The newest copy of the job that was seen, with this one. It is kept until a newer one is seen, so a reader with
     /// an older copy gets it too. In general it is the watch's own copy and takes no memory.
     pub fn newest(&mut self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
@@ -160,31 +197,39 @@ impl JobMemory {
                 .insert(newer.unwrap_or_else(|| Arc::clone(seen))),
         )
     }
+}
 
+impl JobMemory {
     /// The last known obstacle to creating, placing or starting its attempts.
     pub fn blocked(&self) -> Option<Blocked> {
         let unplaced = || self.placement.blocked().cloned();
-        let stuck = || self.backoff.as_ref().map(|backoff| backoff.blocked.clone());
-        self.creations.blocked().or_else(unplaced).or_else(stuck)
+        let stuck = || {
+            self.planned
+                .backoff
+                .as_ref()
+                .map(|backoff| backoff.blocked.clone())
+        };
+        self.planned
+            .creations
+            .blocked()
+            .or_else(unplaced)
+            .or_else(stuck)
     }
 }
 
 impl JobMemories {
-    /// Reads or changes a job's memory, and marks the job, so that the planner's next pass reads its facts again.
+    /// Reads or changes a job's memory.
     pub fn with<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut JobMemory) -> T) -> T {
-        let mut job_memories = self.0.lock();
-        if !job_memories.touched.contains(job) {
-            job_memories.touched.insert(Arc::clone(job));
+        let Remembered { jobs, touched } = &mut *self.0.lock();
+        let memory = jobs.entry(Arc::clone(job)).or_default();
+        let found = look(memory);
+        if std::mem::take(&mut memory.planned.is_marked) {
+            touched.insert(Arc::clone(job));
         }
-        look(job_memories.jobs.entry(Arc::clone(job)).or_default())
+        found
     }
 
-    /// Reads or changes a job's memory without a mark. The change must not alter the facts that the planner reads.
-    pub fn look<T>(&self, job: &Arc<str>, look: impl FnOnce(&mut JobMemory) -> T) -> T {
-        look(self.0.lock().jobs.entry(Arc::clone(job)).or_default())
-    }
-
-    /// The jobs whose memories [`JobMemories::with`] and others have changed since the last call.
+    /// The jobs whose [`PlannedMemory`] may have been changed since the last call.
     pub fn take_touched(&self) -> HashSet<Arc<str>> {
         std::mem::take(&mut self.0.lock().touched)
     }
@@ -198,15 +243,14 @@ impl JobMemories {
     pub fn forget(&self, job: &str) {
         let mut job_memories = self.0.lock();
         if let Some(memory) = job_memories.jobs.get_mut(job) {
-            *memory = JobMemory {
-                newest: memory.newest.take(),
-                ..JobMemory::default()
-            };
+            let newest = memory.planned.newest.take();
+            *memory = JobMemory::default();
+            memory.planned.newest = newest;
         }
         job_memories.touched.insert(job.into());
     }
 
-    /// Changes a job's memory, if there is one, as [`JobMemories::look`] does.
+    /// Changes what the planner keeps of a job, if there is a memory of it.
     pub fn change(&self, job: &Arc<str>, change: impl FnOnce(&mut JobMemory)) {
         if let Some(memory) = self.0.lock().jobs.get_mut(job) {
             change(memory);
@@ -225,7 +269,7 @@ impl JobMemories {
     pub fn is_owed(&self, job: &str) -> bool {
         let job_memories = self.0.lock();
         let is_owed = |memory: &JobMemory| {
-            memory.quarantine.is_unwritten() || !memory.reconcile.unanswered.is_empty()
+            memory.planned.quarantine.is_unwritten() || !memory.reconcile.unanswered.is_empty()
         };
         job_memories.jobs.get(job).is_some_and(is_owed)
     }
@@ -247,7 +291,7 @@ impl JobMemories {
         let newest = job_memories
             .jobs
             .get(job)
-            .and_then(|memory| memory.newest.as_ref());
+            .and_then(|memory| memory.planned.newest.as_ref());
         if newest.is_none_or(|newest| job_version(newest) <= shown) {
             job_memories.jobs.remove(job);
             job_memories.touched.remove(job);
@@ -257,7 +301,7 @@ impl JobMemories {
     /// The newest copy of the job that was seen, with this one.
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
         let uid: Arc<str> = seen.metadata.uid.as_deref().unwrap_or_default().into();
-        self.look(&uid, |memory| memory.newest(seen))
+        self.with(&uid, |memory| memory.planned.unmarked().newest(seen))
     }
 }
 
@@ -299,7 +343,7 @@ mod tests {
         let job_memories = JobMemories::default();
         let uid: Arc<str> = at_revision(0).metadata.uid.as_deref().unwrap().into();
         let revision = |seen| job_version(&job_memories.newest(&at_revision(seen))).1;
-        job_memories.with(&uid, |memory| memory.newest = Some(at_revision(5)));
+        job_memories.with(&uid, |memory| memory.planned.newest = Some(at_revision(5)));
         assert_eq!([3, 6, 3].map(revision), [5, 6, 6]);
         job_memories.forget(&uid);
         assert_eq!(revision(3), 6, "not after a crash of its reconcile");

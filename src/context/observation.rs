@@ -15,8 +15,13 @@ impl Context {
     pub fn see(&self, read: JobView, mut sighting: Sighting) -> JobView {
         let seen = std::mem::take(&mut sighting.pods);
         let (pods, claims) = self.sorted(&read, seen);
-        let noted = self.job_memories.look(&read.job.uid, |memory| {
-            sighting.note(&mut memory.traces, &pods, &read.ledger, read.ticks);
+        let noted = self.job_memories.with(&read.job.uid, |memory| {
+            sighting.note(
+                &mut memory.planned.unmarked().traces,
+                &pods,
+                &read.ledger,
+                read.ticks,
+            );
             Noted::of(memory)
         });
         let facts_as_of = sighting.facts_as_of;
@@ -71,9 +76,9 @@ struct Noted {
 impl Noted {
     fn of(memory: &JobMemory) -> Self {
         Self {
-            traces: memory.traces.clone(),
-            troubled: memory.troubled.clone(),
-            until: memory.backoff.as_ref().map(|backoff| backoff.until),
+            traces: memory.planned.traces.clone(),
+            troubled: memory.planned.troubled.clone(),
+            until: memory.planned.backoff.as_ref().map(|backoff| backoff.until),
         }
     }
 }

@@ -11,8 +11,8 @@ impl Context {
     pub fn is_quarantined(&self, job: &DeadlineJob) -> bool {
         let is_unwritten = || {
             let job_memories = &self.job_memories;
-            job_memories.look(&quarantine::uid(job), |memory| {
-                memory.quarantine.unwritten.is_some()
+            job_memories.with(&quarantine::uid(job), |memory| {
+                memory.planned.quarantine.unwritten.is_some()
             })
         };
         quarantine::entry(job).is_some() || is_unwritten()
@@ -35,7 +35,7 @@ impl Context {
             is_unlisted: true,
         };
         self.job_memories
-            .with(&uid, |memory| memory.quarantine = quarantine);
+            .with(&uid, |memory| memory.planned.quarantine = quarantine);
     }
 
     /// Counts such a failure.

@@ -100,7 +100,7 @@ pub fn read(
     };
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
     let version = Version::of(job, owner.as_deref());
-    let kept = job_memories.look(&uid, |memory| memory.validated.clone());
+    let kept = job_memories.with(&uid, |memory| memory.validated.clone());
     let result = match kept {
         Some(kept) if version.as_ref() == Some(&kept.of) => kept.result,
         kept => {
@@ -113,7 +113,7 @@ pub fn read(
         let result = result.clone();
         Validation { of, result }
     });
-    job_memories.look(&uid, |memory| memory.validated = kept);
+    job_memories.with(&uid, |memory| memory.validated = kept);
     result.map_err(Unfit::Invalid)
 }
 

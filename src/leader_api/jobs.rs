@@ -142,7 +142,7 @@ pub fn list(context: &Context, page: &Page) -> JobList {
 fn newest(context: &Context, watched: &Arc<DeadlineJob>) -> Arc<DeadlineJob> {
     let own = context
         .job_memories
-        .peek(uid(watched), |memory| memory.newest.clone());
+        .peek(uid(watched), |memory| memory.planned.newest.clone());
     let own = own.flatten();
     let own = own.filter(|own| job_version(own) > job_version(watched));
     own.unwrap_or_else(|| Arc::clone(watched))

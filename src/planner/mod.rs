@@ -318,11 +318,15 @@ fn report_feasibility(
             continue;
         };
         let is_news = context.job_memories.with(uid, |memory| {
-            memory.weighed = Some((ticks, generation));
-            let reported =
-                ReportedFeasibility::after(memory.reported.as_ref(), figures, generation, now);
-            let is_news = memory.reported.as_ref() != Some(&reported);
-            memory.reported = Some(reported);
+            memory.planned.weighed = Some((ticks, generation));
+            let reported = ReportedFeasibility::after(
+                memory.planned.reported.as_ref(),
+                figures,
+                generation,
+                now,
+            );
+            let is_news = memory.planned.reported.as_ref() != Some(&reported);
+            memory.planned.reported = Some(reported);
             is_news
         });
         if is_news {
@@ -433,7 +437,7 @@ fn observe(
     }
     // The policy acts on a job only in some of the passes that look at it.
     let has_decided = is_looked_at && report.optimized && !report.is_cut_short;
-    context.job_memories.look(&facts.key.0, |memory| {
+    context.job_memories.with(&facts.key.0, |memory| {
         if has_decided {
             let observed = memory.observed.get_or_insert_default();
             let fresh = observed.decide(&report.clones);

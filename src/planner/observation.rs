@@ -183,7 +183,7 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     // A pass must not change the job's memory.
     let before = context
         .job_memories
-        .look(&uid, |memory| memory.placement.clone());
+        .with(&uid, |memory| memory.placement.clone());
     let ticks = context.clock.ticks();
     if is_planned(watched) {
         let newest = context.job_memories.newest(watched);
@@ -191,7 +191,7 @@ pub fn try_out(context: &Context, watched: &Arc<DeadlineJob>) {
     }
     context
         .job_memories
-        .look(&uid, |memory| memory.placement = before);
+        .with(&uid, |memory| memory.placement = before);
 }
 
 /// Whether the planner plans for the job. An own copy may not show yet that the job is being deleted.
@@ -260,12 +260,12 @@ fn job_facts(
     };
     let status = newest.status.as_ref();
     let observed = status.and_then(|status| status.observed.as_ref());
-    let weighed = context.job_memories.look(&view.job.uid, |memory| {
+    let weighed = context.job_memories.with(&view.job.uid, |memory| {
         memory.observed = memory
             .observed
             .take()
             .or(observed.map(ObservedClones::restored));
-        memory.weighed
+        memory.planned.weighed
     });
     let (job, ledger) = (&view.job, &view.ledger);
     let asks = !matches!(job.deadline, DeadlineRule::Never)

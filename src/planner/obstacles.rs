@@ -26,7 +26,7 @@ pub struct Obstacles {
 
 /// Requests of an attempt of the job, as far as its pods show.
 pub(super) fn demand(context: &Context, view: &JobView) -> Resources {
-    context.job_memories.look(&view.job.uid, |memory| {
+    context.job_memories.with(&view.job.uid, |memory| {
         let known = memory.demand.take();
         let known = known.filter(|(of, _)| of.as_ptr() == Arc::as_ptr(&view.job));
         let (of, template) = known.unwrap_or_else(|| {
@@ -45,14 +45,14 @@ pub(super) fn look(
     nodes: &[NodeFacts],
     facts: &mut JobSnapshot,
 ) -> Obstacles {
-    context.job_memories.look(&view.job.uid, |memory| {
+    context.job_memories.with(&view.job.uid, |memory| {
         let before = memory.placement.clone();
-        let claims = memory.claims.as_ref();
+        let claims = memory.planned.claims.as_ref();
         let due = memory.placement.look(&Input {
             view,
             nodes,
             last_bind: &|scheduler| context.stores.last_bind(scheduler),
-            is_uncreatable: memory.creations.is_failing(),
+            is_uncreatable: memory.planned.creations.is_failing(),
             is_unshared: claims.is_some_and(|(_, said)| said.is_some()),
         });
         memory.placement.mark(facts, &view.pods);
@@ -82,7 +82,7 @@ pub fn limit(
         existing: number(existing.count()),
         leaving: number(leaving.count()),
     };
-    let limits = memory.creations.limits(count, view.ticks);
+    let limits = memory.planned.creations.limits(count, view.ticks);
     let at = |ticks: Instant| clock.at(ticks);
     facts.launch_not_before = facts.launch_not_before.max(limits.not_before.map(at));
     facts.obstacles.clones_not_before = limits.clones_not_before.map(at);

@@ -211,7 +211,7 @@ async fn a_refused_job_is_planned_again_when_its_wait_is_over() {
             message: String::new(),
         };
         process.context.shared.job_memories.with(&uid, |memory| {
-            memory.backoff = Some(Backoff {
+            memory.planned.backoff = Some(Backoff {
                 blocked,
                 count: 1,
                 until: clock::now().plus(Span::from_seconds(seconds)),

@@ -31,7 +31,7 @@ pub(super) fn note(context: &ReconcileContext, pass: &Pass, step: &Step) {
         .job_memories
         .with(&pass.view.job.uid, |memory| {
             note_nodes(memory, pass, step, &replaced);
-            let before = memory.backoff.as_ref();
+            let before = memory.planned.backoff.as_ref();
             let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
             let mut blocked = replaced.iter();
             let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
@@ -39,14 +39,14 @@ pub(super) fn note(context: &ReconcileContext, pass: &Pass, step: &Step) {
                 // An attempt that fails during a wait was launched before it. A pass that is repeated
                 // after a conflict does not extend the wait either.
                 if is_over && !running && starts_nowhere(context, pass, memory) {
-                    memory.backoff = Some(Backoff::next(
-                        memory.backoff.as_ref(),
+                    memory.planned.backoff = Some(Backoff::next(
+                        memory.planned.backoff.as_ref(),
                         blocked,
                         pass.view.ticks,
                     ));
                 }
             } else if running && is_over {
-                memory.backoff = None;
+                memory.planned.backoff = None;
             }
         });
 }
@@ -60,10 +60,13 @@ fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
 }
 
 fn note_nodes(memory: &mut JobMemory, pass: &Pass, step: &Step, replaced: &[AttemptId]) {
-    memory.troubled.forget(&step.ledger, pass.view.ticks);
+    memory
+        .planned
+        .troubled
+        .forget(&step.ledger, pass.view.ticks);
     let node = |id: &AttemptId| pass.view.pods.get(id).and_then(|pod| pod.node.as_ref());
     for node in replaced.iter().filter_map(node) {
-        memory.troubled.note_stuck(node, pass.view.ticks);
+        memory.planned.troubled.note_stuck(node, pass.view.ticks);
     }
     let counted = step.notices.iter().filter_map(|notice| match notice {
         Notice::Counted { id, outcome, .. } if *outcome == Outcome::Disrupted => Some(*id),
@@ -75,7 +78,7 @@ fn note_nodes(memory: &mut JobMemory, pass: &Pass, step: &Step, replaced: &[Atte
     for id in counted.chain(left) {
         let is_open = step.ledger.tasks.contains_key(&id.0);
         if let Some(node) = node(&id).filter(|_| is_open) {
-            memory.troubled.note_left(id.0, node);
+            memory.planned.troubled.note_left(id.0, node);
         }
     }
 }
@@ -83,7 +86,12 @@ fn note_nodes(memory: &mut JobMemory, pass: &Pass, step: &Step, replaced: &[Atte
 /// Whether it is no single node's fault that attempts can't start: several nodes can't start them, or
 /// all that the job may use.
 fn starts_nowhere(context: &ReconcileContext, pass: &Pass, memory: &JobMemory) -> bool {
-    let stuck: BTreeSet<Arc<str>> = memory.troubled.stuck(pass.view.ticks).into_iter().collect();
+    let stuck: BTreeSet<Arc<str>> = memory
+        .planned
+        .troubled
+        .stuck(pass.view.ticks)
+        .into_iter()
+        .collect();
     let none = PodSpec::default();
     let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
     let nodes = context.shared.stores.nodes().into_values();

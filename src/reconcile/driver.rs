@@ -286,7 +286,9 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
     let creations = context
         .shared
         .job_memories
-        .with(&pass.view.job.uid, |memory| memory.creations.clone());
+        .with(&pass.view.job.uid, |memory| {
+            memory.planned.creations.clone()
+        });
     let slice = creations.first(slice);
     let fitting = pass.bounds.fitting(&pass.view.ledger, &slice);
     let mut step = step(Input {
@@ -378,10 +380,9 @@ async fn sight(
     read: &JobView,
 ) -> Result<Sighting, Error> {
     let watched = context.shared.stores.pods_of(&read.job);
-    let is_unlisted = context
-        .shared
-        .job_memories
-        .with(&read.job.uid, |memory| memory.quarantine.is_unlisted);
+    let is_unlisted = context.shared.job_memories.with(&read.job.uid, |memory| {
+        memory.planned.quarantine.is_unlisted
+    });
     let clock = &context.shared.clock;
     if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
         return Ok(Sighting::watched(watched).with_newest_ledger());
@@ -389,7 +390,7 @@ async fn sight(
     let pods = live_read::pods(context, &read.job, &watched).await?;
     let facts_as_of = deadline::facts_as_of(clock, read.ticks);
     context.shared.job_memories.with(&read.job.uid, |memory| {
-        memory.quarantine.is_unlisted = false;
+        memory.planned.quarantine.is_unlisted = false;
     });
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())
 }

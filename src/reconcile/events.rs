@@ -64,7 +64,7 @@ fn admit(context: &ReconcileContext, job: &Arc<str>, note: String) -> Option<Str
     context
         .shared
         .job_memories
-        .look(job, |memory| memory.reconcile.events.admit(note, ticks))
+        .with(job, |memory| memory.reconcile.events.admit(note, ticks))
 }
 
 /// The key of a job's events. Events of the same type, reason, action and pod within six minutes

@@ -98,7 +98,7 @@ async fn report_crowded(
 ) -> Result<bool, Error> {
     let (metadata, job_memories) = (&skeleton.metadata, &context.shared.job_memories);
     let (uid, version) = (Arc::from(uid(skeleton)), Some(skeleton.version));
-    if job_memories.look(&uid, |memory| memory.reconcile.reported_crowded == version) {
+    if job_memories.with(&uid, |memory| memory.reconcile.reported_crowded == version) {
         return Ok(true);
     }
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -123,7 +123,7 @@ async fn report_crowded(
         Ok(()) | Err(Error::Conflict) => {}
         Err(error) => return Err(error),
     }
-    job_memories.look(&uid, |memory| memory.reconcile.reported_crowded = version);
+    job_memories.with(&uid, |memory| memory.reconcile.reported_crowded = version);
     Ok(true)
 }
 

@@ -28,9 +28,11 @@ pub(super) async fn hold(
     let ticks = context.shared.clock.ticks();
     let unwritten = context.shared.job_memories.with(&uid, |memory| {
         // A quarantine that could not be written by then is like a crash without a record.
-        let unwritten = &mut memory.quarantine.unwritten;
-        unwritten.take_if(|(_, _, until)| *until <= ticks);
-        unwritten.clone()
+        let unwritten = memory.planned.quarantine.unwritten.as_ref();
+        if unwritten.is_some_and(|(_, _, until)| *until <= ticks) {
+            memory.planned.quarantine.unwritten = None;
+        }
+        memory.planned.quarantine.unwritten.clone()
     });
     if let Some((job, crash, _)) = unwritten {
         context.shared.plan_slices.abandon(&uid);
@@ -110,8 +112,8 @@ fn take_in(context: &ReconcileContext, seen: u64, written: DeadlineJob) -> Arc<D
     record::note_answer(context, seen, &written.metadata);
     let written = Arc::new(written);
     context.shared.job_memories.with(&uid(&written), |memory| {
-        memory.quarantine.unwritten = None;
-        memory.newest(&written);
+        memory.planned.quarantine.unwritten = None;
+        memory.planned.newest(&written);
     });
     context.shared.stores.changed.notify_one();
     written
@@ -124,7 +126,7 @@ async fn announce(context: &ReconcileContext, job: &DeadlineJob) -> bool {
         return false;
     };
     let before = context.shared.job_memories.with(&uid(job), |memory| {
-        std::mem::replace(&mut memory.quarantine.announced, entry.count)
+        std::mem::replace(&mut memory.planned.quarantine.announced, entry.count)
     });
     if before == entry.count {
         return false;

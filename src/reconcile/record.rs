@@ -103,7 +103,7 @@ pub(super) async fn record(
         .with(&pass.view.job.uid, |memory| {
             memory.reconcile.too_large_reported = false;
             memory.reconcile.last_write = Some(last_write);
-            memory.newest(&written);
+            memory.planned.newest(&written);
             memory.reconcile.unanswered.clear();
         });
     announce(context, &written, &old, verdict);
@@ -217,7 +217,7 @@ impl Remembered {
             blocked: memory.blocked(),
             placeable: memory.placement.is_clear(),
             last_write: memory.reconcile.last_write.map(|write| write.at),
-            reported: memory.reported.clone(),
+            reported: memory.planned.reported.clone(),
             calibrated: memory.calibrated,
             observed: memory
                 .observed

@@ -34,7 +34,7 @@ pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Opti
     let known = context
         .shared
         .job_memories
-        .with(&job.uid, |memory| memory.claims.clone());
+        .with(&job.uid, |memory| memory.planned.claims.clone());
     if let Some((looked, said)) = known
         && ticks.since(looked) < LOOK_AGAIN
     {
@@ -55,7 +55,7 @@ pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Opti
     context
         .shared
         .job_memories
-        .with(&job.uid, |memory| memory.claims = looked);
+        .with(&job.uid, |memory| memory.planned.claims = looked);
     said
 }
 

@@ -147,7 +147,7 @@ impl World {
         for uid in &self.uids {
             context
                 .job_memories
-                .with(uid, |memory| memory.weighed = Some((ticks, 1)));
+                .with(uid, |memory| memory.planned.weighed = Some((ticks, 1)));
         }
     }
 
@@ -360,7 +360,7 @@ fn back_off(world: &World, job: u32) {
     context
         .job_memories
         .with(&world.uids[job as usize], |memory| {
-            memory.backoff = Some(Backoff {
+            memory.planned.backoff = Some(Backoff {
                 blocked: Blocked {
                     reason: crate::api::reason::POD_INVALID,
                     message: "no image".to_owned(),

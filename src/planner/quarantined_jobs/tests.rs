@@ -69,7 +69,7 @@ fn quarantine(api: &Apiserver, process: &Process) {
     let newest = Arc::new(job.clone());
     let uid = job.metadata.uid.as_deref().unwrap_or_default().into();
     let job_memories = &process.context.shared.job_memories;
-    job_memories.with(&uid, |memory| memory.newest = Some(newest));
+    job_memories.with(&uid, |memory| memory.planned.newest = Some(newest));
 }
 
 #[tokio::test]
@@ -126,9 +126,9 @@ async fn what_was_decided_once_is_known_when_the_quarantine_ends() {
         .and_then(|status| status.ledger.as_mut());
     ledger.unwrap().policy_state = Some("3".to_owned());
     let uid: Arc<str> = newest.metadata.uid.as_deref().unwrap().into();
-    context
-        .job_memories
-        .with(&uid, |memory| memory.newest = Some(Arc::new(newest)));
+    context.job_memories.with(&uid, |memory| {
+        memory.planned.newest = Some(Arc::new(newest))
+    });
     let mut memory = Memory::default();
     observation::view(context).apart.keep_states(&mut memory);
     let states: Vec<_> = memory.durable_states().collect();

@@ -360,13 +360,16 @@ async fn a_quota_allows_a_pod_for_each_that_ended_and_one_more() {
     assert_eq!(planned(&process), 0);
     // The wait is over.
     process.context.shared.job_memories.with(&uid, |memory| {
-        assert!(memory.creations.blocked().is_some());
+        assert!(memory.planned.creations.blocked().is_some());
         let later = clock::now().plus(Span::from_seconds(10));
         let count = Count {
             existing: 2,
             ..Count::default()
         };
-        assert_eq!(memory.creations.limits(count, later).attempts_max, Some(3));
+        assert_eq!(
+            memory.planned.creations.limits(count, later).attempts_max,
+            Some(3)
+        );
     });
 }
 

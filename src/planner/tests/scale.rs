@@ -78,7 +78,7 @@ fn passes(process: &Process) -> (Passes, mpsc::UnboundedReceiver<ObjectRef<Deadl
         let weighed = Some((context.clock.ticks(), 1));
         context
             .job_memories
-            .with(&job.key.0, |memory| memory.weighed = weighed);
+            .with(&job.key.0, |memory| memory.planned.weighed = weighed);
     }
     let policy = Policy {
         surge_max: 0,

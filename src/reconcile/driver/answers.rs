@@ -26,7 +26,7 @@ pub fn creations_wait(context: &ReconcileContext, job: &Arc<str>) -> Option<Inst
     let until = context
         .shared
         .job_memories
-        .with(job, |memory| memory.creations.not_before());
+        .with(job, |memory| memory.planned.creations.not_before());
     until.filter(|until| *until > ticks)
 }
 
@@ -74,8 +74,11 @@ pub(super) async fn take(
         .shared
         .job_memories
         .with(&pass.view.job.uid, |memory| {
-            memory.creations.take(sorted.summary, existing, ticks);
-            memory.creations.is_failing()
+            memory
+                .planned
+                .creations
+                .take(sorted.summary, existing, ticks);
+            memory.planned.creations.is_failing()
         });
     if is_refused || (is_failing && sorted.failure.is_some()) {
         record_again(context, pass, owner, (ledger, step.deadline)).await?;
@@ -97,11 +100,11 @@ fn sort(context: &ReconcileContext, pass: &Pass, step: &Step, answers: Vec<Creat
                 let entry = step.ledger.attempt(id.0, id.1);
                 let kind = entry.map(|attempt| attempt.kind);
                 if matches!(answer, Created::Ours | Created::Failed(_)) {
-                    memory.traces.entry(id).or_default().asked = Some(ticks);
+                    memory.planned.traces.entry(id).or_default().asked = Some(ticks);
                 }
                 match answer {
                     Created::Ours => {
-                        memory.traces.entry(id).or_default().created = Some(ticks);
+                        memory.planned.traces.entry(id).or_default().created = Some(ticks);
                         sorted.summary.create(kind);
                     }
                     Created::Refused(blocked) => {
@@ -139,7 +142,7 @@ async fn never_were(
         .with(&pass.view.job.uid, |memory| {
             for ids in taken_back {
                 for id in ids.extract_if(.., |id| live.contains_key(id)) {
-                    memory.traces.entry(id).or_default().created = created;
+                    memory.planned.traces.entry(id).or_default().created = created;
                 }
             }
         });

@@ -41,7 +41,7 @@ pub(super) async fn withhold_unrecorded(
     let is_sent = context
         .shared
         .job_memories
-        .look(&pass.view.job.uid, |memory| {
+        .with(&pass.view.job.uid, |memory| {
             let done = &memory.reconcile.done_writes;
             let is_new = |pods: &[PodRef], done: &Done| {
                 let mut pods = pods.iter().filter(|pod| is_unrecorded(pod));
@@ -148,7 +148,7 @@ async fn stop(
 ) -> (Written, Written) {
     let (job_memories, job) = (&context.shared.job_memories, &pass.view.job.uid);
     let ticks = context.shared.clock.ticks();
-    let (deletes, releases) = job_memories.look(job, |memory| {
+    let (deletes, releases) = job_memories.with(job, |memory| {
         let done = &mut memory.reconcile.done_writes;
         (
             done.deletes.to_send(&step.deletes, ticks),
@@ -163,7 +163,7 @@ async fn stop(
     }
     let mut released = writer.release(api, &releases).await;
     let ticks = context.shared.clock.ticks();
-    job_memories.look(job, |memory| {
+    job_memories.with(job, |memory| {
         let done = &mut memory.reconcile.done_writes;
         done.deletes.note(deleted.done.drain(..), ticks);
         done.releases.note(released.done.drain(..), ticks);

@@ -15,7 +15,7 @@ use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock;
 use crate::cluster::Stores;
 use crate::context::spacing::LedgerRate;
-use crate::context::{Context, JobMemories, JobMemory};
+use crate::context::{Context, JobMemories, JobMemory, PlannedMemory};
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline, StoredTotals};
 use crate::durable_state::LatestExperience;
 use crate::fair_places::FairPlaces;
@@ -191,6 +191,10 @@ impl Process {
     }
 
     /// Its memory of the job.
+    pub fn planned(&self, job: &DeadlineJob) -> PlannedMemory {
+        PlannedMemory::clone(&self.memory(job).planned)
+    }
+
     pub fn memory(&self, job: &DeadlineJob) -> JobMemory {
         self.context
             .shared

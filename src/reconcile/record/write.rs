@@ -254,7 +254,7 @@ fn remember(context: &ReconcileContext, live: DeadlineJob) {
     context
         .shared
         .job_memories
-        .with(&uid, |memory| memory.newest(&live));
+        .with(&uid, |memory| memory.planned.newest(&live));
 }
 
 /// Whether this is the job's version in the store, or the job is gone. Else the next pass decides on the newer one.

@@ -193,7 +193,7 @@ async fn while_the_apiservers_time_is_uncertain_no_job_is_ended() {
         clock.disturb_for_tests(Span::from_seconds(60));
         process.look(&api).await.unwrap();
         assert_eq!(reported(&api, api::FAILURE_TARGET), None, "{change}");
-        assert_eq!(process.memory(&api.job()).backoff, None);
+        assert_eq!(process.planned(&api.job()).backoff, None);
         assert_eq!(
             api.condition(api::DEADLINE_AT_RISK),
             Some(("True".to_owned(), "ClockUncertain".to_owned())),
@@ -243,7 +243,7 @@ async fn a_clock_that_is_set_back_holds_nothing_up() {
     clock.learn_for_tests(Span::from_seconds(-1200));
     clock.skip_for_tests(Span::from_seconds(6));
     process.look(&api).await.unwrap();
-    let until = process.memory(&api.job()).backoff.expect("a wait").until;
+    let until = process.planned(&api.job()).backoff.expect("a wait").until;
     clock.learn_for_tests(Span::from_seconds(-3600));
     clock.skip_for_tests(Span::from_seconds(11));
     assert!(until <= clock.ticks());

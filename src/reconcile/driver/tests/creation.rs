@@ -38,7 +38,7 @@ async fn a_repeated_create_failure_is_reported_and_retried_less_often() {
     api.script(|_| Fate::Served);
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     process.context.shared.job_memories.with(&uid, |memory| {
-        memory.creations = Creations::default();
+        memory.planned.creations = Creations::default();
         // There is no node in this world either.
         memory.placement = Placement::default();
     });
@@ -71,7 +71,7 @@ async fn a_clone_that_is_refused_holds_off_clones_alone() {
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
     let limits = process
-        .memory(&api.job())
+        .planned(&api.job())
         .creations
         .limits(Count::default(), clock::now());
     assert_eq!((limits.attempts_max, limits.not_before), (None, None));

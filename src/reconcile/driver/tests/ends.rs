@@ -420,7 +420,7 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     process.context.shared.job_memories.with(&uid, |memory| {
-        let trace = memory.traces.entry(id).or_default();
+        let trace = memory.planned.traces.entry(id).or_default();
         trace.stuck_since = Some(Instant(clock::now().0 - 6000));
     });
 }
@@ -443,7 +443,7 @@ async fn an_attempt_that_cannot_start_is_replaced_after_a_wait() {
             "POST event AttemptReplaced"
         ]
     );
-    let backoff = process.memory(&api.job()).backoff.expect("a wait");
+    let backoff = process.planned(&api.job()).backoff.expect("a wait");
     assert!(backoff.until.since(clock::now()).seconds() > 8.0);
 }
 
@@ -458,7 +458,10 @@ async fn a_replacement_that_was_not_recorded_does_not_double_the_wait() {
     }
     api.script(|_| Fate::Served);
     process.look(&api).await.unwrap();
-    assert_eq!(process.memory(&api.job()).backoff.expect("a wait").count, 1);
+    assert_eq!(
+        process.planned(&api.job()).backoff.expect("a wait").count,
+        1
+    );
 }
 
 #[tokio::test]
@@ -469,5 +472,8 @@ async fn attempts_that_get_stuck_one_after_the_other_make_one_wait() {
         process.look(&api).await.unwrap();
     }
     assert!(api.said().contains(&"DELETE pod 1-0".to_owned()));
-    assert_eq!(process.memory(&api.job()).backoff.expect("a wait").count, 1);
+    assert_eq!(
+        process.planned(&api.job()).backoff.expect("a wait").count,
+        1
+    );
 }

@@ -235,7 +235,7 @@ async fn a_pod_that_a_kubelet_refuses_is_disrupted_and_waits_longer() {
         .context
         .shared
         .job_memories
-        .with(&uid, |memory| memory.troubled.clone());
+        .with(&uid, |memory| memory.planned.troubled.clone());
     assert_eq!(troubled.of_task(0).len(), 1);
 }
 
@@ -254,7 +254,7 @@ async fn the_next_clone_keeps_off_the_node_where_the_straggler_was() {
     process.look(&api).await.unwrap();
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     let job_memories = &process.context.shared.job_memories;
-    let troubled = job_memories.with(&uid, |memory| memory.troubled.clone());
+    let troubled = job_memories.with(&uid, |memory| memory.planned.troubled.clone());
     assert_eq!(troubled.of_task(0), [Arc::from("node-1")]);
 }
 
@@ -294,7 +294,7 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32), node: &str) {
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     process.context.shared.job_memories.with(&uid, |memory| {
-        memory.traces.entry(id).or_default().stuck_since = Some(ago(6));
+        memory.planned.traces.entry(id).or_default().stuck_since = Some(ago(6));
     });
 }
 
@@ -309,7 +309,7 @@ async fn three_placed() -> (Apiserver, Process) {
 }
 
 fn has_wait(api: &Apiserver, process: &Process) -> bool {
-    process.memory(&api.job()).backoff.is_some()
+    process.planned(&api.job()).backoff.is_some()
 }
 
 #[tokio::test]

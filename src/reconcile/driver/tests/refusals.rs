@@ -53,7 +53,7 @@ async fn a_quota_costs_one_create_and_withdraws_untried_attempts() {
 
 /// Limits on launches while no pod of the job exists.
 pub(super) fn limits(process: &Process, api: &Apiserver) -> Limits {
-    let creations = process.memory(&api.job()).creations;
+    let creations = process.planned(&api.job()).creations;
     creations.limits(Count::default(), clock::now())
 }
 

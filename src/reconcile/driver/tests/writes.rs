@@ -161,7 +161,7 @@ async fn a_write_carries_the_status_alone_and_is_counted() {
     let metrics = &process.context.shared.metrics;
     assert_eq!(metrics.ledger.bytes.get(), put.to_string().len() as u64);
     assert_eq!(metrics.ledger.over_budget.get(), 0);
-    let newest = process.memory(&api.job()).newest.unwrap();
+    let newest = process.planned(&api.job()).newest.unwrap();
     assert_eq!(newest.status, api.job().status, "as a watch will show it");
     assert_eq!(newest.spec, api.job().spec);
 }
