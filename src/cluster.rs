@@ -2,10 +2,9 @@
 //! nodes, and the annotations of namespaces. Lists are consistent reads. Watches end within a minute so that a dead connection is
 //! noticed. A 410 makes the watch list again.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
@@ -14,10 +13,8 @@ use kube::api::ObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use parking_lot::RwLock;
-use shed_core::resources::Resources;
-use shed_core::time::Instant;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 
@@ -25,9 +22,7 @@ use crate::adopt::{AdoptJobs, Jobs};
 use crate::api::DeadlineJob;
 use crate::api::managed_fields::Trimmed;
 use crate::clock::Clock;
-use crate::cluster::node::NodeFacts;
 use crate::cluster::pod::PodFacts;
-use crate::fair_places::{FairPlaces, Place};
 use crate::validate::template_extras::TemplateExtrasTable;
 
 mod attempts;
@@ -55,14 +50,14 @@ mod versions;
 mod watched_job;
 mod whole_bytes;
 
-use batch::{BatchNotices, watch_batch};
+pub use attempts::PodStore;
+use batch::watch_batch;
 pub use changes::{Changes, Inbox};
 use clone_stops::{CloneStops, watch_namespaces};
-use index::PodIndex;
 pub use job_watch::JobFault;
 use job_watch::watch_jobs;
-pub use jobs::Departed;
-use jobs::JobTable;
+pub use jobs::{Departed, JobStore};
+pub use nodes::NodeStore;
 use nodes::watch_nodes;
 pub use page_turns::PAGE;
 use page_turns::PageTurns;
@@ -76,46 +71,27 @@ pub use whole_bytes::Kind;
 
 /// Seconds until the apiserver ends a watch; a silent one is given up 5 s later.
 pub(crate) const WATCH_SECONDS: u32 = 55;
-/// Objects that may be large and are read whole at a time.
-const WHOLE_MAX: usize = 4;
 
 /// The watched world.
 pub struct Stores {
-    /// The jobs that can be read, as far as they are kept.
-    pub jobs: Store<WatchedJob>,
-    /// Index of all jobs.
-    table: RwLock<JobTable>,
-    /// The batch/v1 Jobs, if any of them are shed's to run.
-    batch: Option<Jobs>,
-    pods: RwLock<PodIndex>,
-    nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
+    /// The jobs.
+    pub jobs: JobStore,
+    /// The pods.
+    pub pods: PodStore,
+    /// The nodes.
+    pub nodes: NodeStore,
     /// The namespaces that stop new clones.
     clone_stops: RwLock<Option<Arc<CloneStops>>>,
-    /// The nodes' own addresses.
-    node_addresses: RwLock<HashSet<IpAddr>>,
     /// Reports changes to pollers.
     news: changes::News,
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
-    /// The last event of the pod watch.
-    pods_heard: AtomicI64,
     newest_versions: NewestVersions,
     /// Raised once an object was seen in an older version than before.
     restored: Notify,
     /// Dates the observations.
     clock: Arc<Clock>,
-    /// Raised by every notice of the watch of batch/v1 Jobs.
-    batch_version: AtomicU64,
-    /// Raised whenever a node is added, removed or changed.
-    nodes_version: AtomicU64,
-    node_bytes: AtomicUsize,
-    /// Places for objects that may be large and are read whole.
-    whole: Arc<FairPlaces<Arc<str>>>,
     page_turns: Arc<PageTurns>,
-    batch_notices: BatchNotices,
-    /// Entries that were looked at.
-    #[cfg(test)]
-    visits: std::sync::atomic::AtomicUsize,
     /// Only one caller at a time waits for the first lists, because kube wakes only the last
     /// waiter.
     first_lists: Mutex<()>,
@@ -141,6 +117,20 @@ impl Touched {
         };
         // A closed channel means that the process is ending.
         let _ = jobs.send(job);
+    }
+}
+
+/// Counts visited entries for tests.
+#[derive(Default)]
+struct Visits(#[cfg(test)] std::sync::atomic::AtomicUsize);
+
+impl Visits {
+    fn add(&self, entries: usize) {
+        #[cfg(test)]
+        self.0
+            .fetch_add(entries, std::sync::atomic::Ordering::Relaxed);
+        #[cfg(not(test))]
+        let _ = entries;
     }
 }
 
@@ -193,24 +183,13 @@ impl Stores {
 
     fn new(jobs: Store<WatchedJob>, batch: Option<Jobs>, clock: Arc<Clock>) -> Self {
         Self {
-            jobs,
-            table: RwLock::default(),
-            batch_version: AtomicU64::new(0),
-            nodes_version: AtomicU64::new(0),
-            node_bytes: AtomicUsize::new(0),
-            whole: FairPlaces::new(WHOLE_MAX),
+            jobs: JobStore::new(jobs, batch),
+            pods: PodStore::default(),
+            nodes: NodeStore::default(),
             page_turns: PageTurns::new(1),
-            batch_notices: BatchNotices::default(),
-            #[cfg(test)]
-            visits: std::sync::atomic::AtomicUsize::default(),
-            batch,
-            pods: RwLock::default(),
-            nodes: RwLock::default(),
             clone_stops: RwLock::default(),
-            node_addresses: RwLock::default(),
             news: changes::News::default(),
             changed: Notify::new(),
-            pods_heard: AtomicI64::new(0),
             newest_versions: NewestVersions::default(),
             restored: Notify::new(),
             clock,
@@ -222,8 +201,8 @@ impl Stores {
     pub async fn ready(&self) {
         let _turn = self.first_lists.lock().await;
         // An error means that the writer is gone: the term is ending.
-        let _ = self.jobs.wait_until_ready().await;
-        if let Some(batch) = &self.batch {
+        let _ = self.jobs.store.wait_until_ready().await;
+        if let Some(batch) = &self.jobs.batch {
             let _ = batch.store.wait_until_ready().await;
         }
         while !self.is_ready() {
@@ -241,109 +220,21 @@ impl Stores {
     pub fn awaited(&self) -> Vec<&'static str> {
         let lists = [
             ("namespaces", self.knows_clone_stops()),
-            ("nodes", self.nodes.read().is_some()),
-            ("pods", self.pods.read().listed),
+            ("nodes", self.nodes.nodes.read().is_some()),
+            ("pods", self.pods.index.read().listed),
         ];
         let missing = lists.into_iter().filter(|(_, is_listed)| !is_listed);
         missing.map(|(resource, _)| resource).collect()
     }
 
-    /// The batch/v1 Jobs, if any of them are shed's to run.
-    pub fn batch(&self) -> Option<&Jobs> {
-        self.batch.as_ref()
-    }
-
-    /// Whether a job is the companion of a batch/v1 Job that is deleted or being deleted.
-    fn lacks_batch_job(&self, job: &WatchedJob) -> bool {
-        let batch = self.batch.as_ref().filter(|_| job.is_companion());
-        batch.is_some_and(|jobs| jobs.present(job.meta()).is_none())
-    }
-
-    /// Raised by every notice of the watch of batch/v1 Jobs.
-    pub fn batch_version(&self) -> u64 {
-        self.batch_version.load(Ordering::Acquire)
-    }
-
-    fn note_batch_change(&self) {
-        self.batch_version.fetch_add(1, Ordering::Release);
-    }
-
-    /// A place for an object of the namespace that may be large and is read whole, if one is left for it.
-    pub fn whole_place(&self, namespace: &Arc<str>) -> Option<Place<Arc<str>>> {
-        self.whole.try_acquire(namespace)
-    }
-
-    /// Counts visited entries for tests.
-    fn count_visits(&self, entries: usize) {
-        #[cfg(test)]
-        self.visits.fetch_add(entries, Ordering::Relaxed);
-        #[cfg(not(test))]
-        let _ = entries;
-    }
-
-    /// Requests, by node, of pods that are not attempts, or that are ended attempts that still hold
-    /// their slot.
-    pub fn used_by_others(&self) -> BTreeMap<Arc<str>, Resources> {
-        self.pods.read().others.clone()
-    }
-
     /// Names of nodes without an object that attempts are on which have not ended.
     pub fn missing_nodes(&self) -> BTreeSet<Arc<str>> {
-        let nodes = self.nodes.read();
+        let nodes = self.nodes.nodes.read();
         let is_there =
             |name: &Arc<str>| nodes.as_ref().is_some_and(|nodes| nodes.contains_key(name));
-        let pods = self.pods.read();
+        let pods = self.pods.index.read();
         let missing = pods.nodes.keys().filter(|name| !is_there(name));
         missing.cloned().collect()
-    }
-
-    /// The nodes.
-    pub fn nodes(&self) -> BTreeMap<Arc<str>, NodeFacts> {
-        self.nodes.read().clone().unwrap_or_default()
-    }
-
-    /// Raised whenever a node is added, removed or changed.
-    pub fn nodes_version(&self) -> u64 {
-        self.nodes_version.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of the names and boot ids of all nodes, with separators.
-    pub fn node_bytes(&self) -> usize {
-        self.node_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether a node has the address.
-    pub fn is_node_address(&self, address: IpAddr) -> bool {
-        self.node_addresses.read().contains(&address)
-    }
-
-    fn note_nodes(&self) {
-        self.nodes_version.fetch_add(1, Ordering::Relaxed);
-        let nodes = self.nodes.read();
-        let all = nodes.iter().flat_map(BTreeMap::values);
-        let bytes = all
-            .clone()
-            .map(|node| node.name.len() + node.boot.len() + 4);
-        self.node_bytes.store(bytes.sum(), Ordering::Relaxed);
-        let addresses = all.flat_map(|node| node.addresses.iter().copied());
-        let addresses: HashSet<IpAddr> = addresses.collect();
-        let mut known = self.node_addresses.write();
-        // A pod may be polled at an address that is no longer a node's. Each poll notices an
-        // address that became a node's.
-        if !known.is_subset(&addresses) {
-            self.news.all_changed();
-        }
-        *known = addresses;
-    }
-
-    /// One node.
-    pub fn node(&self, name: &str) -> Option<NodeFacts> {
-        self.nodes.read().as_ref()?.get(name).cloned()
-    }
-
-    /// The last event of the pod watch.
-    pub fn pods_heard(&self) -> Instant {
-        Instant(self.pods_heard.load(Ordering::Relaxed))
     }
 
     /// The highest resourceVersion that a watch or an own write has shown of the resource.
@@ -376,14 +267,14 @@ impl Stores {
     /// Takes a notice of the watch in; returns the pods that it is about, and whether it is calm.
     fn apply_pod_event(&self, event: Event<Trimmed<Pod>>) -> (Vec<Arc<PodFacts>>, bool) {
         let now = self.clock.now();
-        self.pods_heard.store(now.0, Ordering::Relaxed);
+        self.pods.heard.store(now.0, Ordering::Relaxed);
         if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
             let is_deleted = matches!(event, Event::Delete(_));
             self.newest_versions
                 .note(Versioned::Pods, &pod.metadata, is_deleted);
         }
         let is_list = matches!(event, Event::InitDone);
-        let mut index = self.pods.write();
+        let mut index = self.pods.index.write();
         index.version += 1;
         let mut is_calm = false;
         let changed = match event {
@@ -438,11 +329,11 @@ impl Stores {
     /// Whether the watch shows the object.
     pub fn shows(&self, of: Versioned, seen: &Seen) -> bool {
         match of {
-            Versioned::DeadlineJobs => self.table.read().is_there(&seen.uid),
+            Versioned::DeadlineJobs => self.jobs.table.read().is_there(&seen.uid),
             Versioned::Pods => {
                 let key: (Arc<str>, Arc<str>) =
                     (seen.namespace.as_str().into(), seen.name.as_str().into());
-                let pods = self.pods.read();
+                let pods = self.pods.index.read();
                 pods.all.get(&key).is_some_and(|pod| pod.uid == seen.uid)
             }
             Versioned::Jobs => false,
@@ -464,7 +355,7 @@ async fn watch_pods(stores: Arc<Stores>, client: Client, touched: Touched) {
             Ok(event) => {
                 let (pods, is_calm) = stores.apply_pod_event(event);
                 for pod in pods {
-                    if let Some(job) = stores.job_of(&pod) {
+                    if let Some(job) = stores.jobs.job_of(&pod) {
                         touched.touch(job, is_calm);
                     }
                 }

@@ -311,7 +311,7 @@ impl Context {
     pub fn newest(&self, seen: &Arc<DeadlineJob>) -> Option<Arc<DeadlineJob>> {
         let newest = self.job_memories.newest(seen);
         let uid = seen.metadata.uid.as_deref().unwrap_or_default();
-        match self.stores.job(uid)? {
+        match self.stores.jobs.get(uid)? {
             WatchedJob::Live(shown, _) => Some(self.job_memories.newest(&shown)),
             WatchedJob::Skeleton(shown) => {
                 (shown.version <= job_version(&newest)).then_some(newest)

@@ -306,11 +306,11 @@ async fn act(
         clone_class(&client, setup.args.clone_priority_class.clone()),
     );
     let stored = store.stored();
-    let totals = stores.totals();
+    let totals = stores.jobs.totals();
     if let Some(stored) = store.totals() {
         totals.restore(stored);
     }
-    stores.completions().restore(&stored.completions);
+    stores.jobs.completions().restore(&stored.completions);
     setup.metrics.deadlines.show_totals(Some(totals));
     let shared = shared(&setup, stores, term, &key, stored);
     let context = context(shared, client, events, clone_class);
@@ -401,7 +401,7 @@ fn store_state(
         ..State::default()
     };
     let stores = &context.shared.stores;
-    let counted = (stores.totals(), stores.completions());
+    let counted = (stores.jobs.totals(), stores.jobs.completions());
     let writer = durable_state::run(store, counted, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
 }

@@ -66,7 +66,7 @@ struct LastLook {
 
 /// Looks at each resource, because each may be in an etcd of its own.
 async fn went_back(check: &RestoreCheck, [jobs, pods, batch]: &mut [LastLook; 3]) -> bool {
-    let has_batch = check.shared.stores.batch().is_some();
+    let has_batch = check.shared.stores.jobs.batch().is_some();
     let looks = [
         is_older::<DeadlineJob>(check, Versioned::DeadlineJobs, jobs).await,
         is_older::<Pod>(check, Versioned::Pods, pods).await,

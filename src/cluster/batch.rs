@@ -21,7 +21,7 @@ use crate::adopt::{self, AdoptJobs, BatchRest, WatchedBatchJob, translate};
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::cluster::whole_bytes::Kind;
-use crate::cluster::{Stores, Touched, Versioned, WatchedJob, config, is_idle, version};
+use crate::cluster::{JobStore, Stores, Touched, Versioned, WatchedJob, config, is_idle, version};
 use crate::size;
 use crate::validate::template_extras::{self, TemplateExtras};
 
@@ -78,8 +78,8 @@ pub(super) async fn watch_batch(
     loop {
         let event = tokio::select! {
             event = events.next() => event,
-            () = stores.batch_notices.raised.notified() => {
-                let changed = stores.take_notices(&mut writer);
+            () = stores.jobs.batch_notices.raised.notified() => {
+                let changed = stores.jobs.take_notices(&mut writer);
                 changed.iter().for_each(|job| touch(&touched, job.meta()));
                 continue;
             }
@@ -142,14 +142,16 @@ impl Stores {
     }
 }
 
-impl Stores {
+impl JobStore {
     /// Whether the companion of a Job has something to do.
     pub(super) fn needs_whole(&self, job: &ObjectMeta) -> bool {
         let name = job.name.as_deref().unwrap_or_default();
         let uid = job.uid.as_deref().unwrap_or_default();
         let namespace = job.namespace.as_deref().unwrap_or_default();
         let companion = translate::companion_name_of(name, uid);
-        let companion = self.jobs.get(&ObjectRef::new(&companion).within(namespace));
+        let companion = self
+            .store
+            .get(&ObjectRef::new(&companion).within(namespace));
         let live = companion.as_ref().and_then(|companion| companion.live());
         live.is_some_and(|companion| !is_idle(companion))
     }
@@ -238,56 +240,6 @@ impl Stores {
         }
     }
 
-    /// Takes a notice of the watch in; returns the Jobs that it is about.
-    fn apply_batch_event(
-        &self,
-        writer: &mut Writer<WatchedBatchJob>,
-        event: Event<BatchObject>,
-    ) -> Vec<Arc<WatchedBatchJob>> {
-        if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
-            self.note_version(Versioned::Jobs, &job.metadata);
-        }
-        let jobs = match event {
-            Event::Init => {
-                writer.apply_watcher_event(&Event::Init);
-                vec![]
-            }
-            Event::InitApply(object) => self.take_batch_job(writer, object, Event::InitApply),
-            Event::Apply(object) => self.take_batch_job(writer, object, Event::Apply),
-            Event::InitDone => {
-                writer.apply_watcher_event(&Event::InitDone);
-                let Some(batch) = self.batch() else {
-                    return vec![];
-                };
-                batch.forget_handed_on();
-                let jobs = batch.store.state();
-                let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
-                let uids: HashSet<&str> = uids.collect();
-                let bytes = Arc::clone(&self.table.read().bytes);
-                bytes.retain(Kind::Batch, |uid| uids.contains(uid));
-                batch.store.state()
-            }
-            Event::Delete(object) => {
-                let Some(batch) = self.batch() else {
-                    return vec![];
-                };
-                let uid = object.metadata.uid.as_deref().unwrap_or_default();
-                batch.template_extras.forget(uid);
-                self.table.read().bytes.forget(Kind::Batch, uid);
-                let known = batch.known(&object.metadata);
-                if let Some(known) = &known {
-                    writer.apply_watcher_event(&Event::Delete((**known).clone()));
-                }
-                known.into_iter().collect()
-            }
-        };
-        self.note_batch_change();
-        for job in &jobs {
-            self.news.batch_job_changed(job.meta());
-        }
-        jobs
-    }
-
     fn take_batch_job(
         &self,
         writer: &mut Writer<WatchedBatchJob>,
@@ -319,6 +271,58 @@ impl Stores {
         };
         writer.apply_watcher_event(&event(job.clone()));
         vec![Arc::new(job)]
+    }
+}
+
+impl Stores {
+    /// Takes a notice of the watch in; returns the Jobs that it is about.
+    fn apply_batch_event(
+        &self,
+        writer: &mut Writer<WatchedBatchJob>,
+        event: Event<BatchObject>,
+    ) -> Vec<Arc<WatchedBatchJob>> {
+        if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
+            self.note_version(Versioned::Jobs, &job.metadata);
+        }
+        let jobs = match event {
+            Event::Init => {
+                writer.apply_watcher_event(&Event::Init);
+                vec![]
+            }
+            Event::InitApply(object) => self.jobs.take_batch_job(writer, object, Event::InitApply),
+            Event::Apply(object) => self.jobs.take_batch_job(writer, object, Event::Apply),
+            Event::InitDone => {
+                writer.apply_watcher_event(&Event::InitDone);
+                let Some(batch) = self.jobs.batch() else {
+                    return vec![];
+                };
+                batch.forget_handed_on();
+                let jobs = batch.store.state();
+                let uids = jobs.iter().filter_map(|job| job.meta().uid.as_deref());
+                let uids: HashSet<&str> = uids.collect();
+                let bytes = Arc::clone(&self.jobs.table.read().bytes);
+                bytes.retain(Kind::Batch, |uid| uids.contains(uid));
+                batch.store.state()
+            }
+            Event::Delete(object) => {
+                let Some(batch) = self.jobs.batch() else {
+                    return vec![];
+                };
+                let uid = object.metadata.uid.as_deref().unwrap_or_default();
+                batch.template_extras.forget(uid);
+                self.jobs.table.read().bytes.forget(Kind::Batch, uid);
+                let known = batch.known(&object.metadata);
+                if let Some(known) = &known {
+                    writer.apply_watcher_event(&Event::Delete((**known).clone()));
+                }
+                known.into_iter().collect()
+            }
+        };
+        self.jobs.note_batch_change();
+        for job in &jobs {
+            self.news.batch_job_changed(job.meta());
+        }
+        jobs
     }
 }
 
@@ -371,7 +375,7 @@ mod tests {
     fn template_extras(stores: &Stores, job: &WatchedBatchJob) -> usize {
         let job = job.whole().unwrap();
         let uid = job.metadata.uid.as_deref().unwrap();
-        let template_extras = stores.batch().unwrap().template_extras.of(uid);
+        let template_extras = stores.jobs.batch().unwrap().template_extras.of(uid);
         let pod = Pod {
             spec: job.spec.as_ref().unwrap().template.spec.clone(),
             ..Pod::default()
@@ -465,22 +469,22 @@ mod tests {
             }
             object
         };
-        stores.table.write().bytes = Arc::new(WholeBytes::new(600_000));
+        stores.jobs.table.write().bytes = Arc::new(WholeBytes::new(600_000));
         let apply = |writer: &mut _, event| drop(stores.apply_batch_event(writer, event));
         apply(&mut writer, Event::Apply(with_uid("first")));
         apply(&mut writer, Event::Apply(with_uid("second")));
         let metadata = with_uid("second").metadata;
-        let known = || stores.batch().unwrap().known(&metadata).unwrap();
+        let known = || stores.jobs.batch().unwrap().known(&metadata).unwrap();
         let waiting = known();
         let WatchedBatchJob::Skeleton(_, BatchRest::Crowded(bytes)) = &*waiting else {
             panic!("{waiting:?}");
         };
-        assert!(!stores.reserve(Kind::Batch, &metadata, *bytes));
+        assert!(!stores.jobs.reserve(Kind::Batch, &metadata, *bytes));
         apply(&mut writer, Event::Delete(with_uid("first")));
-        assert!(stores.reserve(Kind::Batch, &metadata, *bytes));
+        assert!(stores.jobs.reserve(Kind::Batch, &metadata, *bytes));
         let read = BatchNotice::Read(Box::new(with_uid("second")));
-        stores.batch_notices.raise(read);
-        assert_eq!(stores.take_notices(&mut writer).len(), 1);
+        stores.jobs.batch_notices.raise(read);
+        assert_eq!(stores.jobs.take_notices(&mut writer).len(), 1);
         assert!(known().whole().is_some());
     }
 
@@ -499,10 +503,10 @@ mod tests {
                 unknown_fields,
             });
             let (shown, _) = stores.apply_job_event(&mut companions, event);
-            shown.iter().for_each(|job| stores.note_companion(job));
+            shown.iter().for_each(|job| stores.jobs.note_companion(job));
         };
         let is_whole = || {
-            let known = stores.batch().unwrap().known(&whole.metadata);
+            let known = stores.jobs.batch().unwrap().known(&whole.metadata);
             known.unwrap().whole().is_some()
         };
         show(&companion);
@@ -515,7 +519,7 @@ mod tests {
             "lastTransitionTime": "1970-01-01T00:00:00Z"}]);
         companion.status = serde_json::from_value(json!({"conditions": conditions})).unwrap();
         show(&companion);
-        stores.take_notices(&mut writer);
+        stores.jobs.take_notices(&mut writer);
         assert!(!is_whole());
     }
 

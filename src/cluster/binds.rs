@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use shed_core::time::{Instant, Span};
 
-use crate::cluster::Stores;
 use crate::cluster::index::PodIndex;
 use crate::cluster::pod::PodFacts;
 
@@ -17,7 +16,7 @@ const KEPT: Span = Span::from_seconds(60);
 
 /// When each scheduler last gave a pod its node.
 #[derive(Default)]
-pub(super) struct Binds(HashMap<Arc<str>, Instant>);
+pub(super) struct Binds(pub(super) HashMap<Arc<str>, Instant>);
 
 impl Binds {
     fn note(&mut self, pod: &PodFacts, at: Instant, now: Instant) {
@@ -51,13 +50,6 @@ impl PodIndex {
         if let Some(at) = at {
             self.binds.note(pod, at, now);
         }
-    }
-}
-
-impl Stores {
-    /// When the scheduler last gave a pod its node, as far as that was seen.
-    pub fn last_bind(&self, scheduler: &str) -> Option<Instant> {
-        self.pods.read().binds.0.get(scheduler).copied()
     }
 }
 

@@ -124,18 +124,6 @@ impl Stores {
         self.news.0.write().push(Arc::clone(&inbox));
         inbox
     }
-
-    /// The pods of these attempts; absent for those without a pod.
-    pub fn pods_of_attempts(
-        &self,
-        owner: &Owner,
-        attempts: &[AttemptId],
-    ) -> Vec<Option<Arc<PodFacts>>> {
-        let index = self.pods.read();
-        let own = index.by_owner.get(owner);
-        let pod = |attempt| own.and_then(|own| own.get(attempt)).cloned();
-        attempts.iter().map(pod).collect()
-    }
 }
 
 #[cfg(test)]
@@ -192,10 +180,10 @@ mod tests {
         let mut job = fixtures::job("");
         let owner = Owner::of(&job.metadata);
         let stores = Stores::for_tests(vec![job.clone()], vec![], &[]);
-        assert!(stores.live_job_of(&owner).is_some());
+        assert!(stores.jobs.live_job_of(&owner).is_some());
         let finished = serde_json::json!({"observedGeneration": 1, "ledger": {"finished": true}});
         job.status = Some(serde_json::from_value(finished).unwrap());
         let stores = Stores::for_tests(vec![job], vec![], &[]);
-        assert!(stores.live_job_of(&owner).is_none());
+        assert!(stores.jobs.live_job_of(&owner).is_none());
     }
 }

@@ -56,18 +56,18 @@ impl Stores {
 
     /// Number of entries visited since the last call.
     pub fn visits(&self) -> usize {
-        self.visits.swap(0, Ordering::Relaxed)
+        [&self.jobs.visits, &self.pods.visits]
+            .iter()
+            .map(|visits| visits.0.swap(0, Ordering::Relaxed))
+            .sum()
     }
 
     fn seen(jobs: Store<WatchedJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
-        let nodes = nodes.iter().map(NodeFacts::from_node);
-        let nodes = nodes.map(|node| (Arc::clone(&node.name), node));
         let stores = Arc::new(Self {
-            nodes: RwLock::new(Some(nodes.collect())),
             clone_stops: RwLock::new(Some(Arc::default())),
             ..Self::new(jobs, None, Clock::for_tests())
         });
-        stores.note_nodes();
+        stores.show_nodes(nodes);
         stores.show(pods);
         stores
     }
@@ -94,7 +94,7 @@ impl Stores {
     pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
         let (reader, mut writer) = store::<WatchedBatchJob>();
         let mut stores = Arc::into_inner(self).expect("the only reference");
-        stores.batch = Some(Jobs {
+        stores.jobs.batch = Some(Jobs {
             mode,
             template_extras: TemplateExtrasTable::default(),
             lent: Mutex::default(),
@@ -108,7 +108,7 @@ impl Stores {
     pub fn show_nodes(&self, nodes: &[Node]) {
         let nodes = nodes.iter().map(NodeFacts::from_node);
         let nodes = nodes.map(|node| (Arc::clone(&node.name), node)).collect();
-        *self.nodes.write() = Some(nodes);
+        *self.nodes.nodes.write() = Some(nodes);
         self.note_nodes();
     }
 

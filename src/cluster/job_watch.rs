@@ -58,7 +58,7 @@ impl Stores {
         event: Event<JobObject>,
     ) -> (Vec<WatchedJob>, bool) {
         // Held until both tables agree, because a job that is in neither looks deleted.
-        let mut table = self.table.write();
+        let mut table = self.jobs.table.write();
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
             let (metadata, is_deleted) = (job.meta(), matches!(event, Event::Delete(_)));
             let uid = metadata.uid.as_deref().unwrap_or_default();
@@ -89,12 +89,12 @@ impl Stores {
             Event::InitDone => {
                 table.replace_all();
                 writer.apply_watcher_event(&Event::InitDone);
-                let jobs = self.jobs.state();
+                let jobs = self.jobs.store.state();
                 jobs.iter().map(|job| (**job).clone()).collect()
             }
             Event::Apply(object) => {
                 let reference = reference(object.meta());
-                let before = self.jobs.get(&reference);
+                let before = self.jobs.store.get(&reference);
                 let object = table.within_bounds(object);
                 match table.put(object) {
                     Some(job) => {
@@ -102,41 +102,16 @@ impl Stores {
                         writer.apply_watcher_event(&Event::Apply(job.clone()));
                         vec![job]
                     }
-                    None => self.drop_job(writer, &reference),
+                    None => self.jobs.drop_job(writer, &reference),
                 }
             }
             Event::Delete(object) => {
                 table.remove(&key(object.meta()));
-                self.drop_job(writer, &reference(object.meta()))
+                self.jobs.drop_job(writer, &reference(object.meta()))
             }
         };
         self.news.jobs_changed(is_list, &changed);
         (changed, is_calm)
-    }
-
-    /// Takes a job out of the store of the queue, where it is gone or can't be read.
-    fn drop_job(
-        &self,
-        writer: &mut Writer<WatchedJob>,
-        reference: &ObjectRef<WatchedJob>,
-    ) -> Vec<WatchedJob> {
-        let known = self.jobs.get(reference);
-        if let Some(known) = &known {
-            writer.apply_watcher_event(&Event::Delete((**known).clone()));
-        }
-        known.iter().map(|job| (**job).clone()).collect()
-    }
-
-    /// The undecodable fields, in the order of namespaces and names.
-    pub fn faults(&self) -> Vec<JobFault> {
-        let table = self.table.read();
-        self.count_visits(table.faults.len());
-        table.faults.values().cloned().collect()
-    }
-
-    /// Raised whenever the set of undecodable fields changed.
-    pub fn gaps_version(&self) -> u64 {
-        self.table.read().gaps_version
     }
 }
 
@@ -160,7 +135,7 @@ pub(super) async fn watch_jobs(
             Ok(event) => {
                 let (jobs, is_calm) = stores.apply_job_event(&mut writer, event);
                 for job in jobs {
-                    stores.note_companion(&job);
+                    stores.jobs.note_companion(&job);
                     touch(&touched, &job, is_calm);
                 }
                 stores.changed.notify_one();

@@ -9,11 +9,15 @@ use kube::api::ObjectMeta;
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::job_watch::JobFault;
-use crate::cluster::watched_job::{JobObject, Skeleton, WatchedJob, has_begun, whole_bytes};
+use crate::cluster::version;
+use crate::cluster::watched_job::{JobObject, WatchedJob, has_begun, whole_bytes};
 use crate::cluster::whole_bytes::{Kind, WholeBytes};
-use crate::cluster::{Stores, version};
 use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::{DeadlineTotals, JobWithDeadline};
+
+mod store;
+
+pub use store::JobStore;
 
 /// Namespace and name of a job.
 pub(super) type Key = (String, String);
@@ -36,7 +40,7 @@ pub struct Departed {
 
 /// Index of jobs.
 #[derive(Debug, Default)]
-pub(super) struct JobTable {
+pub(in crate::cluster) struct JobTable {
     by_uid: HashMap<Arc<str>, Known>,
     by_name: HashMap<Key, Arc<str>>,
     by_owner: HashMap<Owner, Arc<str>>,
@@ -257,166 +261,6 @@ impl JobTable {
     /// The version in which the job of that uid was seen last.
     pub(super) fn version(&self, uid: &str) -> Option<u64> {
         version(self.by_uid.get(uid)?.metadata())
-    }
-}
-
-impl Stores {
-    /// The jobs that may have something to do, by uid. Jobs that have ended, rest, or belong to
-    /// another controller are not among them.
-    pub fn live(&self) -> Vec<Arc<DeadlineJob>> {
-        let table = self.table.read();
-        self.count_visits(table.live.len());
-        table.live.values().cloned().collect()
-    }
-
-    /// The job of that uid, if it may have something to do.
-    pub fn live_job(&self, uid: &str) -> Option<Arc<DeadlineJob>> {
-        self.count_visits(1);
-        self.table.read().live.get(uid).cloned()
-    }
-
-    /// Whether the memory budget admits a job of this many bytes. It is charged from then on.
-    pub fn reserve(&self, kind: Kind, job: &ObjectMeta, bytes: usize) -> bool {
-        self.table.read().bytes.keep(kind, job, bytes, false)
-    }
-
-    /// Gives back the bytes of a job that could not be read.
-    pub fn give_back(&self, kind: Kind, job: &ObjectMeta) {
-        let uid = job.uid.as_deref().unwrap_or_default();
-        self.table.read().bytes.forget(kind, uid);
-    }
-
-    /// Keeps a job whole that was just read. None if the memory budget does not admit it, or the watch has shown something newer.
-    pub fn admit(&self, object: JobObject) -> Option<Arc<DeadlineJob>> {
-        let mut table = self.table.write();
-        let uid = object.meta().uid.clone().unwrap_or_default();
-        let known = version(table.by_uid.get(uid.as_str())?.metadata());
-        if version(object.meta()) < known {
-            return None;
-        }
-        let object = table.within_bounds(object);
-        let job = table.put(object)?.live().cloned();
-        self.changed.notify_one();
-        job
-    }
-
-    /// The job whose attempts the object controls, if it may have something to do.
-    pub fn live_job_of(&self, owner: &Owner) -> Option<Arc<DeadlineJob>> {
-        let table = self.table.read();
-        self.count_visits(1);
-        let uid = table.by_owner.get(owner)?;
-        table.live.get(uid).cloned()
-    }
-
-    /// Deadlines met, missed and failed, as far as the watch of jobs has shown them.
-    pub fn totals(&self) -> Arc<DeadlineTotals> {
-        Arc::clone(&self.table.read().totals)
-    }
-
-    /// How long the last completed jobs of each class took, as far as the watch of jobs and the stored state have
-    /// shown them.
-    pub fn completions(&self) -> Arc<CompletionHistory> {
-        Arc::clone(&self.table.read().completions)
-    }
-
-    /// Raised whenever a live job is added, removed or changed.
-    pub fn live_version(&self) -> u64 {
-        self.table.read().live_version
-    }
-
-    /// Raised whenever a job is added or removed, or its deletion begins.
-    pub fn staying_version(&self) -> u64 {
-        self.table.read().staying_version
-    }
-
-    /// The stored form of the job with that uid, if it could be decoded.
-    pub fn job(&self, uid: &str) -> Option<WatchedJob> {
-        self.count_visits(1);
-        match self.table.read().by_uid.get(uid)? {
-            Known::Watched(job) => Some(job.clone()),
-            Known::Undecodable(_) => None,
-        }
-    }
-
-    /// Whether the owner of attempts is a job that exists and is not being deleted, decodable or
-    /// not.
-    pub fn stays(&self, owner: &Owner) -> bool {
-        self.count_visits(1);
-        let table = self.table.read();
-        let uid = table.by_owner.get(owner);
-        uid.and_then(|uid| table.by_uid.get(uid))
-            .is_some_and(|known| self.is_staying(known))
-    }
-
-    /// Whether the watch shows the job with the ledger of an owner's attempts, decodable or not.
-    pub fn knows(&self, owner: &Owner) -> bool {
-        self.table.read().by_owner.contains_key(owner)
-    }
-
-    /// Metadata of the job of that uid, if it is there to stay.
-    pub fn staying(&self, uid: &str) -> Option<ObjectMeta> {
-        self.count_visits(1);
-        let table = self.table.read();
-        let known = table.by_uid.get(uid);
-        let known = known.filter(|known| self.is_staying(known))?;
-        Some(known.metadata().clone())
-    }
-
-    /// Whether a job of that namespace and name is there to stay.
-    pub fn stays_by_name(&self, departed: &Departed) -> bool {
-        self.count_visits(1);
-        let table = self.table.read();
-        let key = (departed.namespace.clone(), departed.name.clone());
-        let uid = table.by_name.get(&key);
-        uid.and_then(|uid| table.by_uid.get(uid))
-            .is_some_and(|known| self.is_staying(known))
-    }
-
-    fn is_staying(&self, known: &Known) -> bool {
-        let lacks_batch_job = match known {
-            Known::Watched(job) => self.lacks_batch_job(job),
-            Known::Undecodable(_) => false,
-        };
-        !known.is_leaving() && !lacks_batch_job
-    }
-
-    /// The jobs that were removed, or whose deletion began, since the last call.
-    pub fn take_departed(&self) -> Vec<Departed> {
-        std::mem::take(&mut self.table.write().departed)
-    }
-
-    /// The stored form of the jobs that have nothing to do for now.
-    pub fn skeletons(&self) -> Vec<Arc<Skeleton>> {
-        let table = self.table.read();
-        let watched = table.by_uid.values().filter_map(|known| match known {
-            Known::Watched(job) => job.skeleton(),
-            Known::Undecodable(_) => None,
-        });
-        watched.cloned().collect()
-    }
-
-    /// Bytes of the job's metadata that its copy here lacks.
-    pub fn skipped_bytes(&self, job: &DeadlineJob) -> usize {
-        // The answer to a write has them.
-        if job.metadata.managed_fields.is_some() {
-            return 0;
-        }
-        let uid = job.metadata.uid.as_deref().unwrap_or_default();
-        match self.table.read().by_uid.get(uid) {
-            Some(Known::Watched(WatchedJob::Live(_, skipped))) => *skipped,
-            _ => 0,
-        }
-    }
-}
-
-#[cfg(test)]
-impl Stores {
-    /// Uids of the jobs that are there to stay.
-    pub fn staying_uids(&self) -> Vec<String> {
-        let table = self.table.read();
-        let staying = table.by_uid.iter();
-        let staying = staying.filter(|(_, known)| self.is_staying(known));
-        staying.map(|(uid, _)| uid.to_string()).collect()
     }
 }
 

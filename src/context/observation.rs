@@ -38,7 +38,7 @@ impl Context {
     fn sorted(&self, read: &JobView, seen: JobPods) -> (JobPods, Claims) {
         let (job, stores) = (&read.job, &self.stores);
         match &job.adopted {
-            Some(adopted) => claims::sort(adopted, seen, &stores.unlabelled_pods_of(&job.owner())),
+            Some(adopted) => claims::sort(adopted, seen, &stores.pods.unlabelled_of(&job.owner())),
             None => (seen, Claims::default()),
         }
     }

@@ -22,7 +22,7 @@ const UNSTARTED_IS_GONE_AFTER: Span = Span::from_seconds(300);
 pub fn out_of_reach(pods: &JobPods, stores: &Stores, now: Instant) -> BTreeSet<AttemptId> {
     let overdue = pods.iter().filter(|(_, pod)| is_overdue(pod, now));
     let unreported = overdue.filter(|(_, pod)| {
-        let node = pod.node.as_deref().map(|name| stores.node(name));
+        let node = pod.node.as_deref().map(|name| stores.nodes.get(name));
         let is_on_lost_node = node.is_some_and(|node| is_gone(node.as_ref()));
         is_on_lost_node || is_unstarted_after(pod, UNSTARTED_GOES_WITHIN, now)
     });

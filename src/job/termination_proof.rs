@@ -33,7 +33,7 @@ pub fn proven(ledger: &Ledger, stores: &Stores) -> BTreeSet<AttemptId> {
     let placed = attempts.filter_map(|(id, attempt)| Some((id, attempt.node.as_ref()?)));
     placed
         .filter(|(_, node)| {
-            stores.node(&node.name).is_some_and(|now| {
+            stores.nodes.get(&node.name).is_some_and(|now| {
                 let is_known = !now.boot.is_empty() && !node.boot.is_empty();
                 now.is_out_of_service || (is_known && now.boot != node.boot)
             })
@@ -78,7 +78,7 @@ pub fn placements<'a>(
     });
     unplaced
         .filter_map(|(&id, pod)| {
-            let node = stores.node(pod.node.as_ref()?)?;
+            let node = stores.nodes.get(pod.node.as_ref()?)?;
             let name = node.name.to_string();
             let boot = node.boot;
             Some((id, NodeEntry { name, boot }))

@@ -65,7 +65,7 @@ enum NodeState {
 }
 
 fn node_state(stores: &Stores, name: Option<&str>) -> NodeState {
-    match name.and_then(|name| stores.node(name)) {
+    match name.and_then(|name| stores.nodes.get(name)) {
         Some(node) if node.ready => NodeState::Ready,
         Some(_) => NodeState::NotReady,
         None => NodeState::Missing,

@@ -117,7 +117,7 @@ impl PartialOrd for Rank {
 
 /// A page of the unfinished jobs.
 pub fn list(context: &Context, page: &Page) -> JobList {
-    let live = context.stores.live();
+    let live = context.stores.jobs.live();
     let jobs = live
         .iter()
         .map(|job| summary(context, &newest(context, job)));
@@ -154,7 +154,7 @@ fn uid(job: &DeadlineJob) -> &str {
 
 /// The name by which users know the job of this key.
 pub fn name(context: &Context, key: &JobKey) -> Option<Arc<str>> {
-    let job = context.stores.live_job(&key.0)?;
+    let job = context.stores.jobs.live_job(&key.0)?;
     Some(Owner::of(job.meta()).name)
 }
 
@@ -191,7 +191,7 @@ fn summary(context: &Context, job: &DeadlineJob) -> JobSummary {
     let ledger = status.ledger.as_ref();
     let report = context.plan_slices.read_report(uid(job), Figures::of);
     let report = report.unwrap_or_default();
-    let deadline = view::deadline(job, context.stores.batch());
+    let deadline = view::deadline(job, context.stores.jobs.batch());
     let is_ending = ledger.is_some_and(|ledger| ledger.ending.is_some());
     // The status has what became of the deadline.
     let fresh = report.pocd.filter(|_| !is_ending);

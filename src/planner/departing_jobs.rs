@@ -23,7 +23,7 @@ pub fn jobs(
     positions: &BTreeMap<Arc<str>, NodeIndex>,
     now: Instant,
 ) -> Vec<JobSnapshot> {
-    let mut owners = stores.owners_of_running(|owner| !known(owner));
+    let mut owners = stores.pods.owners_of_running(|owner| !known(owner));
     owners.sort_unstable();
     let jobs = owners.iter().flat_map(|owner| {
         let alike = alike(stores, owner, positions);
@@ -35,7 +35,7 @@ pub fn jobs(
 
 fn alike(stores: &Stores, owner: &Owner, positions: &BTreeMap<Arc<str>, NodeIndex>) -> Alike {
     let mut alike = Alike::new();
-    let attempts = stores.attempts_of(owner).into_values();
+    let attempts = stores.pods.attempts_of(owner).into_values();
     for pod in attempts.filter(|pod| !pod.terminal) {
         let Some(&node) = pod.node.as_ref().and_then(|node| positions.get(node)) else {
             continue;

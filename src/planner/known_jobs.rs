@@ -145,7 +145,7 @@ impl KnownJobs {
 
     /// Numbers the nodes of this pass. After a change of the nodes, every job is looked at again.
     pub(super) fn number_nodes(&mut self, stores: &Stores) {
-        let version = stores.nodes_version();
+        let version = stores.nodes.version();
         let missing = stores.missing_nodes();
         let is_same = |known: &KnownNodes| (known.version, &known.missing) == (version, &missing);
         if self.inbox.is_some() && self.nodes.as_ref().is_some_and(is_same) {
@@ -188,9 +188,9 @@ impl KnownJobs {
         is_held: impl Fn(&str) -> bool,
         ticks: Instant,
     ) -> Vec<Arc<DeadlineJob>> {
-        let version = Some(stores.live_version());
+        let version = Some(stores.jobs.live_version());
         if std::mem::replace(&mut self.live_version, version) != version {
-            self.compare(&stores.live());
+            self.compare(&stores.jobs.live());
         }
         let jobs = self.jobs.iter();
         let due = jobs.filter(|(uid, known)| ticks >= known.until || is_held(uid));
@@ -202,7 +202,7 @@ impl KnownJobs {
             }
         }
         let unknown = std::mem::take(&mut self.unknown);
-        let live = unknown.iter().filter_map(|uid| stores.live_job(uid));
+        let live = unknown.iter().filter_map(|uid| stores.jobs.live_job(uid));
         live.collect()
     }
 

@@ -194,7 +194,7 @@ fn timed<T>(metrics: &Metrics, decide: impl FnOnce() -> T) -> T {
 
 fn restored(context: &Context) -> Memory {
     let mut apart = Apart::begin(context);
-    let (live, ended) = (context.stores.live(), context.stores.skeletons());
+    let (live, ended) = (context.stores.jobs.live(), context.stores.jobs.skeletons());
     restore::memory(context.experience.get(), &live, &ended, |watched| {
         apart.look(watched, |_| restore::read(context, watched))
     })

@@ -32,7 +32,7 @@ pub(super) struct NumberedNodes {
 impl NumberedNodes {
     /// The nodes that the stores show, and the missing ones that attempts are on.
     pub(super) fn of(stores: &Stores, missing: &BTreeSet<Arc<str>>) -> Self {
-        let mut facts = stores.nodes();
+        let mut facts = stores.nodes.all();
         for name in missing {
             let missing = || NodeFacts::missing(Arc::clone(name));
             facts.entry(Arc::clone(name)).or_insert_with(missing);

@@ -133,7 +133,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     known.number_nodes(&context.stores);
     let mut view = ClusterView::empty(context, now, held.keys().cloned().collect());
     let mut owners = HashSet::new();
-    let mut others = context.stores.used_by_others();
+    let mut others = context.stores.pods.used_by_others();
     let mut apart = Apart::begin(context);
     let stops = known.clone_stops(&context.stores);
     let mut jobs = Vec::new();
@@ -240,7 +240,7 @@ fn job_facts(
 ) -> Option<(Looked, Obstacles)> {
     let now = context.clock.at(ticks);
     // The job's reconciler reports the faults of a specification or a ledger.
-    let job = validation::read(&context.job_memories, newest, context.stores.batch()).ok()?;
+    let job = validation::read(&context.job_memories, newest, context.stores.jobs.batch()).ok()?;
     // Nothing is planned for it, and what runs of it is counted by its pods.
     if job.launches_nothing() {
         return None;
@@ -251,7 +251,7 @@ fn job_facts(
     if ledger.finished || job.rules.completions == 0 {
         return None;
     }
-    let sighting = Sighting::watched(context.stores.pods_of(&job));
+    let sighting = Sighting::watched(context.stores.pods.of_job(&job));
     let mut view = context.see(JobView::new(job, ledger, now, ticks), sighting);
     view.places = Places {
         positions: Arc::clone(&nodes.positions),

@@ -51,7 +51,7 @@ pub(super) fn look(
         let due = memory.placement.look(&Input {
             view,
             nodes,
-            last_bind: &|scheduler| context.stores.last_bind(scheduler),
+            last_bind: &|scheduler| context.stores.pods.last_bind(scheduler),
             is_uncreatable: memory.planned.creations.is_failing(),
             is_unshared: claims.is_some_and(|(_, said)| said.is_some()),
         });
@@ -98,8 +98,8 @@ pub(super) fn bound(
     facts: &mut JobSnapshot,
 ) {
     let stores = &context.stores;
-    let skipped = stores.skipped_bytes(owner);
-    let bounds = Bounds::of(owner, &view.job, stores.node_bytes(), skipped);
+    let skipped = stores.jobs.skipped_bytes(owner);
+    let bounds = Bounds::of(owner, &view.job, stores.nodes.bytes(), skipped);
     let further = bounds.further(&view.ledger);
     // The object of most jobs has capacity for many times the attempts they may run.
     if further >= facts.rules.completions.saturating_mul(2) {

@@ -131,7 +131,7 @@ fn facts(
     now: Instant,
 ) -> Option<JobSnapshot> {
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let pods = context.stores.attempts_of(&Owner::of(&job.metadata));
+    let pods = context.stores.pods.attempts_of(&Owner::of(&job.metadata));
     let recorded = recorded(job);
     let unrecorded = pods.keys().copied().filter(|id| !recorded.contains(id));
     let mut ids: Vec<AttemptId> = recorded.iter().copied().chain(unrecorded).collect();
@@ -167,7 +167,7 @@ fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
 /// Requests of an attempt without a pod.
 fn demand(context: &Context, job: &DeadlineJob) -> Resources {
     let of = |spec: Option<&PodSpec>| spec.map(requests::of_pod).unwrap_or_default();
-    let batch = context.stores.batch().and_then(|jobs| jobs.of(job));
+    let batch = context.stores.jobs.batch().and_then(|jobs| jobs.of(job));
     match batch {
         Some(batch) => {
             let spec = batch.spec.as_ref();

@@ -13,7 +13,7 @@ use crate::validate::ValidatedJob;
 
 /// A job and its ledger, if both can be read.
 pub fn read(context: &Context, watched: &DeadlineJob) -> Option<(Arc<ValidatedJob>, Ledger)> {
-    let job = validation::read(&context.job_memories, watched, context.stores.batch()).ok()?;
+    let job = validation::read(&context.job_memories, watched, context.stores.jobs.batch()).ok()?;
     Some((job, Ledger::from_status(watched.status.as_ref()).ok()?))
 }
 

@@ -61,7 +61,7 @@ impl Follower {
 
     /// Owners of attempts of jobs that exist or existed.
     fn everything<R: Rules>(&self, table: &Mutex<Table<R>>) -> BTreeSet<Owner> {
-        let live = self.reach.stores().live();
+        let live = self.reach.stores().jobs.live();
         let mut owners: BTreeSet<Owner> = live.iter().map(|job| Owner::of(&job.metadata)).collect();
         owners.extend(lock(table).owners.keys().cloned());
         owners
@@ -78,8 +78,8 @@ impl Follower {
     ) {
         visits.jobs += 1;
         let stores = self.reach.stores();
-        let polled = stores.live_job_of(owner).and_then(|job| {
-            let rule = R::job(&job, stores.batch())?;
+        let polled = stores.jobs.live_job_of(owner).and_then(|job| {
+            let rule = R::job(&job, stores.jobs.batch())?;
             Some((job.metadata.uid.as_deref()?.into(), rule, job))
         });
         let Some((uid, rule, job)) = polled else {
@@ -103,7 +103,7 @@ impl Follower {
         owner: &Owner,
         job: &str,
     ) -> Vec<AttemptId> {
-        let pods = self.reach.stores().attempts_of(owner);
+        let pods = self.reach.stores().pods.attempts_of(owner);
         let mut ids: BTreeSet<AttemptId> = pods.into_keys().collect();
         let table = lock(table);
         let known = table.jobs.get(job).map(|job| job.pods.keys().copied());
@@ -119,7 +119,7 @@ impl Follower {
         ids: &[AttemptId],
         now: Instant,
     ) {
-        let pods = self.reach.stores().pods_of_attempts(owner, ids);
+        let pods = self.reach.stores().pods.of_attempts(owner, ids);
         let targets: Vec<bool> = pods
             .iter()
             .map(|pod| self.is_target(pod.as_deref()))

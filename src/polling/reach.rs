@@ -34,7 +34,7 @@ impl Reach {
         let is_pods = if address.is_loopback() {
             self.loopback
         } else {
-            may_be_a_pods(address) && !self.stores.is_node_address(address)
+            may_be_a_pods(address) && !self.stores.nodes.is_address(address)
         };
         is_pods.then_some(address)
     }

@@ -94,7 +94,7 @@ fn starts_nowhere(context: &ReconcileContext, pass: &Pass, memory: &JobMemory) -
         .collect();
     let none = PodSpec::default();
     let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
-    let nodes = context.shared.stores.nodes().into_values();
+    let nodes = context.shared.stores.nodes.all().into_values();
     let mut eligible = nodes.filter(|node| node.admits(&Constraints::of(spec)));
     stuck.len() >= 2 || eligible.all(|node| stuck.contains(&node.name))
 }

@@ -23,7 +23,7 @@ pub async fn run(context: Arc<ReconcileContext>) {
     let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
-        let now = (stores.live_version(), stores.batch_version());
+        let now = (stores.jobs.live_version(), stores.jobs.batch_version());
         if seen.replace(now) != Some(now) {
             context.shared.metrics.blocked.set(count(stores));
         }
@@ -37,13 +37,18 @@ fn count(stores: &Stores) -> BlockedJobs {
         *found.entry((namespace, reason.to_owned())).or_default() += 1;
     };
     // A job that has ended is not live.
-    for job in stores.live() {
+    for job in stores.jobs.live() {
         if job.metadata.deletion_timestamp.is_none() {
             reasons(&job).for_each(|reason| add(&job.metadata.namespace, reason));
         }
     }
     // A refused Job may have no companion.
-    for job in stores.batch().iter().flat_map(|jobs| jobs.store.state()) {
+    for job in stores
+        .jobs
+        .batch()
+        .iter()
+        .flat_map(|jobs| jobs.store.state())
+    {
         let job = job.open().filter(|job| {
             job.metadata.deletion_timestamp.is_none() && !job_status::is_finished(job)
         });

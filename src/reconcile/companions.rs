@@ -45,7 +45,7 @@ const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts e
 /// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
     context.shared.stores.ready().await;
-    let Some(jobs) = context.shared.stores.batch() else {
+    let Some(jobs) = context.shared.stores.jobs.batch() else {
         return std::future::pending().await;
     };
     let places = FairPlaces::new(AT_ONCE);
@@ -94,13 +94,13 @@ async fn await_memory(
     bytes: usize,
 ) -> Result<Wake, kube::Error> {
     let (stores, metadata) = (&context.shared.stores, &job.metadata);
-    if !stores.reserve(Kind::Batch, metadata, bytes) {
+    if !stores.jobs.reserve(Kind::Batch, metadata, bytes) {
         refuse(context, job, reason::OPERATOR_MEMORY, NO_MEMORY).await?;
         return Ok(Wake::requeue(MEMORY_WAIT));
     }
-    let read = stores.read_whole(&context.client, metadata).await;
+    let read = stores.jobs.read_whole(&context.client, metadata).await;
     if !matches!(read, Ok(true)) {
-        stores.give_back(Kind::Batch, metadata);
+        stores.jobs.give_back(Kind::Batch, metadata);
     }
     read.map(|_| Wake::requeue(MEMORY_WAIT))
 }
@@ -134,6 +134,7 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
         .shared
         .stores
         .jobs
+        .store
         .get(&WatchedJob::reference(&reference));
     match (
         found.as_ref().map(|found| found.live()),
@@ -157,7 +158,7 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
 /// Whether the Job's pods should start together or not at all.
 fn is_gang(context: &ReconcileContext, job: &Job) -> bool {
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
-    let jobs = context.shared.stores.batch();
+    let jobs = context.shared.stores.jobs.batch();
     jobs.is_some_and(|jobs| jobs.template_extras.of(uid).is_gang)
 }
 
@@ -327,7 +328,7 @@ pub async fn refuse(
     // An update from a skeleton would remove what was not kept.
     let namespace: Arc<str> = job.metadata.namespace.as_deref().unwrap_or_default().into();
     let place = match adopt::is_skeleton(job) {
-        true => match context.shared.stores.whole_place(&namespace) {
+        true => match context.shared.stores.jobs.whole_place(&namespace) {
             None => return Ok(Wake::requeue(PLACE_WAIT)),
             place => place,
         },

@@ -59,11 +59,11 @@ fn look(
     strangers: &mut Strangers,
     now: Instant,
 ) -> Vec<(ObjectReference, String)> {
-    let version = context.shared.stores.pods_version();
+    let version = context.shared.stores.pods.version();
     if strangers.settled == Some(version) {
         return Vec::new();
     }
-    let present = context.shared.stores.strangers();
+    let present = context.shared.stores.pods.strangers();
     let fresh = strangers.fresh(&present, now);
     let is_counted = |(_, counted): &(Instant, bool)| *counted;
     strangers.settled = strangers.seen.values().all(is_counted).then_some(version);
@@ -73,7 +73,7 @@ fn look(
     let mut events = Vec::new();
     for pod in fresh {
         let uid = pod.identity.labelled.as_deref().unwrap_or_default();
-        let job = context.shared.stores.job(uid);
+        let job = context.shared.stores.jobs.get(uid);
         let reason = reason(pod, job.as_ref().map(Resource::meta));
         let attempts = &context.shared.metrics.attempts;
         attempts.pods_disowned.with([reason]).inc();

@@ -90,7 +90,10 @@ where
 /// keep the apiserver busy.
 fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
     let stores = &context.shared.stores;
-    let adopted = stores.batch().and_then(|jobs| jobs.owner(&job.metadata));
+    let adopted = stores
+        .jobs
+        .batch()
+        .and_then(|jobs| jobs.owner(&job.metadata));
     let adopted = adopted.as_ref().and_then(|job| job.spec.as_ref());
     let is_suspended = match adopted {
         Some(spec) => spec.suspend == Some(true),
@@ -98,7 +101,11 @@ fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
     };
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
     let is_planned = context.shared.plan_slices.must_stop_some(uid);
-    match is_planned || stores.must_stop_some(&Owner::of(&job.metadata), is_suspended) {
+    match is_planned
+        || stores
+            .pods
+            .must_stop_some(&Owner::of(&job.metadata), is_suspended)
+    {
         true => Urgency::Urgent,
         false => Urgency::Usual,
     }
@@ -246,7 +253,7 @@ async fn read(
     let job = match validation::read(
         &context.shared.job_memories,
         owner,
-        context.shared.stores.batch(),
+        context.shared.stores.jobs.batch(),
     ) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, owner).await.map(ControlFlow::Break),
@@ -354,8 +361,8 @@ async fn observe(
         bounds: Bounds::of(
             &owner,
             &view.job,
-            context.shared.stores.node_bytes(),
-            context.shared.stores.skipped_bytes(&owner),
+            context.shared.stores.nodes.bytes(),
+            context.shared.stores.jobs.skipped_bytes(&owner),
         ),
         owner,
         view,
@@ -368,7 +375,7 @@ fn history(context: &ReconcileContext, job: &ValidatedJob) -> Option<Known> {
     let DeadlineRule::History(rule) = &job.deadline else {
         return None;
     };
-    let completions = context.shared.stores.completions();
+    let completions = context.shared.stores.jobs.completions();
     Some(completions.known(job.class.as_deref()?, rule.quantile))
 }
 
@@ -379,7 +386,7 @@ async fn sight(
     owner: &DeadlineJob,
     read: &JobView,
 ) -> Result<Sighting, Error> {
-    let watched = context.shared.stores.pods_of(&read.job);
+    let watched = context.shared.stores.pods.of_job(&read.job);
     let is_unlisted = context.shared.job_memories.with(&read.job.uid, |memory| {
         memory.planned.quarantine.is_unlisted
     });

@@ -65,10 +65,10 @@ where
         return Ok(Wake::await_change());
     }
     // It was admitted, and the watch has not shown it since.
-    if let Some(job) = stores.live_job(uid(skeleton)) {
+    if let Some(job) = stores.jobs.live_job(uid(skeleton)) {
         return driver::reconcile_by(job, Arc::clone(&context), work).await;
     }
-    if !stores.reserve(Kind::Deadline, metadata, crowded.bytes) {
+    if !stores.jobs.reserve(Kind::Deadline, metadata, crowded.bytes) {
         let is_reported =
             crowded.is_reported || report_crowded(&context, skeleton, crowded).await?;
         let wait = if is_reported { MEMORY_WAIT } else { PLACE_WAIT };
@@ -81,11 +81,12 @@ where
         .await;
     let job = job.map(|job| job.filter(|job| job.meta().uid == metadata.uid));
     if let Ok(Some(job)) = &job
-        && let Some(job) = stores.admit(job.clone())
+        && let Some(job) = stores.jobs.admit(job.clone())
     {
+        stores.changed.notify_one();
         return driver::reconcile_by(job, Arc::clone(&context), work).await;
     }
-    stores.give_back(Kind::Deadline, metadata);
+    stores.jobs.give_back(Kind::Deadline, metadata);
     job.map_err(Error::Read)?;
     Ok(Wake::requeue(MEMORY_WAIT))
 }
@@ -105,7 +106,7 @@ async fn report_crowded(
     let reported = match &crowded.status {
         Some(status) => record::report_crowded(context, metadata, crowded.spec_bytes, status).await,
         None => {
-            let Some(_place) = context.shared.stores.whole_place(&namespace.into()) else {
+            let Some(_place) = context.shared.stores.jobs.whole_place(&namespace.into()) else {
                 return Ok(false);
             };
             let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
@@ -132,7 +133,7 @@ fn skeleton_of_job(
     context: &ReconcileContext,
     companion: &ObjectMeta,
 ) -> Option<Arc<WatchedBatchJob>> {
-    let job = context.shared.stores.batch()?.present(companion)?;
+    let job = context.shared.stores.jobs.batch()?.present(companion)?;
     (job.is_ours() && job.whole().is_none()).then_some(job)
 }
 
@@ -149,7 +150,7 @@ where
     if !shared.stores.is_ready() {
         return Ok(Wake::await_change());
     }
-    let open = shared.stores.open_attempts(&Owner::of(metadata));
+    let open = shared.stores.pods.open_attempts(&Owner::of(metadata));
     let status = companion.status.as_ref();
     let status = status.filter(|status| !status.is_true(api::DEADLINE_MISSED));
     let due = status.and_then(|status| status.deadline.as_ref().map(clock::instant));
@@ -179,11 +180,11 @@ async fn borrow<'a>(
 ) -> Result<Option<(Place<Arc<str>>, Option<Loan<'a>>)>, Error> {
     let stores = &context.shared.stores;
     let namespace = job.namespace.as_deref().unwrap_or_default();
-    let Some(place) = stores.whole_place(&namespace.into()) else {
+    let Some(place) = stores.jobs.whole_place(&namespace.into()) else {
         return Ok(None);
     };
     let owner = adopt::controller(job).filter(|_| skeleton_of_job(context, job).is_some());
-    let Some((owner, jobs)) = owner.zip(stores.batch()) else {
+    let Some((owner, jobs)) = owner.zip(stores.jobs.batch()) else {
         return Ok(Some((place, None)));
     };
     let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
@@ -247,7 +248,7 @@ fn uid(skeleton: &Skeleton) -> &str {
 /// Attempts of the job that have not ended or that a finalizer holds.
 fn open_attempts(context: &ReconcileContext, skeleton: &Skeleton) -> Vec<Arc<PodFacts>> {
     let owner = Owner::of(&skeleton.metadata);
-    context.shared.stores.open_attempts(&owner)
+    context.shared.stores.pods.open_attempts(&owner)
 }
 
 /// Whether pods of the job are left that have not ended, or were not let go.
@@ -255,7 +256,7 @@ fn has_open_pods(context: &ReconcileContext, job: &ObjectMeta, open: &[Arc<PodFa
     let (shared, uid) = (&context.shared, job.uid.as_deref().unwrap_or_default());
     let ticks = shared.clock.ticks();
     !shared.job_memories.has_released(uid, open, ticks)
-        || shared.stores.has_other_pods(&Owner::of(job), uid)
+        || shared.stores.pods.has_other_pods(&Owner::of(job), uid)
 }
 
 /// Whether a job must be reconciled as a whole.
@@ -279,7 +280,7 @@ fn is_unmirrored(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
     if !skeleton.is_companion {
         return false;
     }
-    let jobs = context.shared.stores.batch();
+    let jobs = context.shared.stores.jobs.batch();
     let owner = jobs.and_then(|jobs| jobs.present(&skeleton.metadata));
     match owner.filter(|job| job.is_ours()) {
         Some(job) => job.open().is_some_and(|job| !adopt::is_finished(job)),

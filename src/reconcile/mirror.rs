@@ -86,7 +86,7 @@ fn render(
 
 /// The newest copy of the Job that was seen.
 fn newest(context: &ReconcileContext, pass: &Pass) -> Option<Arc<Job>> {
-    let watched = context.shared.stores.batch()?.of(&pass.owner)?;
+    let watched = context.shared.stores.jobs.batch()?.of(&pass.owner)?;
     context
         .shared
         .job_memories
@@ -120,6 +120,7 @@ pub(super) async fn show(
     let jobs = context
         .shared
         .stores
+        .jobs
         .batch()
         .filter(|_| companion.spec.is_companion());
     let watched = jobs.and_then(|jobs| jobs.present(&companion.metadata));

@@ -117,7 +117,13 @@ where
     let launches = &context.write_places.launches;
     let (mut queued, mut place) = (None, None);
     loop {
-        let Some(watched) = context.shared.stores.jobs.get(&WatchedJob::reference(&job)) else {
+        let Some(watched) = context
+            .shared
+            .stores
+            .jobs
+            .store
+            .get(&WatchedJob::reference(&job))
+        else {
             return Wake::await_change();
         };
         let turn = place.take();

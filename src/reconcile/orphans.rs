@@ -63,9 +63,9 @@ pub async fn run(context: Arc<ReconcileContext>) {
 fn look(context: &ReconcileContext, seen: &mut Option<Seen>) -> Orphans {
     let stores = &context.shared.stores;
     let now = (
-        stores.pods_version(),
-        stores.staying_version(),
-        stores.batch_version(),
+        stores.pods.version(),
+        stores.jobs.staying_version(),
+        stores.jobs.batch_version(),
     );
     if *seen == Some(now) {
         return Orphans::new();
@@ -80,15 +80,15 @@ fn look(context: &ReconcileContext, seen: &mut Option<Seen>) -> Orphans {
 /// own series.
 fn forget(context: &ReconcileContext) {
     let stores = &context.shared.stores;
-    for departed in stores.take_departed() {
-        if !stores.stays_by_name(&departed) {
+    for departed in stores.jobs.take_departed() {
+        if !stores.jobs.stays_by_name(&departed) {
             context.shared.metrics.forget_job(&JobLabels {
                 job_namespace: departed.namespace,
                 job_name: departed.name,
             });
         }
     }
-    let is_there = |uid: &str| stores.staying(uid).is_some();
+    let is_there = |uid: &str| stores.jobs.staying(uid).is_some();
     context.shared.job_memories.retain(is_there);
     context.shared.forecasts.retain(is_there);
 }
@@ -96,14 +96,14 @@ fn forget(context: &ReconcileContext) {
 /// Pods with a finalizer that no controller uses any more.
 fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
     let mut orphans = Vec::new();
-    for owner in stores.owners_of_tracked() {
-        if !stores.stays(&owner) {
-            let attempts = stores.attempts_of(&owner).into_values();
+    for owner in stores.pods.owners_of_tracked() {
+        if !stores.jobs.stays(&owner) {
+            let attempts = stores.pods.attempts_of(&owner).into_values();
             let tracked = attempts.filter(|pod| pod.attempt.as_ref().is_some_and(|a| a.tracked));
             orphans.extend(tracked.filter(|pod| is_left(stores, &owner, pod)));
         }
     }
-    let strangers = stores.held_strangers().into_iter();
+    let strangers = stores.pods.held_strangers().into_iter();
     orphans.extend(strangers.filter(|pod| is_free(stores, pod)));
     orphans
 }
@@ -114,7 +114,7 @@ fn orphans(stores: &Stores) -> Vec<Arc<PodFacts>> {
 fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
     match owner.kind {
         OwnerKind::DeadlineJob => true,
-        OwnerKind::Job => stores.runs(owner).unwrap_or(pod.identity.deleting),
+        OwnerKind::Job => stores.jobs.runs(owner).unwrap_or(pod.identity.deleting),
     }
 }
 
@@ -122,7 +122,7 @@ fn is_left(stores: &Stores, owner: &Owner, pod: &PodFacts) -> bool {
 /// built-in controller counts by.
 fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
     let identity = &pod.identity;
-    let stays = |owner: &Owner| stores.stays(owner);
+    let stays = |owner: &Owner| stores.jobs.stays(owner);
     let job = match &identity.owner {
         // No controller counts it. If its job stays, it may be an attempt of a newer operator.
         _ if identity.tracked => {
@@ -132,14 +132,14 @@ fn is_free(stores: &Stores, pod: &PodFacts) -> bool {
         None if identity.controlled => return false,
         None => {
             let uid = identity.labelled.as_ref();
-            let known = uid.and_then(|uid| stores.staying(uid));
+            let known = uid.and_then(|uid| stores.jobs.staying(uid));
             let namespace = known.and_then(|job| job.namespace);
             let is_awaited = namespace.is_some_and(|namespace| *namespace == *pod.namespace);
-            let is_sheds = uid.is_some() || (identity.deleting && stores.runs_all_jobs());
+            let is_sheds = uid.is_some() || (identity.deleting && stores.jobs.runs_all_jobs());
             return is_sheds && !is_awaited;
         }
     };
-    let is_sheds = stores.runs(job).unwrap_or(stores.runs_all_jobs());
+    let is_sheds = stores.jobs.runs(job).unwrap_or(stores.jobs.runs_all_jobs());
     identity.deleting && is_sheds && !stays(job)
 }
 
@@ -182,7 +182,7 @@ fn reference(pod: &PodFacts) -> PodRef {
 /// may be ahead of that of jobs, and this process may be behind another leader.
 async fn keep_counted(context: &ReconcileContext, pods: &mut Vec<Arc<PodFacts>>) {
     let owners = pods.iter().filter_map(|pod| pod.identity.owner.as_deref());
-    let is_unknown = |owner: &&Owner| !context.shared.stores.knows(owner);
+    let is_unknown = |owner: &&Owner| !context.shared.stores.jobs.knows(owner);
     let unknown: BTreeSet<Owner> = owners.filter(is_unknown).cloned().collect();
     let checks = unknown.into_iter().map(|owner| async {
         let is_gone = is_gone(context, &owner).await;

@@ -355,6 +355,7 @@ pub(super) async fn refuse_spec(
         let Some(job) = context
             .shared
             .stores
+            .jobs
             .batch()
             .and_then(|jobs| jobs.of(owner))
         else {

@@ -45,14 +45,14 @@ pub async fn run(context: Arc<ReconcileContext>) {
 /// Companions that were not reported before, unless nothing has changed since.
 fn look(context: &ReconcileContext, reported: &mut Reported) -> Vec<Arc<DeadlineJob>> {
     let now = (
-        context.shared.stores.live_version(),
-        context.shared.stores.batch_version(),
+        context.shared.stores.jobs.live_version(),
+        context.shared.stores.jobs.batch_version(),
     );
     if reported.seen.replace(now) == Some(now) {
         return Vec::new();
     }
     // A companion that has ended is not live.
-    let jobs = context.shared.stores.live().into_iter();
+    let jobs = context.shared.stores.jobs.live().into_iter();
     let left: Vec<_> = jobs
         .filter(|job| is_left(&context.shared.stores, job))
         .collect();
@@ -75,10 +75,10 @@ fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
     }
     let owner = Owner::of(&job.metadata);
     owner.kind == OwnerKind::Job
-        && match stores.runs(&owner) {
+        && match stores.jobs.runs(&owner) {
             Some(is_run) => !is_run,
             // Where Jobs are watched it is gone, and its companion follows.
-            None => stores.batch().is_none(),
+            None => stores.jobs.batch().is_none(),
         }
 }
 

@@ -37,11 +37,11 @@ async fn look(
     reported: &mut BTreeMap<String, Words>,
     seen: &mut Option<u64>,
 ) {
-    let version = context.shared.stores.gaps_version();
+    let version = context.shared.stores.jobs.gaps_version();
     if seen.replace(version) == Some(version) {
         return;
     }
-    let faults = context.shared.stores.faults();
+    let faults = context.shared.stores.jobs.faults();
     let unreadable = faults
         .iter()
         .filter(|fault| fault.problem.is_some())

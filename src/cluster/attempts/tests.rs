@@ -2,7 +2,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::Event;
 
 use super::*;
+use crate::adopt::{AdoptJobs, translate};
 use crate::api;
+use crate::cluster::Stores;
 use crate::fixtures;
 
 /// Stores with a batch/v1 Job that shed runs, its companion, and these pods.
@@ -32,7 +34,7 @@ fn called(mut pod: Pod, name: &str) -> Pod {
 /// Uids of the attempts that the Job has.
 fn uids(pods: Vec<Pod>) -> Vec<String> {
     let (stores, job) = adopted(pods);
-    let pods = stores.pods_of(&job).into_values();
+    let pods = stores.pods.of_job(&job).into_values();
     pods.map(|pod| pod.uid.clone()).collect()
 }
 
@@ -59,7 +61,7 @@ fn a_pod_event_reaches_the_job_that_controls_or_may_adopt_it() {
     let (stores, _) = adopted(vec![]);
     let heard = |stores: &Stores, pod: Pod| {
         let (reported, _) = stores.apply_pod_event(Event::Apply(pod.into()));
-        let jobs = reported.iter().filter_map(|pod| stores.job_of(pod));
+        let jobs = reported.iter().filter_map(|pod| stores.jobs.job_of(pod));
         jobs.map(|job| job.name).collect::<Vec<_>>()
     };
     let companion = translate::companion_name_of("pi", "job-uid");

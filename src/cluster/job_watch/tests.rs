@@ -30,8 +30,8 @@ fn seen(stores: &Stores) -> [Vec<String>; 3] {
         uids.sort();
         uids
     };
-    let read = stores.jobs.state();
-    let faults = stores.faults();
+    let read = stores.jobs.store.state();
+    let faults = stores.jobs.faults();
     [
         sorted(read.iter().map(|job| job.meta().uid.clone()).collect()),
         sorted(
@@ -40,7 +40,7 @@ fn seen(stores: &Stores) -> [Vec<String>; 3] {
                 .map(|fault| fault.metadata.uid.clone())
                 .collect(),
         ),
-        sorted(stores.staying_uids().into_iter().map(Some).collect()),
+        sorted(stores.jobs.staying_uids().into_iter().map(Some).collect()),
     ]
 }
 
@@ -52,7 +52,7 @@ fn uids(words: [&str; 3]) -> [Vec<String>; 3] {
 fn a_job_that_can_not_be_read_keeps_no_other_from_being_read() {
     let (stores, _writer) = Stores::of_objects(vec![unreadable("a"), readable("b")], vec![]);
     assert_eq!(seen(&stores), uids(["b", "a", "a b"]));
-    let problem = stores.faults()[0].problem.clone().unwrap();
+    let problem = stores.jobs.faults()[0].problem.clone().unwrap();
     assert!(
         problem.starts_with("spec.onMiss: unknown variant `Postpone`"),
         "{problem}"
@@ -101,9 +101,9 @@ fn a_job_with_an_unknown_field_is_read_and_the_field_is_named() {
     let novel = fixtures::object(&job("a"), &[("/spec/novel", Value::from(1))]);
     let (stores, mut writer) = Stores::of_objects(vec![novel], vec![]);
     assert_eq!(seen(&stores), uids(["a", "a", "a"]));
-    assert_eq!(stores.faults()[0].unknown_fields, ["spec.novel"]);
+    assert_eq!(stores.jobs.faults()[0].unknown_fields, ["spec.novel"]);
     stores.apply_job_event(&mut writer, Event::Apply(readable("a")));
-    assert!(stores.faults().is_empty());
+    assert!(stores.jobs.faults().is_empty());
 }
 
 #[test]

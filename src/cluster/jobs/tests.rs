@@ -2,6 +2,7 @@ use kube::runtime::watcher::Event;
 
 use super::*;
 use crate::api::{DeadlineJobStatus, Ledger};
+use crate::cluster::Stores;
 use crate::cluster::identity::OwnerKind;
 use crate::fixtures;
 
@@ -36,10 +37,10 @@ fn many(ended: usize) -> Arc<Stores> {
 fn what_goes_on_is_found_without_a_visit_of_what_has_ended() {
     let stores = many(10_000);
     stores.visits();
-    assert_eq!(stores.live().len(), 10);
+    assert_eq!(stores.jobs.live().len(), 10);
     assert_eq!(stores.visits(), 10);
-    assert!(stores.live_job("uid-live-3").is_some());
-    assert!(stores.live_job("uid-ended-3").is_none());
+    assert!(stores.jobs.live_job("uid-live-3").is_some());
+    assert!(stores.jobs.live_job("uid-ended-3").is_none());
     assert_eq!(stores.visits(), 2);
 }
 
@@ -49,7 +50,7 @@ fn the_job_of_a_pod_is_found_at_once() {
     let pod = fixtures::attempt_pod(&named("ended-77", ""), (0, 0), "node-1", "Running");
     let (reported, _) = stores.apply_pod_event(Event::Apply(pod.into()));
     stores.visits();
-    let job = stores.job_of(&reported[0]).unwrap();
+    let job = stores.jobs.job_of(&reported[0]).unwrap();
     assert_eq!((job.name.as_str(), stores.visits()), ("ended-77", 1));
 }
 
@@ -63,20 +64,20 @@ fn of_pods_that_need_nothing_no_owner_is_visited() {
         stores.apply_pod_event(Event::Apply(pod.into()));
     }
     stores.visits();
-    assert!(stores.owners_of_tracked().is_empty());
-    assert!(stores.owners_of_running(|_| true).is_empty());
+    assert!(stores.pods.owners_of_tracked().is_empty());
+    assert!(stores.pods.owners_of_running(|_| true).is_empty());
     assert_eq!(stores.visits(), 0);
     let job = named("ended-7", "");
     let owner = Owner::of(&job.metadata);
-    assert_eq!(stores.attempts_of(&owner).len(), 1);
-    assert!(stores.open_attempts(&owner).is_empty());
+    assert_eq!(stores.pods.attempts_of(&owner).len(), 1);
+    assert!(stores.pods.open_attempts(&owner).is_empty());
     let late = fixtures::attempt_pod(&job, (0, 1), "node-1", "Running");
     stores.apply_pod_event(Event::Apply(late.into()));
     assert_eq!(
-        stores.owners_of_running(|_| true),
+        stores.pods.owners_of_running(|_| true),
         std::slice::from_ref(&owner)
     );
-    assert_eq!(stores.open_attempts(&owner).len(), 1);
+    assert_eq!(stores.pods.open_attempts(&owner).len(), 1);
 }
 
 fn object(job: &DeadlineJob) -> JobObject {
@@ -85,7 +86,7 @@ fn object(job: &DeadlineJob) -> JobObject {
 
 /// The versions of the live jobs, and of the jobs that stay.
 fn versions(stores: &Stores) -> (u64, u64) {
-    (stores.live_version(), stores.staying_version())
+    (stores.jobs.live_version(), stores.jobs.staying_version())
 }
 
 #[test]
@@ -109,34 +110,34 @@ fn versions_move_with_what_they_are_about_alone() {
 #[test]
 fn a_job_departs_once_also_where_another_takes_its_name() {
     let (stores, mut writer) = Stores::of_objects(vec![object(&named("a", ""))], vec![]);
-    assert!(stores.take_departed().is_empty());
+    assert!(stores.jobs.take_departed().is_empty());
     let mut other = named("a", "");
     other.metadata.uid = Some("other".to_owned());
     stores.apply_job_event(&mut writer, Event::Apply(object(&other)));
-    let departed = stores.take_departed();
+    let departed = stores.jobs.take_departed();
     assert_eq!(departed.len(), 1);
-    assert!(stores.stays_by_name(&departed[0]), "its successor");
+    assert!(stores.jobs.stays_by_name(&departed[0]), "its successor");
     other.metadata.deletion_timestamp = Some(crate::clock::time(crate::clock::now()));
     stores.apply_job_event(&mut writer, Event::Apply(object(&other)));
-    assert!(!stores.stays_by_name(&stores.take_departed()[0]));
+    assert!(!stores.jobs.stays_by_name(&stores.jobs.take_departed()[0]));
     stores.apply_job_event(&mut writer, Event::Delete(object(&other)));
-    assert!(stores.take_departed().is_empty());
+    assert!(stores.jobs.take_departed().is_empty());
     // A list that lacks it.
     let (stores, mut writer) = Stores::of_objects(vec![object(&named("a", ""))], vec![]);
     stores.apply_job_event(&mut writer, Event::Init);
     stores.apply_job_event(&mut writer, Event::InitDone);
-    assert_eq!(stores.take_departed().len(), 1);
-    assert!(stores.live().is_empty());
+    assert_eq!(stores.jobs.take_departed().len(), 1);
+    assert!(stores.jobs.live().is_empty());
 }
 
 #[test]
 fn what_rests_stays() {
     let foreign = named("foreign", "managedBy: example.com/other");
     let stores = Stores::for_tests(vec![finished("ended"), foreign.clone()], vec![], &[]);
-    assert!(stores.live().is_empty());
-    let is_there = |uid: &str| stores.table.read().version(uid) == Some(7);
+    assert!(stores.jobs.live().is_empty());
+    let is_there = |uid: &str| stores.jobs.table.read().version(uid) == Some(7);
     assert!(is_there("uid-ended") && is_there("uid-foreign"));
     let owner = Owner::of(&foreign.metadata);
     assert_eq!(owner.kind, OwnerKind::DeadlineJob);
-    assert!(stores.stays(&owner));
+    assert!(stores.jobs.stays(&owner));
 }

@@ -107,7 +107,7 @@ async fn a_list_without_an_answer_holds_up_no_other() {
     while stores.awaited() != ["pods"] {
         sleep(Duration::from_secs(1)).await;
     }
-    stores.jobs.wait_until_ready().await.unwrap();
+    stores.jobs.store.wait_until_ready().await.unwrap();
     assert_eq!(asked.lock().pages["/api/v1/pods"], 1);
 }
 

@@ -130,7 +130,9 @@ fn a_live_job_costs_its_template_and_a_little_per_attempt() {
             stores.apply_pod_event(Event::Apply(pod.clone()));
         }
         let mut traces = facts::Traces::default();
-        let own = stores.attempts_of(&crate::cluster::identity::Owner::of(&job.metadata));
+        let own = stores
+            .pods
+            .attempts_of(&crate::cluster::identity::Owner::of(&job.metadata));
         facts::note(&mut traces, &own, Instant(0));
         traces
     });
@@ -256,9 +258,9 @@ fn skipped_bytes_still_count_toward_the_object_size() {
     let whole: DeadlineJob = serde_json::from_value(object.clone()).unwrap();
     let object = serde_json::from_value(object).unwrap();
     let (stores, _writer) = Stores::of_objects(vec![object], vec![]);
-    let kept = stores.live().remove(0);
+    let kept = stores.jobs.live().remove(0);
     let annotations = crate::size::bytes(&whole.metadata.annotations);
-    let skipped = stores.skipped_bytes(&kept);
+    let skipped = stores.jobs.skipped_bytes(&kept);
     // The name of the field is not kept either.
     assert!(
         (managed + annotations..managed + annotations + 20).contains(&skipped),
@@ -266,7 +268,7 @@ fn skipped_bytes_still_count_toward_the_object_size() {
     );
     assert_eq!(kept.metadata.annotations, None);
     assert_eq!(
-        stores.skipped_bytes(&whole),
+        stores.jobs.skipped_bytes(&whole),
         0,
         "the answer to a write has them"
     );
@@ -294,14 +296,15 @@ fn jobs_beyond_capacity_are_kept_whole_once_others_are_gone() {
     };
     let object = |job: &DeadlineJob| serde_json::from_value::<JobObject>(json!(job)).unwrap();
     let (stores, mut writer) = Stores::of_objects(vec![], vec![]);
-    stores.table.write().bytes = Arc::new(crate::cluster::whole_bytes::WholeBytes::new(1_500_000));
+    stores.jobs.table.write().bytes =
+        Arc::new(crate::cluster::whole_bytes::WholeBytes::new(1_500_000));
     for number in 0..10 {
         stores.apply_job_event(&mut writer, Event::Apply(object(&job(number))));
     }
     // Each counts twice, and a quarter is for other namespaces.
-    let live = || stores.live().len();
+    let live = || stores.jobs.live().len();
     assert_eq!(live(), 3);
-    let waiting = stores.skeletons();
+    let waiting = stores.jobs.skeletons();
     let bytes = match &waiting[0].rest {
         Rest::Crowded(crowded) => {
             assert!(crowded.status.is_some() && !crowded.is_reported);
@@ -309,15 +312,18 @@ fn jobs_beyond_capacity_are_kept_whole_once_others_are_gone() {
         }
         rest => panic!("{rest:?}"),
     };
-    let finds_capacity =
-        |number: usize| stores.reserve(Kind::Deadline, &job(number).metadata, bytes);
+    let finds_capacity = |number: usize| {
+        stores
+            .jobs
+            .reserve(Kind::Deadline, &job(number).metadata, bytes)
+    };
     assert!(!finds_capacity(9));
-    assert!(stores.admit(object(&job(9))).is_none());
+    assert!(stores.jobs.admit(object(&job(9))).is_none());
     stores.apply_job_event(&mut writer, Event::Delete(object(&job(0))));
     assert_eq!(live(), 2);
     assert!(finds_capacity(9) && !finds_capacity(8));
-    assert!(stores.admit(object(&job(9))).is_some());
-    assert!(stores.admit(object(&job(8))).is_none());
+    assert!(stores.jobs.admit(object(&job(9))).is_some());
+    assert!(stores.jobs.admit(object(&job(8))).is_none());
     // Later news of it find it whole.
     stores.apply_job_event(&mut writer, Event::Apply(object(&job(9))));
     assert_eq!(live(), 3);

@@ -168,7 +168,7 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     let stores = stores.adopting(AdoptJobs::All, vec![held.clone()]);
     let mut extras = TemplateExtras::default();
     extras.is_gang = true;
-    let jobs = stores.batch().expect("Jobs");
+    let jobs = stores.jobs.batch().expect("Jobs");
     jobs.template_extras.note(&held.metadata, extras);
     let mut process = Process::with_stores(&api, stores);
     let context = Arc::get_mut(&mut process.context).expect("the only owner");

@@ -69,7 +69,7 @@ async fn the_late_pod_of_a_finished_job_is_let_go_after_a_read() {
     assert!(!is_remembered(&process, &api), "nothing of it is kept");
     visit(&process, &api).await;
     assert!(api.said().is_empty());
-    assert!(process.context.shared.stores.live().is_empty());
+    assert!(process.context.shared.stores.jobs.live().is_empty());
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn the_next_leader_shows_totals_that_no_scrape_has_seen() {
     let (api, process) = ended("ttlSecondsAfterFinished: 60").await;
     assert_eq!(met(&process).as_deref(), Some("1"));
     // The job goes, and the totals are written.
-    let totals = process.context.shared.stores.totals();
+    let totals = process.context.shared.stores.jobs.totals();
     totals.gone(api.job().metadata.uid.as_deref().unwrap());
     let stored = totals.to_store();
     api.world.lock().job = None;
@@ -154,7 +154,7 @@ async fn suspended() -> (Apiserver, Process) {
 #[tokio::test]
 async fn a_suspended_job_rests_until_it_is_resumed() {
     let (api, process) = suspended().await;
-    assert!(process.context.shared.stores.live().is_empty());
+    assert!(process.context.shared.stores.jobs.live().is_empty());
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "its deadline comes");
     assert!(api.said().is_empty());
@@ -176,7 +176,7 @@ fn fill_memory(stores: &Stores) {
                 uid: name,
                 ..ObjectMeta::default()
             };
-            if !stores.reserve(Kind::Deadline, &other, 1 << bit) {
+            if !stores.jobs.reserve(Kind::Deadline, &other, 1 << bit) {
                 break;
             }
         }
@@ -264,7 +264,7 @@ async fn a_specification_that_is_too_large_is_refused_and_not_kept() {
     let message = crate::validate::validate(&job).unwrap_err().to_string();
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    assert!(process.context.shared.stores.live().is_empty());
+    assert!(process.context.shared.stores.jobs.live().is_empty());
     visit(&process, &api).await;
     assert_eq!(api.said(), ["PUT job status", "POST event InvalidSpec"]);
     let status = api.job().status.clone().unwrap();
@@ -312,11 +312,11 @@ async fn only_a_few_large_objects_are_read_at_a_time() {
     let api = Apiserver::new(job);
     let process = Process::start(&api);
     let stores = &process.context.shared.stores;
-    let places = std::iter::from_fn(|| stores.whole_place(&"team".into()));
+    let places = std::iter::from_fn(|| stores.jobs.whole_place(&"team".into()));
     let places: Vec<_> = places.collect();
     assert_ne!(visit(&process, &api).await, Wake::await_change());
     assert!(api.said().is_empty(), "it waits for a place");
-    assert!(stores.whole_place(&"another".into()).is_some());
+    assert!(stores.jobs.whole_place(&"another".into()).is_some());
     drop(places);
     visit(&process, &api).await;
     assert_eq!(api.said()[0], "GET job");
@@ -362,7 +362,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
         Process::with_stores(&api, stores.adopting(AdoptJobs::Managed, vec![job]))
     };
     let process = with(job.clone());
-    assert!(process.context.shared.stores.live().is_empty());
+    assert!(process.context.shared.stores.jobs.live().is_empty());
     visit(&process, &api).await;
     let said = api.said();
     assert_eq!(said.first().map(String::as_str), Some("GET job"));
@@ -399,7 +399,7 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
     let stores = stores.adopting(AdoptJobs::Managed, vec![job]);
     let process = Process::with_stores(&api, stores);
     let is_whole = || {
-        let jobs = process.context.shared.stores.batch().unwrap();
+        let jobs = process.context.shared.stores.jobs.batch().unwrap();
         jobs.of(&companion).is_some()
     };
     let wake = visit(&process, &api).await;

@@ -68,8 +68,8 @@ impl Process {
             writes: WriteGate::new(None, loose_counter()),
         };
         let metrics = Metrics::new().unwrap();
-        metrics.deadlines.show_totals(Some(stores.totals()));
-        stores.totals().restore(stored);
+        metrics.deadlines.show_totals(Some(stores.jobs.totals()));
+        stores.jobs.totals().restore(stored);
         let (events, event_sender) = event_queue::queue(metrics.events_dropped.clone());
         let shared = Context {
             progress: Arc::new(ProgressTable::new(clock::now())),
@@ -171,7 +171,7 @@ impl Process {
 
     /// Deadlines met, missed and failed, once the watch has caught up.
     pub fn deadlines(&self, api: &Apiserver) -> [u64; 3] {
-        let totals = self.context.shared.stores.totals();
+        let totals = self.context.shared.stores.jobs.totals();
         if let Some(job) = &api.world.lock().job {
             totals.see(&uid(job), false, JobWithDeadline::of(job));
         }

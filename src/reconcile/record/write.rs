@@ -66,7 +66,7 @@ pub(super) async fn write_status(
     let mut version = owner.metadata.resource_version.clone();
     for _ in 0..pod_writer::TRIES_MAX {
         let body = encode(&owner.metadata, version.as_deref(), status)?;
-        let rest = context.shared.stores.skipped_bytes(owner) + size::bytes(&owner.spec);
+        let rest = context.shared.stores.jobs.skipped_bytes(owner) + size::bytes(&owner.spec);
         let put = || {
             count(context, &owner.metadata, status, (body.len(), rest));
             put(context, namespace, name, body.clone())

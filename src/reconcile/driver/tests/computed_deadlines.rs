@@ -17,7 +17,7 @@ fn created(change: &str) -> Apiserver {
 
 /// As many jobs of the class have completed, after as many seconds.
 fn complete(process: &Process, class: &str, runs: i64, seconds: i64) {
-    let completions = process.context.shared.stores.completions();
+    let completions = process.context.shared.stores.jobs.completions();
     for run in 0..runs {
         let completion = Completion {
             at: Instant(run * 1000),
