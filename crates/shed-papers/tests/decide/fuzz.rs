@@ -199,6 +199,10 @@ impl Bytes<'_> {
         cluster.build()
     }
 
+    fn order(&mut self) -> Order {
+        Order::ALL[usize::from(self.below(Order::ALL.len() as u8))]
+    }
+
     fn utility(&mut self) -> Utility {
         Utility::ALL[usize::from(self.below(5))]
     }
@@ -217,7 +221,7 @@ impl Bytes<'_> {
             speculation = Speculation::new(plus);
         }
         Policy {
-            order: Order::ALL[usize::from(self.below(10))],
+            order: self.order(),
             distribution: DistributionChoice::ALL[usize::from(self.below(5))],
             speculation,
             capacity_share: self.share().max(1e-3),
@@ -425,7 +429,7 @@ fn all_switch_combinations_keep_the_rules_and_the_work_budget() {
         .with_max_len(700)
         .for_each(|bytes: &[u8]| {
             let mut bytes = Bytes(bytes);
-            let (order, surge_max) = (Order::ALL[usize::from(bytes.below(10))], 1);
+            let (order, surge_max) = (bytes.order(), 1);
             let (work_max, memory) = (u64::from(bytes.byte()), bytes.memory());
             let snapshot = bytes.snapshot();
             for prime in &all {
