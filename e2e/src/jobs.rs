@@ -278,7 +278,7 @@ pub fn has_ended(job: &DeadlineJob) -> bool {
     is_true(job, api::COMPLETE) || is_true(job, api::FAILED)
 }
 
-/// Bytes of a job without its managedFields, of which only the apiserver knows.
+/// Bytes of a job without its managedFields, which only the apiserver knows.
 pub fn object_bytes(job: &DeadlineJob) -> usize {
     let mut own = job.clone();
     own.metadata.managed_fields = None;

@@ -62,7 +62,7 @@ impl Need {
         }
     }
 
-    /// Seconds that the job can wait, on at most so many slots.
+    /// Seconds that the job can wait, on at most this number of slots.
     fn spare(&self, slots: u32) -> f64 {
         let width = f64::from(self.parallelism.min(slots).max(1));
         let slack = self.slack.unwrap_or(f64::INFINITY);

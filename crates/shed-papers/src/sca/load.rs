@@ -29,7 +29,7 @@ pub(super) fn note_arrivals(desk: &mut Desk<'_, '_, Sca>, given: &GivenDistribut
     }
 }
 
-/// The demand of a job on a cluster of so many slots.
+/// The demand of a job on a cluster with this number of slots.
 fn arrival(state: &JobView<'_>, given: &GivenDistribution, slots: f64) -> Option<Arrival> {
     let rules = &state.job.rules;
     let mean = fastest_mean(&given.of(state)?, 1.0);

@@ -1,4 +1,4 @@
-//! EDF and least slack with preemption: the order of service, and who stops for whom.
+//! EDF and least slack with preemption: the order of service, and which attempts stop.
 
 use shed_core::fixtures::{JobBuilder, World, attempt, brief, job, plan_of, world};
 use shed_core::memory::Memory;

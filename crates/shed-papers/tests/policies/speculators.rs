@@ -49,7 +49,7 @@ fn hadoop_clones_the_task_that_ends_latest_one_per_round() {
     let [Finding::EndsLater { seconds }] = findings(&plan)[..] else {
         panic!("{plan:?}");
     };
-    // A tenth in the 29 s since its launch: 290 s in all, of which 30 s are over. A new attempt would take the 60 s of
+    // A tenth in the 29 s since its launch: 290 s in all, and 30 s are over. A new attempt would take the 60 s of
     // a winner and 3 s to start.
     assert!((seconds - 197.0).abs() < 0.1, "{seconds}");
     assert_eq!(remembered::<LastLaunch>(&memory, "a").0, Some(at(30.0)));

@@ -18,7 +18,7 @@ pub(super) enum Capacity {
     Slots {
         total: u32,
         used: u32,
-        /// Job masters, each of which takes a slot from attempts; one slot is left whatever their number.
+        /// Job masters. Each takes a slot from attempts, and one slot is left whatever their number.
         masters: u32,
     },
     /// Nodes.

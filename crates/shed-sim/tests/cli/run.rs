@@ -70,6 +70,26 @@ fn a_tiny_trace_gives_the_same_figures_in_every_format() {
 }
 
 #[test]
+fn the_order_capacity_is_fifo_in_a_trace_and_reported() {
+    let run = |order| {
+        let flags = ["run", "--trace", "setup:A{jobs=6}", "--slots", "8"];
+        let flags = [&flags[..], &["--policy", "hadoop-ns", "--format", "json"]].concat();
+        let output = called(&[&flags[..], &["--order", order]].concat());
+        let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let note = String::from_utf8(output.stderr).unwrap();
+        (row["mean_flowtime_s"].clone(), note)
+    };
+    let (capacity, note) = run("capacity");
+    assert!(
+        note.contains("one tenant") && note.contains("`fifo`"),
+        "{note}"
+    );
+    let (fifo, note) = run("fifo");
+    assert_eq!(fifo, capacity);
+    assert!(!note.contains("one tenant"), "{note}");
+}
+
+#[test]
 fn nodes_have_resources_and_a_fate() {
     let folder = Folder::new("nodes");
     let trace = folder.file("tiny.csv", TINY.as_bytes());
