@@ -156,7 +156,7 @@ fi
 # Of the whole workspace, or the dependencies would be compiled once more with other features.
 if [ $# -gt 0 ]; then
     cargo test --locked --workspace --test e2e --no-run
-    cargo build --locked --quiet --workspace --bin shed-sim
+    cargo build --locked --quiet --workspace --bin shed-sim --bin shed
 else
     # With the simulator, which the replay runs.
     cargo test --locked --quiet --workspace --no-run

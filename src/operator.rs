@@ -114,7 +114,7 @@ pub async fn run(args: OperatorArgs, work: Handle, policies: &Registry) -> anyho
         args,
     });
     tracing::info!(
-        policy = ?setup.policy,
+        policy = %setup.policy,
         version = env!("CARGO_PKG_VERSION"),
         identity,
         "operator starts"

@@ -98,6 +98,7 @@ impl HostOperator {
         std::fs::File::create(&log)?;
         let command = Command::new(program()?);
         let launch = Launch::new(command, free_address()?, cluster.kubeconfig(), &log);
+        let launch = launch.agent_image("localhost/shed:dev");
         let mut operator = launch.alone().args(flags).spawn()?;
         let ready = ready(operator.http, Duration::from_secs(30)).await;
         ready.with_context(|| format!("its log: {}", log.display()))?;

@@ -25,6 +25,7 @@ mod lifecycle;
 mod nodes;
 mod operator;
 mod placement;
+mod policies;
 mod preemption;
 mod progress;
 mod quarantine;
