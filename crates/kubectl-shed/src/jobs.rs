@@ -71,10 +71,8 @@ pub fn manager(job: &Job) -> Option<&str> {
 
 /// Why a Job has no companion.
 fn without_companion(job: &Job, name: &str) -> anyhow::Error {
-    let conditions = job
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
+    let status = job.status.iter();
+    let conditions = status.flat_map(|status| status.conditions.iter().flatten());
     let mut refused =
         conditions.filter(|one| one.type_ == ADOPTION_REFUSED && one.status == "True");
     if let Some(condition) = refused.next() {

@@ -6,6 +6,7 @@ use clap::ValueEnum as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::table::{self, Cell, Column};
 use crate::terminal::{self, Terminal};
 use crate::words;
 
@@ -42,17 +43,22 @@ impl Canvas {
         }
     }
 
-    pub fn table_width(&self) -> usize {
-        if self.wide { usize::MAX } else { self.width }
+    /// A table as wide as the canvas; with `-o wide` it has all columns.
+    pub fn table(&self, columns: &[Column], rows: &[Vec<Cell>]) -> String {
+        let width = if self.wide { usize::MAX } else { self.width };
+        table::render(columns, rows, width, self.color)
+    }
+
+    /// A paragraph, as [`words::wrap`] breaks it.
+    pub fn wrap(&self, first: &str, text: &str) -> String {
+        words::wrap(first, text, self.width)
     }
 }
 
 /// Notes below a text, each after an empty line.
 pub fn notes(notes: &[String], canvas: Canvas) -> String {
-    let notes = notes.iter();
-    notes
-        .map(|note| format!("\n{}", words::wrap("", note, canvas.width)))
-        .collect()
+    let notes = notes.iter().map(|note| canvas.wrap("", note));
+    notes.map(|note| format!("\n{note}")).collect()
 }
 
 /// The data in the form that the user chose; otherwise the text.
@@ -105,7 +111,7 @@ pub async fn show<T: Serialize>(
         match read().await {
             Ok(read) => data = read,
             Err(error) => {
-                let error = words::wrap("", &format!("{error:#}"), present.width);
+                let error = canvas.wrap("", &format!("{error:#}"));
                 problem = format!("{error}\n");
             }
         }

@@ -59,8 +59,7 @@ fn attempt(pod: &Pod, facts: PodFacts, job: &str) -> Option<SeenPod> {
         Stage::Failed { finished, .. } => (AttemptState::Failed, Some(*finished)),
     };
     let label = pod.metadata.labels.as_ref()?.get(LABEL_KIND);
-    let kinds = [AttemptKind::Clone, AttemptKind::Retry];
-    let kind = kinds
+    let kind = [AttemptKind::Clone, AttemptKind::Retry]
         .into_iter()
         .find(|kind| label.is_some_and(|label| label == kind.label()));
     let record = AttemptRecord {

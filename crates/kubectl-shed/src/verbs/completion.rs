@@ -42,18 +42,14 @@ fn for_kubectl(command: &mut clap::Command) -> String {
     let mut flags = String::new();
     for verb in command.get_subcommands() {
         let name = verb.get_name();
-        let about = verb
-            .get_about()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let about = verb.get_about().map(ToString::to_string);
+        let about = about.unwrap_or_default();
         verbs.push_str(&format!("{name}\t{about}\n"));
-        let longs = verb
+        let shown = verb
             .get_arguments()
             .filter(|argument| !argument.is_hide_set());
-        let longs: Vec<String> = longs
-            .filter_map(|argument| argument.get_long())
-            .map(|long| format!("--{long}"))
-            .collect();
+        let longs = shown.filter_map(|argument| argument.get_long());
+        let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
         flags.push_str(&format!(
             "  {name}) printf '%s\\n' {} ;;\n",
             longs.join(" ")

@@ -8,7 +8,7 @@ use shed::leader_api::answers::{NodeList, NodeSummary};
 use crate::connection::Connection;
 use crate::leader;
 use crate::output::{self, Canvas, ShowArgs};
-use crate::table::{self, Cell, Column, fixed, ranked, tinted};
+use crate::table::{Cell, Column, fixed, ranked, tinted};
 use crate::words::{self, Tint};
 
 /// List nodes with their pace, the slowest first, and the jobs that are witnesses.
@@ -45,7 +45,7 @@ pub fn render(view: &NodeList, canvas: Canvas, now: Timestamp) -> String {
         return "The operator knows no pace of any node yet.\n".to_owned();
     }
     let rows: Vec<Vec<Cell>> = view.nodes.iter().map(|node| row(node, now)).collect();
-    table::render(&COLUMNS, &rows, canvas.table_width(), canvas.color)
+    canvas.table(&COLUMNS, &rows)
 }
 
 fn row(node: &NodeSummary, now: Timestamp) -> Vec<Cell> {

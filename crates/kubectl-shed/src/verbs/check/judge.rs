@@ -301,9 +301,8 @@ fn names(object: &Value) -> Vec<String> {
 
 fn wishes_something(job: &Job) -> bool {
     let annotations = job.metadata.annotations.iter().flatten();
-    annotations
-        .into_iter()
-        .any(|(name, _)| name.starts_with("shed.dev/"))
+    let mut names = annotations.map(|(name, _)| name);
+    names.any(|name| name.starts_with("shed.dev/"))
 }
 
 /// A warning if a task would get checkpoints without knowing whose they are.

@@ -27,7 +27,7 @@ pub fn render(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> Stri
         ));
     }
     for limit in &explanation.limits {
-        text.push_str(&words::wrap("- ", &sentence(&limit.why), canvas.width));
+        text.push_str(&canvas.wrap("- ", &sentence(&limit.why)));
         text.push_str(&advice(limit.advice.as_deref(), canvas));
     }
     if record.is_some() {
@@ -43,9 +43,7 @@ fn heading(text: &str, canvas: Canvas) -> String {
 
 fn advice(advice: Option<&str>, canvas: Canvas) -> String {
     let advice = advice.map(|advice| format!("To change it: {advice}."));
-    advice.map_or_else(String::new, |advice| {
-        words::wrap("  ", &advice, canvas.width)
-    })
+    advice.map_or_else(String::new, |advice| canvas.wrap("  ", &advice))
 }
 
 fn decisions(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> String {
@@ -55,10 +53,9 @@ fn decisions(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> Strin
     };
     let mut text = format!("\n{}\n", heading(&title, canvas));
     if explanation.explained.is_empty() {
-        text.push_str(&words::wrap(
+        text.push_str(&canvas.wrap(
             "- ",
             "None: no task was late enough to consider a clone, as far as the record goes back.",
-            canvas.width,
         ));
     }
     for explained in &explanation.explained {
@@ -80,15 +77,11 @@ fn decision(explained: &Explained, canvas: Canvas, now: Timestamp) -> String {
         words::clock(now, decision.time.0),
         decision.task
     );
-    let line = words::wrap("", &line, canvas.width);
+    let line = canvas.wrap("", &line);
     let mut text = format!("{}\n", tint.paint(canvas.color, line.trim_end()));
-    text.push_str(&words::wrap(
-        "  ",
-        &sentence(&explained.reason.why),
-        canvas.width,
-    ));
+    text.push_str(&canvas.wrap("  ", &sentence(&explained.reason.why)));
     if let Some(figures) = figures(explained) {
-        text.push_str(&words::wrap("  ", &figures, canvas.width));
+        text.push_str(&canvas.wrap("  ", &figures));
     }
     text.push_str(&advice(explained.reason.advice.as_deref(), canvas));
     text

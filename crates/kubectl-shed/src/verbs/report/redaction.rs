@@ -102,12 +102,9 @@ pub fn deadline_job(job: Value, secrets: &mut Secrets) -> Value {
 pub fn workload(workload: Value, secrets: &mut Secrets) -> Value {
     let mut workload = object(workload, secrets);
     let containers = workload.pointer_mut("/spec/template/spec/containers");
-    let settings: Vec<Value> = containers
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-        .map(settings)
-        .collect();
+    let containers = containers.and_then(Value::as_array_mut);
+    let containers = containers.into_iter().flatten();
+    let settings: Vec<Value> = containers.map(settings).collect();
     template(&mut workload["spec"]["template"], secrets);
     workload["settings"] = settings.into();
     workload
@@ -232,11 +229,8 @@ fn without_checkpoints(ledger: &Value, secrets: &mut Secrets) -> Value {
 pub fn is_sheds_event(event: &Event) -> bool {
     let reporter = event.reporting_component.as_deref().unwrap_or_default();
     let object = &event.involved_object;
-    reporter.starts_with("shed")
-        || object
-            .api_version
-            .as_deref()
-            .is_some_and(|version| version.starts_with(GROUP))
+    let version = object.api_version.as_deref().unwrap_or_default();
+    reporter.starts_with("shed") || version.starts_with(GROUP)
 }
 
 /// An event with the object that it is about.

@@ -8,7 +8,7 @@ use shed::api::{AttemptRecord, AttemptState, JobRecord};
 use super::text;
 use crate::model::JobView;
 use crate::output::Canvas;
-use crate::{record, words};
+use crate::record;
 
 /// Tasks in the table of the slowest.
 const SLOWEST: usize = 10;
@@ -25,7 +25,7 @@ pub fn render(job: &JobView, record: &JobRecord, canvas: Canvas, now: Timestamp)
     shown.push_str(&bars(&bands, canvas.width));
     if bands.iter().any(|(name, _)| name == OTHER) {
         let other = "other: their attempts are not in the record";
-        shown.push_str(&words::wrap("  ", other, canvas.width));
+        shown.push_str(&canvas.wrap("  ", other));
     }
     let slowest = slowest(&live);
     if !slowest.is_empty() {

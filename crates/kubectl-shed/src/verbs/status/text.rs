@@ -8,7 +8,7 @@ use super::{StatusView, bands};
 use crate::model::JobView;
 use crate::output::{self, Canvas};
 use crate::record;
-use crate::table::{self, Cell, Column, fixed, ranked, tinted};
+use crate::table::{Cell, Column, fixed, ranked, tinted};
 use crate::words::{self, Tint};
 
 /// A job with more tasks is shown in bands of progress.
@@ -29,21 +29,20 @@ pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
     text
 }
 
-fn line(name: &str, value: &str, width: usize) -> String {
-    words::wrap(&format!("{name:<VALUES_AT$}"), value, width)
+fn line(name: &str, value: &str, canvas: Canvas) -> String {
+    canvas.wrap(&format!("{name:<VALUES_AT$}"), value)
 }
 
 /// Name, deadline, PoCD, tasks and conditions of a job.
 pub fn head(job: &JobView, record: Option<&JobRecord>, canvas: Canvas, now: Timestamp) -> String {
-    let width = canvas.width;
     let mut lines = vec![
-        line(job.kind, &format!("{}/{}", job.namespace, job.name), width),
-        line("Phase", job.phase(), width),
-        line("Deadline", &deadline(job, now), width),
+        line(job.kind, &format!("{}/{}", job.namespace, job.name), canvas),
+        line("Phase", job.phase(), canvas),
+        line("Deadline", &deadline(job, now), canvas),
     ];
-    lines.extend(end(job, now).map(|(name, value)| line(name, &value, width)));
+    lines.extend(end(job, now).map(|(name, value)| line(name, &value, canvas)));
     lines.push(pocd(job, record, canvas));
-    lines.push(line("Tasks", &tasks(job, record), width));
+    lines.push(line("Tasks", &tasks(job, record), canvas));
     let conditions = shown_conditions(job);
     lines.extend(conditions.into_iter().map(|(type_, message)| {
         let tint = if type_ == "DeadlineMissed" {
@@ -51,10 +50,7 @@ pub fn head(job: &JobView, record: Option<&JobRecord>, canvas: Canvas, now: Time
         } else {
             Tint::Yellow
         };
-        let (type_, message) = (
-            words::wrap("", &type_, width),
-            words::wrap("  ", &message, width),
-        );
+        let (type_, message) = (canvas.wrap("", &type_), canvas.wrap("  ", &message));
         format!("{}\n{message}", tint.paint(canvas.color, type_.trim_end()))
     }));
     lines.concat()
@@ -191,7 +187,7 @@ pub fn attempts(
         .into_iter()
         .map(|row| used.iter().map(|&index| row[index].clone()).collect())
         .collect();
-    table::render(&columns, &rows, canvas.table_width(), canvas.color)
+    canvas.table(&columns, &rows)
 }
 
 fn row(attempt: &AttemptRecord, time: Timestamp, now: Timestamp) -> Vec<Cell> {

@@ -25,7 +25,7 @@ pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
         job.name,
         job.phase()
     );
-    let mut text = words::wrap("", &title, canvas.width);
+    let mut text = canvas.wrap("", &title);
     match Chart::new(view, now) {
         Some(chart) => text.push_str(&bars(&chart, canvas)),
         None if view.record.is_some() => text.push_str("No attempt has started.\n"),
@@ -51,9 +51,9 @@ fn bars(chart: &Chart<'_>, canvas: Canvas) -> String {
     if let Some(left) = chart.rows.len().checked_sub(ROWS_MAX + 1) {
         let left = words::count(left + 1, "attempt is", "attempts are");
         let note = format!("{left} not shown: kubectl shed page shows all");
-        text.push_str(&words::wrap("", &note, canvas.width));
+        text.push_str(&canvas.wrap("", &note));
     }
-    text.push_str(&legend(chart, canvas.width));
+    text.push_str(&legend(chart, canvas));
     text
 }
 
@@ -140,7 +140,7 @@ fn style(row: &Row<'_>) -> (char, Option<char>, Tint) {
     }
 }
 
-fn legend(chart: &Chart<'_>, width: usize) -> String {
+fn legend(chart: &Chart<'_>, canvas: Canvas) -> String {
     let has = |is: fn(&Row<'_>) -> bool| chart.rows.iter().any(is);
     let deadline = chart
         .deadline
@@ -158,5 +158,5 @@ fn legend(chart: &Chart<'_>, width: usize) -> String {
     ];
     let parts = parts.into_iter().filter(|(is_used, _)| *is_used);
     let parts: Vec<&str> = parts.map(|(_, text)| text).collect();
-    words::wrap("", &format!("{}; times in UTC", parts.join(", ")), width)
+    canvas.wrap("", &format!("{}; times in UTC", parts.join(", ")))
 }

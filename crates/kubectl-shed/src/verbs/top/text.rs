@@ -5,7 +5,7 @@ use shed::leader_api::answers::JobSummary;
 
 use super::TopView;
 use crate::output::{self, Canvas};
-use crate::table::{self, Cell, Column, fixed, ranked, tinted};
+use crate::table::{Cell, Column, fixed, ranked, tinted};
 use crate::words::{self, Tint};
 
 const COLUMNS: [Column; 10] = [
@@ -27,12 +27,7 @@ pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
     let rows: Vec<Vec<Cell>> = rows.collect();
     let mut text = match rows.is_empty() {
         true => "No unfinished jobs.\n".to_owned(),
-        false => table::render(
-            &COLUMNS[skipped..],
-            &rows,
-            canvas.table_width(),
-            canvas.color,
-        ),
+        false => canvas.table(&COLUMNS[skipped..], &rows),
     };
     text.push_str(&output::notes(&view.notes, canvas));
     text
