@@ -271,7 +271,7 @@ fn a_prune_without_a_survivor_that_reports_is_caught() {
 }
 
 #[test]
-fn a_started_clone_replaces_an_original_only_where_the_policy_hands_over() {
+fn a_started_clone_replaces_an_original_where_it_hands_over() {
     #[derive(Debug, Clone, PartialEq)]
     struct HandsOver;
     impl PolicyRule for HandsOver {

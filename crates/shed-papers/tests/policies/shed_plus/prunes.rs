@@ -15,7 +15,7 @@ fn racing(deadline: f64) -> JobBuilder {
 }
 
 #[test]
-fn the_attempt_with_most_data_is_kept_or_that_with_the_first_end() {
+fn the_attempt_with_most_data_or_the_first_end_is_kept() {
     check(cluster(0).job(racing(400.0)), &["a: prune 0.1 for 0.0"]);
     let by_end = policy("shed-plus{keep=end}");
     check_by(
