@@ -308,7 +308,7 @@ async fn act(
     let stored = store.stored();
     let totals = stores.jobs.totals();
     if let Some(stored) = store.totals() {
-        totals.restore(stored);
+        totals.lock().restore(stored);
     }
     stores.jobs.completions().restore(&stored.completions);
     setup.metrics.deadlines.show_totals(Some(totals));

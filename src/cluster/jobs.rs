@@ -151,6 +151,7 @@ impl JobTable {
         self.compare(before.as_ref(), Some(&known));
         let uid: Arc<str> = known.metadata().uid.as_deref().unwrap_or_default().into();
         self.totals
+            .lock()
             .see(&uid, known.is_leaving(), known.with_deadline());
         if let Known::Watched(job) = &known
             && let Some((class, completion)) = job.completion()
@@ -189,7 +190,7 @@ impl JobTable {
         for object in incoming {
             self.put(object);
         }
-        self.totals.listed();
+        self.totals.lock().listed();
         // The first list may be empty, and its waiters must still check.
         self.staying_version += 1;
     }
@@ -242,7 +243,7 @@ impl JobTable {
             .and_then(uid)
             .filter(|gone| after.and_then(uid).as_ref() != Some(gone))
         {
-            self.totals.gone(&gone);
+            self.totals.lock().gone(&gone);
             self.bytes.forget(Kind::Deadline, &gone);
         }
         let before = before.filter(staying);

@@ -20,8 +20,9 @@ struct Series {
     present: Counts,
 }
 
+/// The totals in one term of leadership.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub struct Table {
     series: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Series>>,
     /// Ended jobs that exist.
     present: HashMap<Arc<str>, (Key, DeadlineOutcome)>,
@@ -41,8 +42,12 @@ struct Early {
 }
 
 impl Table {
-    /// A job exists.
-    pub(super) fn see(&mut self, uid: &Arc<str>, job: Option<JobWithDeadline<'_>>) {
+    /// The watch shows that a job exists. Absent: a job without a deadline, or one that cannot be decoded. A job whose
+    /// deletion has begun counts as gone.
+    pub fn see(&mut self, uid: &Arc<str>, is_leaving: bool, job: Option<JobWithDeadline<'_>>) {
+        if is_leaving {
+            return self.gone(uid);
+        }
         let Some(job) = job else {
             return;
         };
@@ -54,8 +59,8 @@ impl Table {
         }
     }
 
-    /// A job does not exist any more.
-    pub(super) fn gone(&mut self, uid: &str) {
+    /// The watch shows that a job is gone, or that its deletion began.
+    pub fn gone(&mut self, uid: &str) {
         if let Some((key, Some(outcome))) = self.early.there.remove(uid)
             && self.early.departed.len() < DEPARTED_MAX
         {
@@ -68,11 +73,13 @@ impl Table {
         }
     }
 
-    pub(super) fn listed(&mut self) {
+    /// The first list of jobs is complete.
+    pub fn listed(&mut self) {
         self.is_listed = true;
     }
 
-    pub(super) fn restore(&mut self, stored: StoredTotals) {
+    /// Adds what earlier leaders have stored, once.
+    pub fn restore(&mut self, stored: StoredTotals) {
         if self.is_restored {
             return;
         }
@@ -94,7 +101,8 @@ impl Table {
         }
     }
 
-    pub(super) fn to_store(&self) -> StoredTotals {
+    /// What the next leader must know.
+    pub fn to_store(&self) -> StoredTotals {
         let series = self.series.iter().map(|(namespace, classes)| {
             let classes = classes
                 .iter()
@@ -106,7 +114,8 @@ impl Table {
         }
     }
 
-    pub(super) fn shown(&self) -> Option<Vec<(String, String, Counts)>> {
+    /// The totals by namespace and class; absent until both counts are complete, so that no scrape sees a lower value.
+    pub fn shown(&self) -> Option<Vec<(String, String, Counts)>> {
         if !self.is_listed || !self.is_restored {
             return None;
         }

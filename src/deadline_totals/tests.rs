@@ -22,30 +22,32 @@ fn job<'a>(
 const MET: Option<DeadlineOutcome> = Some(DeadlineOutcome::Met);
 
 fn see(totals: &DeadlineTotals, uid: &str, namespace: &str, class: &str) {
-    totals.see(&uid.into(), false, job(namespace, class, MET));
+    totals
+        .lock()
+        .see(&uid.into(), false, job(namespace, class, MET));
 }
 
 /// Totals of a term that began with this and has listed these ended jobs.
 fn begun(stored: StoredTotals, uids: &[&str]) -> DeadlineTotals {
     let totals = DeadlineTotals::default();
-    totals.restore(stored);
+    totals.lock().restore(stored);
     for uid in uids {
         see(&totals, uid, "team", "nightly");
     }
-    totals.listed();
+    totals.lock().listed();
     totals
 }
 
 /// Jobs that met their deadline, by namespace and class.
 fn met(totals: &DeadlineTotals) -> BTreeMap<(String, String), u64> {
-    let shown = totals.shown().unwrap();
+    let shown = totals.lock().shown().unwrap();
     let met = shown.into_iter();
     met.map(|(namespace, class, counts)| ((namespace, class), counts.of(DeadlineOutcome::Met)))
         .collect()
 }
 
 fn sum(totals: &DeadlineTotals) -> Option<u64> {
-    let shown = totals.shown()?;
+    let shown = totals.lock().shown()?;
     let all = |counts: &Counts| {
         DeadlineOutcome::ALL
             .map(|outcome| counts.of(outcome))
@@ -59,9 +61,11 @@ fn sum(totals: &DeadlineTotals) -> Option<u64> {
 fn outcomes_are_counted_by_namespace_and_class() {
     use DeadlineOutcome::{Failed, Met, Missed};
     let totals = DeadlineTotals::default();
-    totals.restore(StoredTotals::default());
+    totals.lock().restore(StoredTotals::default());
     let see = |uid: &str, namespace, class, outcome| {
-        totals.see(&uid.into(), false, job(namespace, class, outcome));
+        totals
+            .lock()
+            .see(&uid.into(), false, job(namespace, class, outcome));
     };
     see("a", "x", "nightly", Some(Met));
     see("b", "x", "nightly", Some(Missed));
@@ -70,9 +74,9 @@ fn outcomes_are_counted_by_namespace_and_class() {
     see("a", "x", "nightly", Some(Met));
     // Its series begins at 0.
     see("e", "z", "", None);
-    totals.see(&"f".into(), false, None);
-    totals.listed();
-    let shown = totals.shown().unwrap();
+    totals.lock().see(&"f".into(), false, None);
+    totals.lock().listed();
+    let shown = totals.lock().shown().unwrap();
     let shown: Vec<_> = shown
         .iter()
         .map(|(namespace, class, counts)| {
@@ -96,43 +100,49 @@ fn outcomes_are_counted_by_namespace_and_class() {
 fn nothing_is_shown_before_both_counts_are_complete() {
     let totals = DeadlineTotals::default();
     see(&totals, "a", "team", "");
-    totals.listed();
-    assert_eq!(totals.shown(), None, "the stored totals are unknown");
-    totals.restore(StoredTotals::default());
+    totals.lock().listed();
+    assert_eq!(totals.lock().shown(), None, "the stored totals are unknown");
+    totals.lock().restore(StoredTotals::default());
     assert_eq!(sum(&totals), Some(1));
     let totals = DeadlineTotals::default();
-    totals.restore(StoredTotals::default());
+    totals.lock().restore(StoredTotals::default());
     see(&totals, "a", "team", "");
-    assert_eq!(totals.shown(), None, "the list is not complete");
+    assert_eq!(totals.lock().shown(), None, "the list is not complete");
 }
 
 #[test]
 fn a_job_whose_deletion_began_is_counted_once() {
     let totals = begun(StoredTotals::default(), &["a"]);
-    totals.see(&"a".into(), true, job("team", "nightly", MET));
-    totals.gone("a");
+    totals
+        .lock()
+        .see(&"a".into(), true, job("team", "nightly", MET));
+    totals.lock().gone("a");
     assert_eq!(sum(&totals), Some(1));
     // The next leader finds it in its list, with a deletion that has begun.
     let next = DeadlineTotals::default();
-    next.restore(totals.to_store());
-    next.see(&"a".into(), true, job("team", "nightly", MET));
-    next.listed();
+    next.lock().restore(totals.lock().to_store());
+    next.lock()
+        .see(&"a".into(), true, job("team", "nightly", MET));
+    next.lock().listed();
     assert_eq!(sum(&next), Some(1));
 }
 
 #[test]
 fn the_order_of_list_and_stored_totals_does_not_matter() {
     let totals = begun(StoredTotals::default(), &["a", "b"]);
-    totals.gone("a");
-    let written = totals.to_store();
+    totals.lock().gone("a");
+    let written = totals.lock().to_store();
     let next = begun(written.clone(), &["b"]);
-    assert_eq!((sum(&next), next.to_store()), (Some(2), written.clone()));
+    assert_eq!(
+        (sum(&next), next.lock().to_store()),
+        (Some(2), written.clone())
+    );
     let next = DeadlineTotals::default();
     see(&next, "b", "team", "nightly");
     see(&next, "c", "team", "nightly");
-    next.gone("c");
-    next.listed();
-    next.restore(written);
+    next.lock().gone("c");
+    next.lock().listed();
+    next.lock().restore(written);
     assert_eq!(sum(&next), Some(3));
 }
 
@@ -161,17 +171,17 @@ fn series_are_bounded_and_the_rest_is_other() {
     check(&totals);
     // A total that was shown under a name stays there in the next term.
     for number in 0..NAMESPACES_MAX + 10 {
-        totals.gone(&format!("team-{number:03}"));
+        totals.lock().gone(&format!("team-{number:03}"));
     }
-    let stored = totals.to_store();
+    let stored = totals.lock().to_store();
     assert!(stored.is_sound());
     let next = DeadlineTotals::default();
     for number in (0..CLASSES_MAX + 5).rev() {
         let class = format!("class-{number:02}");
         see(&next, &class, "team-000", &class);
     }
-    next.restore(stored);
-    next.listed();
+    next.lock().restore(stored);
+    next.lock().listed();
     check(&next);
 }
 
@@ -180,8 +190,8 @@ fn the_longest_names_are_stored_and_shown() {
     let name = "x".repeat(63);
     let totals = begun(StoredTotals::default(), &[]);
     see(&totals, "a", &name, &name);
-    totals.gone("a");
-    let stored = totals.to_store();
+    totals.lock().gone("a");
+    let stored = totals.lock().to_store();
     assert!(stored.is_sound());
     let expected = [((name.clone(), name), 1)];
     assert_eq!(met(&begun(stored, &[])), expected.into());
@@ -233,6 +243,7 @@ struct World {
 impl World {
     fn show(&self, uid: &str, outcome: Option<DeadlineOutcome>) {
         self.leader
+            .lock()
             .see(&uid.into(), false, job("team", "", outcome));
     }
 
@@ -244,7 +255,7 @@ impl World {
     fn watch(&mut self) {
         match self.unseen.pop_front() {
             Some((uid, Some(outcome))) => self.show(&uid, outcome),
-            Some((uid, None)) => self.leader.gone(&uid),
+            Some((uid, None)) => self.leader.lock().gone(&uid),
             None => {}
         }
     }
@@ -259,7 +270,7 @@ impl World {
         for (uid, outcome) in &self.jobs {
             self.show(uid, *outcome);
         }
-        self.leader.listed();
+        self.leader.lock().listed();
     }
 
     fn crash(&mut self, reads_first: bool) {
@@ -269,14 +280,14 @@ impl World {
         self.shown = self.shown.saturating_sub(lost);
         self.leader = DeadlineTotals::default();
         if reads_first {
-            self.leader.restore(self.stored.clone());
+            self.leader.lock().restore(self.stored.clone());
         }
         self.list();
-        self.leader.restore(self.stored.clone());
+        self.leader.lock().restore(self.stored.clone());
     }
 
     fn write(&mut self) {
-        self.stored = self.leader.to_store();
+        self.stored = self.leader.lock().to_store();
         assert!(self.stored.is_sound());
         let unseen = &self.unseen;
         let is_unseen = |uid: &String| unseen.iter().any(|(one, _)| one == uid);

@@ -161,7 +161,7 @@ impl Term {
         let source = Arc::clone(&latest);
         let totals: Arc<DeadlineTotals> = Arc::default();
         if let Some(stored) = store.totals() {
-            totals.restore(stored);
+            totals.lock().restore(stored);
         }
         let completions: Arc<CompletionHistory> = Arc::default();
         let writer = run(

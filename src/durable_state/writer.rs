@@ -90,12 +90,12 @@ impl<F: Fn() -> State + Send + Sync> Writer<F> {
         let Some(stored) = self.store.totals() else {
             return Ok(());
         };
-        self.totals.restore(stored);
+        self.totals.lock().restore(stored);
         if let Some(held) = &self.store.held {
             self.completions.restore(&held.completions);
         }
         let state = State {
-            totals: self.totals.to_store(),
+            totals: self.totals.lock().to_store(),
             completions: self.completions.to_store(),
             ..(self.latest)()
         };

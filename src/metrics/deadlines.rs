@@ -60,7 +60,7 @@ impl DeadlineMetrics {
     /// Writes the series for a page.
     pub(super) fn show(&self) {
         let totals = self.totals.lock();
-        let shown = totals.as_ref().and_then(|totals| totals.shown());
+        let shown = totals.as_ref().and_then(|totals| totals.lock().shown());
         let Families {
             met,
             missed,

@@ -108,8 +108,10 @@ async fn the_next_leader_shows_totals_that_no_scrape_has_seen() {
     assert_eq!(met(&process).as_deref(), Some("1"));
     // The job goes, and the totals are written.
     let totals = process.context.shared.stores.jobs.totals();
-    totals.gone(api.job().metadata.uid.as_deref().unwrap());
-    let stored = totals.to_store();
+    totals
+        .lock()
+        .gone(api.job().metadata.uid.as_deref().unwrap());
+    let stored = totals.lock().to_store();
     api.world.lock().job = None;
     let next = begun_with(&api, stored);
     assert_eq!(met(&next).as_deref(), Some("1"));

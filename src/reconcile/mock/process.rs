@@ -69,7 +69,7 @@ impl Process {
         };
         let metrics = Metrics::new().unwrap();
         metrics.deadlines.show_totals(Some(stores.jobs.totals()));
-        stores.jobs.totals().restore(stored);
+        stores.jobs.totals().lock().restore(stored);
         let (events, event_sender) = event_queue::queue(metrics.events_dropped.clone());
         let shared = Context {
             progress: Arc::new(ProgressTable::new(clock::now())),
@@ -173,9 +173,11 @@ impl Process {
     pub fn deadlines(&self, api: &Apiserver) -> [u64; 3] {
         let totals = self.context.shared.stores.jobs.totals();
         if let Some(job) = &api.world.lock().job {
-            totals.see(&uid(job), false, JobWithDeadline::of(job));
+            totals
+                .lock()
+                .see(&uid(job), false, JobWithDeadline::of(job));
         }
-        let shown = totals.shown().expect("everything is known");
+        let shown = totals.lock().shown().expect("everything is known");
         let sum = |outcome| shown.iter().map(|(.., counts)| counts.of(outcome)).sum();
         DeadlineOutcome::ALL.map(sum)
     }
