@@ -400,7 +400,7 @@ fn store_state(
         calibration: shared.forecasts.calibration(),
         ..State::default()
     };
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     let counted = (stores.jobs.totals(), stores.jobs.completions());
     let writer = durable_state::run(store, counted, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
@@ -414,25 +414,25 @@ fn poll(
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let reach = Reach::new(Arc::clone(&context.shared.stores), setup.args.poll_loopback);
+    let reach = Reach::new(Arc::clone(&context.stores), setup.args.poll_loopback);
     let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
         reach: reach.clone(),
-        metrics: Arc::clone(&context.shared.metrics),
+        metrics: Arc::clone(&context.metrics),
         key: Arc::clone(&key),
-        clock: Arc::clone(&context.shared.clock),
+        clock: Arc::clone(&context.clock),
         touched: touched.clone(),
     });
     let poller = progress::run(
-        Arc::clone(&context.shared.progress),
+        Arc::clone(&context.progress),
         reach,
-        Arc::clone(&context.shared.metrics),
+        Arc::clone(&context.metrics),
         key,
-        Arc::clone(&context.shared.clock),
+        Arc::clone(&context.clock),
         setup.args.progress_polls_per_second,
     );
     tasks.spawn(commits.map(|()| "fence's poller"));
-    let stores = Arc::clone(&context.shared.stores);
+    let stores = Arc::clone(&context.stores);
     tasks.spawn(async move {
         // The deadline of a companion is read with its Job.
         stores.ready().await;
@@ -503,7 +503,7 @@ async fn reconcile(
     (touched, calm): (reconcile::TouchedJobs, reconcile::TouchedJobs),
 ) {
     // Decisions wait until every list is complete; changes until then are queued.
-    context.shared.stores.ready().await;
+    context.stores.ready().await;
     reconcile::run(context, touched, calm).await;
 }
 

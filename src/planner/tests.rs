@@ -65,10 +65,10 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out() {
     let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     let first = timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     assert_eq!(first.unwrap().name, "count");
-    let planning = &process.context.shared.metrics.planning;
+    let planning = &process.context.metrics.planning;
     assert_eq!(planning.pass_seconds.get_sample_count(), 1);
     assert_eq!(planning.decide_seconds.get_sample_count(), 1);
-    process.context.shared.stores.changed.notify_one();
+    process.context.stores.changed.notify_one();
     sleep(A_WHILE).await;
     assert!(jobs.try_recv().is_err(), "the slice is not carried out yet");
     // The watch never shows the write or the pods. A planner that relied on the watch would use the
@@ -76,7 +76,7 @@ async fn the_next_plan_waits_until_the_slice_is_carried_out() {
     process.reconcile(api.job()).await.unwrap();
     let said = api.said();
     assert_eq!(said, ["PUT job status", "POST pod 0-0", "POST pod 1-0"]);
-    process.context.shared.stores.changed.notify_one();
+    process.context.stores.changed.notify_one();
     sleep(A_WHILE).await;
     assert!(jobs.try_recv().is_err(), "the channel is full");
     planner.abort();
@@ -111,9 +111,9 @@ async fn what_the_attempts_of_a_job_that_is_gone_hold_is_not_free() {
     let mut gone = fixtures::job("");
     gone.metadata.uid = Some("gone".to_owned());
     let pod = |phase: &str| fixtures::attempt_pod(&gone, (0, 0), "node-1", phase);
-    process.context.shared.stores.show(vec![pod("Running")]);
+    process.context.stores.show(vec![pod("Running")]);
     assert_eq!(planned(&process), 1);
-    process.context.shared.stores.show(vec![pod("Failed")]);
+    process.context.stores.show(vec![pod("Failed")]);
     assert_eq!(planned(&process), 2);
 }
 
@@ -154,7 +154,7 @@ async fn what_is_recorded_is_decided_again_alike() {
     let planner = tokio::spawn(run(Arc::clone(&process.context.shared), policy(), touched));
     sleep(PASS_PERIOD_MAX * 3).await;
     planner.abort();
-    process.context.shared.recording.as_ref().unwrap().finish();
+    process.context.recording.as_ref().unwrap().finish();
     let mut reader = Reader::open(&folder)
         .unwrap()
         .knowing(shed_papers::registry());
@@ -210,7 +210,7 @@ async fn a_refused_job_is_planned_again_when_its_wait_is_over() {
             reason: "QuotaExceeded",
             message: String::new(),
         };
-        process.context.shared.job_memories.with(&uid, |memory| {
+        process.context.job_memories.with(&uid, |memory| {
             memory.planned.backoff = Some(Backoff {
                 blocked,
                 count: 1,
@@ -399,7 +399,7 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
     }
     export(context, &view, &report, &[true]);
     let shown = |process: &Process| {
-        let page = process.context.shared.metrics.page().unwrap();
+        let page = process.context.metrics.page().unwrap();
         let mut lines = page.lines();
         let line = lines.find(|line| line.starts_with("shed_job_pocd_calibrated{"));
         line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())

@@ -26,29 +26,26 @@ use crate::reconcile::step::Step;
 pub(super) fn note(context: &ReconcileContext, pass: &Pass, step: &Step) {
     let replaced: Vec<AttemptId> = killed(step, KillKind::Replace).collect();
     let running = any_runs(&pass.view.pods);
-    context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            note_nodes(memory, pass, step, &replaced);
-            let before = memory.planned.backoff.as_ref();
-            let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
-            let mut blocked = replaced.iter();
-            let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
-            if let Some(blocked) = blocked {
-                // An attempt that fails during a wait was launched before it. A pass that is repeated
-                // after a conflict does not extend the wait either.
-                if is_over && !running && starts_nowhere(context, pass, memory) {
-                    memory.planned.backoff = Some(Backoff::next(
-                        memory.planned.backoff.as_ref(),
-                        blocked,
-                        pass.view.ticks,
-                    ));
-                }
-            } else if running && is_over {
-                memory.planned.backoff = None;
+    context.job_memories.with(&pass.view.job.uid, |memory| {
+        note_nodes(memory, pass, step, &replaced);
+        let before = memory.planned.backoff.as_ref();
+        let is_over = before.is_none_or(|before| before.until <= pass.view.ticks);
+        let mut blocked = replaced.iter();
+        let blocked = blocked.find_map(|&id| blocked_by_kubelet(&pass.view.pods, id));
+        if let Some(blocked) = blocked {
+            // An attempt that fails during a wait was launched before it. A pass that is repeated
+            // after a conflict does not extend the wait either.
+            if is_over && !running && starts_nowhere(context, pass, memory) {
+                memory.planned.backoff = Some(Backoff::next(
+                    memory.planned.backoff.as_ref(),
+                    blocked,
+                    pass.view.ticks,
+                ));
             }
-        });
+        } else if running && is_over {
+            memory.planned.backoff = None;
+        }
+    });
 }
 
 fn killed(step: &Step, by: KillKind) -> impl Iterator<Item = AttemptId> {
@@ -94,7 +91,7 @@ fn starts_nowhere(context: &ReconcileContext, pass: &Pass, memory: &JobMemory) -
         .collect();
     let none = PodSpec::default();
     let spec = pass.view.job.template.spec.as_ref().unwrap_or(&none);
-    let nodes = context.shared.stores.nodes.all().into_values();
+    let nodes = context.stores.nodes.all().into_values();
     let mut eligible = nodes.filter(|node| node.admits(&Constraints::of(spec)));
     stuck.len() >= 2 || eligible.all(|node| stuck.contains(&node.name))
 }

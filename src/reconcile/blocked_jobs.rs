@@ -18,14 +18,14 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     let mut seen = None;
     let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         let now = (stores.jobs.live_version(), stores.jobs.batch_version());
         if seen.replace(now) != Some(now) {
-            context.shared.metrics.blocked.set(count(stores));
+            context.metrics.blocked.set(count(stores));
         }
     }
 }

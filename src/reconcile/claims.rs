@@ -65,7 +65,7 @@ async fn write(
     name: &str,
     patch: serde_json::Value,
 ) -> Result<(), kube::Error> {
-    pod_writer::count(&context.shared.metrics, "claim_pod");
+    pod_writer::count(&context.metrics, "claim_pod");
     let patch = Patch::Strategic(patch);
     match pods.patch(name, &PatchParams::default(), &patch).await {
         Ok(_) => Ok(()),

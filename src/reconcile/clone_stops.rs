@@ -28,7 +28,7 @@ pub async fn run(context: Arc<ReconcileContext>) {
 
 /// Reports the unknown values that are new since the last check.
 fn look(context: &ReconcileContext, reported: &mut Arc<CloneStops>) {
-    let now = context.shared.stores.clone_stops();
+    let now = context.stores.clone_stops();
     let before = std::mem::replace(reported, Arc::clone(&now));
     if Arc::ptr_eq(&now, &before) {
         return;

@@ -44,8 +44,8 @@ const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts e
 
 /// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
-    context.shared.stores.ready().await;
-    let Some(jobs) = context.shared.stores.jobs.batch() else {
+    context.stores.ready().await;
+    let Some(jobs) = context.stores.jobs.batch() else {
         return std::future::pending().await;
     };
     let places = FairPlaces::new(AT_ONCE);
@@ -93,7 +93,7 @@ async fn await_memory(
     job: &Job,
     bytes: usize,
 ) -> Result<Wake, kube::Error> {
-    let (stores, metadata) = (&context.shared.stores, &job.metadata);
+    let (stores, metadata) = (&context.stores, &job.metadata);
     if !stores.jobs.reserve(Kind::Batch, metadata, bytes) {
         refuse(context, job, reason::OPERATOR_MEMORY, NO_MEMORY).await?;
         return Ok(Wake::requeue(MEMORY_WAIT));
@@ -109,11 +109,11 @@ async fn await_memory(
 /// ledger yet that could hold a quarantine.
 async fn look_apart(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kube::Error> {
     let look = look(Arc::clone(&job), Arc::clone(&context));
-    let crash = match isolation::run(&context.shared.watch, None, look).await {
+    let crash = match isolation::run(&context.watch, None, look).await {
         Ok(looked) => return looked,
         Err(crash) => crash,
     };
-    context.shared.count_crash(crash.failure);
+    context.count_crash(crash.failure);
     let (namespace, name) = (&job.metadata.namespace, &job.metadata.name);
     tracing::error!(?namespace, job = ?name, "companion of a Job: {crash}");
     Ok(Wake::requeue(CRASH_WAIT))
@@ -131,7 +131,6 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
         ObjectRef::<DeadlineJob>::new(&translate::companion_name(&job).unwrap_or_default())
             .within(job.metadata.namespace.as_deref().unwrap_or_default());
     let found = context
-        .shared
         .stores
         .jobs
         .store
@@ -158,7 +157,7 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
 /// Whether the Job's pods should start together or not at all.
 fn is_gang(context: &ReconcileContext, job: &Job) -> bool {
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
-    let jobs = context.shared.stores.jobs.batch();
+    let jobs = context.stores.jobs.batch();
     jobs.is_some_and(|jobs| jobs.template_extras.of(uid).is_gang)
 }
 
@@ -226,7 +225,7 @@ async fn create(
     if !is_same || live.metadata.deletion_timestamp.is_some() || job_status::is_finished(&live) {
         return Ok(Wake::await_change());
     }
-    pod_writer::count(&context.shared.metrics, "companion");
+    pod_writer::count(&context.metrics, "companion");
     let api = companions(context, job);
     if has_begun(&live) {
         // The watch may be behind. A companion that does not exist has lost its ledger.
@@ -292,7 +291,7 @@ async fn not_created(
 
 fn count_error(context: &ReconcileContext, error: &kube::Error) {
     let reason = "companion";
-    let errors = &context.shared.metrics.reconciles.errors;
+    let errors = &context.metrics.reconciles.errors;
     errors.with([reason]).inc();
     tracing::warn!(%error, "companion of a Job, trying again");
 }
@@ -321,14 +320,14 @@ pub async fn refuse(
     message: &str,
 ) -> Result<Wake, kube::Error> {
     let message = &by_annotations(message);
-    let refused = |job| job_status::refused(job, reason, message, context.shared.clock.now());
+    let refused = |job| job_status::refused(job, reason, message, context.clock.now());
     if refused(job).is_none() {
         return Ok(Wake::await_change());
     }
     // An update from a skeleton would remove what was not kept.
     let namespace: Arc<str> = job.metadata.namespace.as_deref().unwrap_or_default().into();
     let place = match adopt::is_skeleton(job) {
-        true => match context.shared.stores.jobs.whole_place(&namespace) {
+        true => match context.stores.jobs.whole_place(&namespace) {
             None => return Ok(Wake::requeue(PLACE_WAIT)),
             place => place,
         },
@@ -367,7 +366,7 @@ pub async fn write(
     job: &Job,
     status: JobStatus,
 ) -> Result<Job, kube::Error> {
-    pod_writer::count(&context.shared.metrics, "batch_job_status");
+    pod_writer::count(&context.metrics, "batch_job_status");
     let changed = Job {
         status: Some(status),
         ..job.clone()

@@ -1,5 +1,6 @@
 //! State that the reconcilers share and the planner does not touch.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use kube::Client;
@@ -32,4 +33,13 @@ pub struct ReconcileContext {
     pub clone_class: Option<String>,
     /// Jobs whose companions cannot be created; shed can lose them.
     pub companion_failures: Failures,
+}
+
+/// What the planner shares is part of it.
+impl Deref for ReconcileContext {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.shared
+    }
 }

@@ -45,7 +45,7 @@ pub async fn run(context: Arc<ReconcileContext>) {
     let mut ticks = looks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
-        let now = context.shared.clock.ticks();
+        let now = context.clock.ticks();
         for (job, note) in look(&context, &mut strangers, now) {
             let reason = api::POD_DISOWNED;
             events::publish_about(&context, &job, EventType::Warning, reason, note);
@@ -59,11 +59,11 @@ fn look(
     strangers: &mut Strangers,
     now: Instant,
 ) -> Vec<(ObjectReference, String)> {
-    let version = context.shared.stores.pods.version();
+    let version = context.stores.pods.version();
     if strangers.settled == Some(version) {
         return Vec::new();
     }
-    let present = context.shared.stores.pods.strangers();
+    let present = context.stores.pods.strangers();
     let fresh = strangers.fresh(&present, now);
     let is_counted = |(_, counted): &(Instant, bool)| *counted;
     strangers.settled = strangers.seen.values().all(is_counted).then_some(version);
@@ -73,9 +73,9 @@ fn look(
     let mut events = Vec::new();
     for pod in fresh {
         let uid = pod.identity.labelled.as_deref().unwrap_or_default();
-        let job = context.shared.stores.jobs.get(uid);
+        let job = context.stores.jobs.get(uid);
         let reason = reason(pod, job.as_ref().map(Resource::meta));
-        let attempts = &context.shared.metrics.attempts;
+        let attempts = &context.metrics.attempts;
         attempts.pods_disowned.with([reason]).inc();
         // A client that can't write in the job's namespace must not cause events there.
         let reported = job.filter(|_| reason == OWNER || reason == NAME);

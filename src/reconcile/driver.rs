@@ -74,11 +74,11 @@ pub async fn reconcile_by<F>(
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
-    if !is_run(&watched) || !context.shared.stores.is_ready() {
+    if !is_run(&watched) || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
     let namespace = watched.metadata.namespace.as_deref().unwrap_or_default();
-    let waiting = context.shared.metrics.reconciles.waiting.enter();
+    let waiting = context.metrics.reconciles.waiting.enter();
     let urgency = urgency(&context, &watched);
     let _place = context.passes.acquire_by(&namespace.into(), urgency).await;
     drop(waiting);
@@ -89,7 +89,7 @@ where
 /// A pass that stops an attempt waits for no other pass of its namespace: a loser uses capacity, and jobs that launch
 /// keep the apiserver busy.
 fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     let adopted = stores
         .jobs
         .batch()
@@ -100,7 +100,7 @@ fn urgency(context: &ReconcileContext, job: &DeadlineJob) -> Urgency {
         None => job.spec.suspend,
     };
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
-    let is_planned = context.shared.plan_slices.must_stop_some(uid);
+    let is_planned = context.plan_slices.must_stop_some(uid);
     match is_planned
         || stores
             .pods
@@ -125,13 +125,13 @@ async fn hold_or_work<F>(
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
-    let _running = context.shared.metrics.reconciles.running.enter();
+    let _running = context.metrics.reconciles.running.enter();
     if let Some(wake) = quarantine::hold(context, &watched).await? {
         return Ok(wake);
     }
-    let owner = context.shared.job_memories.newest(&watched);
+    let owner = context.job_memories.newest(&watched);
     let work = work(Arc::clone(&watched), Arc::clone(context));
-    match isolation::run(&context.shared.watch, Some(Arc::clone(&owner)), work).await {
+    match isolation::run(&context.watch, Some(Arc::clone(&owner)), work).await {
         Ok(result) => {
             let wake = result?;
             quarantine::lift(context, &watched).await?;
@@ -149,16 +149,16 @@ pub async fn work(
     turn: Option<LaunchPlace>,
 ) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap_or_default().into();
-    let Some(owner) = context.shared.newest(&watched).filter(|job| is_run(job)) else {
+    let Some(owner) = context.newest(&watched).filter(|job| is_run(job)) else {
         // The watch has named the job again for it.
-        context.shared.plan_slices.abandon(&uid);
+        context.plan_slices.abandon(&uid);
         return Ok(Wake::await_change());
     };
     let is_on_trial = crate::quarantine::entry(&owner).is_some();
-    let slice = context.shared.plan_slices.take(&uid);
+    let slice = context.plan_slices.take(&uid);
     let reconcile = pass(owner, &context, slice, turn);
     let result = reconcile.instrument(debug_span!("reconcile", %uid)).await;
-    context.shared.plan_slices.finish(&uid);
+    context.plan_slices.finish(&uid);
     if is_on_trial {
         // The planner reads the job too: that must go well before the quarantine ends.
         planner::observation::try_out(&context.shared, &watched);
@@ -200,17 +200,17 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
     let recorded = record(context, pass, step).instrument(debug_span!("record"));
     let recorded = match recorded.await {
         Err(Error::Deferred(until)) => {
-            context.shared.plan_slices.put_back(&pass.view.job.uid);
+            context.plan_slices.put_back(&pass.view.job.uid);
             let is_cut_short = carry_out_recorded(context, pass, step).await?;
-            let ticks = context.shared.clock.ticks();
+            let ticks = context.clock.ticks();
             return Ok(wake::at(context, if is_cut_short { ticks } else { until }));
         }
         recorded => recorded?,
     };
     // From here on the ledger holds the capacity, so the next steps may take time.
     match step.awaits_turn {
-        true => context.shared.plan_slices.put_back(&pass.view.job.uid),
-        false => context.shared.plan_slices.finish(&pass.view.job.uid),
+        true => context.plan_slices.put_back(&pass.view.job.uid),
+        false => context.plan_slices.finish(&pass.view.job.uid),
     }
     fence::answer(context, pass, &step.ledger);
     let proven = withhold_unrecorded(context, pass, &recorded, step).await;
@@ -231,7 +231,7 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
     // wake (no client required)
     let has_expired = expire(context, pass, &step.ledger).await?;
     if is_cut_short {
-        return Ok(wake::at(context, context.shared.clock.ticks()));
+        return Ok(wake::at(context, context.clock.ticks()));
     }
     if has_expired {
         return Ok(Wake::await_change());
@@ -250,11 +250,7 @@ async fn read(
             return Ok(ControlFlow::Break(stand_aside(context, owner, form)));
         }
     };
-    let job = match validation::read(
-        &context.shared.job_memories,
-        owner,
-        context.shared.stores.jobs.batch(),
-    ) {
+    let job = match validation::read(&context.job_memories, owner, context.stores.jobs.batch()) {
         Ok(job) => job,
         Err(Unfit::Absent) => return let_go(context, owner).await.map(ControlFlow::Break),
         Err(Unfit::Invalid(invalid)) => {
@@ -263,7 +259,7 @@ async fn read(
         }
     };
     // The policy's state must survive a failover.
-    let policy_state = context.shared.plan_slices.policy_state(&job.uid);
+    let policy_state = context.plan_slices.policy_state(&job.uid);
     ledger.policy_state = policy_state.or(ledger.policy_state);
     Ok(ControlFlow::Continue((job, ledger)))
 }
@@ -290,12 +286,9 @@ fn decide_in_turn(
 
 /// The step for facts and slice, as far as the apiserver and the object's size allow it.
 fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
-    let creations = context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            memory.planned.creations.clone()
-        });
+    let creations = context.job_memories.with(&pass.view.job.uid, |memory| {
+        memory.planned.creations.clone()
+    });
     let slice = creations.first(slice);
     let fitting = pass.bounds.fitting(&pass.view.ledger, &slice);
     let mut step = step(Input {
@@ -314,7 +307,7 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
 /// Records and announces the results of a step, once it is durable.
 fn announce(context: &ReconcileContext, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(&context.shared, &pass.facts, &step.notices);
-    let slots = &context.shared.metrics.slot_time;
+    let slots = &context.metrics.slot_time;
     slot_time::measure(slots, &pass.facts, &step.notices, pass.view.now);
     let (job, notices) = (&pass.view.job, &step.notices);
     events::announce(context, recorded, job, &step.ledger, notices);
@@ -336,33 +329,33 @@ async fn observe(
     job: Arc<ValidatedJob>,
     ledger: Ledger,
 ) -> Result<Pass, Error> {
-    let ticks = context.shared.clock.ticks();
-    let read = JobView::new(job, ledger, context.shared.clock.at(ticks), ticks);
+    let ticks = context.clock.ticks();
+    let read = JobView::new(job, ledger, context.clock.at(ticks), ticks);
     let sighting = sight(context, &owner, &read).await?;
-    let mut view = context.shared.see(read, sighting);
+    let mut view = context.see(read, sighting);
     let put_right = range::put_right(&mut view);
     let mut facts = facts::facts(&view);
-    deadline::hold_limit(&context.shared.clock, &mut facts);
-    let stop = context.shared.stores.clone_stops();
+    deadline::hold_limit(&context.clock, &mut facts);
+    let stop = context.stores.clone_stops();
     facts.obstacles.clones_stopped = stop.of(&view.job.namespace).is_some();
-    context.shared.job_memories.with(&view.job.uid, |memory| {
+    context.job_memories.with(&view.job.uid, |memory| {
         memory.placement.mark(&mut facts, &view.pods);
-        planner::obstacles::limit(memory, &view, &mut facts, &context.shared.clock);
+        planner::obstacles::limit(memory, &view, &mut facts, &context.clock);
     });
     let asking = fence::asking(context, &view);
     Ok(Pass {
-        report: context.shared.plan_slices.report(&view.job.uid),
+        report: context.plan_slices.report(&view.job.uid),
         put_right,
         placements: fence::placements(context, &view, &asking),
         asking,
-        awaited: unconfirmed_termination::unconfirmed(&view, &context.shared.stores),
+        awaited: unconfirmed_termination::unconfirmed(&view, &context.stores),
         unshared: volumes::unshared(context, &view).await,
         history: history(context, &view.job),
         bounds: Bounds::of(
             &owner,
             &view.job,
-            context.shared.stores.nodes.bytes(),
-            context.shared.stores.jobs.skipped_bytes(&owner),
+            context.stores.nodes.bytes(),
+            context.stores.jobs.skipped_bytes(&owner),
         ),
         owner,
         view,
@@ -375,7 +368,7 @@ fn history(context: &ReconcileContext, job: &ValidatedJob) -> Option<Known> {
     let DeadlineRule::History(rule) = &job.deadline else {
         return None;
     };
-    let completions = context.shared.stores.jobs.completions();
+    let completions = context.stores.jobs.completions();
     Some(completions.known(job.class.as_deref()?, rule.quantile))
 }
 
@@ -386,17 +379,17 @@ async fn sight(
     owner: &DeadlineJob,
     read: &JobView,
 ) -> Result<Sighting, Error> {
-    let watched = context.shared.stores.pods.of_job(&read.job);
-    let is_unlisted = context.shared.job_memories.with(&read.job.uid, |memory| {
+    let watched = context.stores.pods.of_job(&read.job);
+    let is_unlisted = context.job_memories.with(&read.job.uid, |memory| {
         memory.planned.quarantine.is_unlisted
     });
-    let clock = &context.shared.clock;
+    let clock = &context.clock;
     if !is_unlisted && !Case::of(read).is_due(clock, owner.status.as_ref(), read.ticks) {
         return Ok(Sighting::watched(watched).with_newest_ledger());
     }
     let pods = live_read::pods(context, &read.job, &watched).await?;
     let facts_as_of = deadline::facts_as_of(clock, read.ticks);
-    context.shared.job_memories.with(&read.job.uid, |memory| {
+    context.job_memories.with(&read.job.uid, |memory| {
         memory.planned.quarantine.is_unlisted = false;
     });
     Ok(Sighting::live(pods, facts_as_of).with_newest_ledger())

@@ -60,9 +60,8 @@ pub fn announce(
 
 /// The note, if the job may cause another event now.
 fn admit(context: &ReconcileContext, job: &Arc<str>, note: String) -> Option<String> {
-    let ticks = context.shared.clock.ticks();
+    let ticks = context.clock.ticks();
     context
-        .shared
         .job_memories
         .with(job, |memory| memory.reconcile.events.admit(note, ticks))
 }
@@ -157,7 +156,7 @@ fn subject(owner: &DeadlineJob) -> ObjectReference {
 }
 
 fn measure(context: &ReconcileContext, notice: &Notice) {
-    let metrics = &context.shared.metrics.attempts;
+    let metrics = &context.metrics.attempts;
     match notice {
         Notice::Launched { launch, .. } => {
             metrics.launched.with([launch.kind.label()]).inc();

@@ -37,7 +37,7 @@ pub(super) fn placements(
         Idempotency::None => true,
     };
     let pods = view.pods.iter().filter(|&(&id, _)| of_interest(id));
-    termination_proof::placements(&view.ledger, pods, &context.shared.stores)
+    termination_proof::placements(&view.ledger, pods, &context.stores)
 }
 
 /// Answers the commit requests from the ledger, now that it is durable.

@@ -60,7 +60,7 @@ async fn await_memory<F>(
 where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
-    let (metadata, stores) = (&skeleton.metadata, &context.shared.stores);
+    let (metadata, stores) = (&skeleton.metadata, &context.stores);
     if metadata.deletion_timestamp.is_some() || !stores.is_ready() {
         return Ok(Wake::await_change());
     }
@@ -97,7 +97,7 @@ async fn report_crowded(
     skeleton: &Skeleton,
     crowded: &Crowded,
 ) -> Result<bool, Error> {
-    let (metadata, job_memories) = (&skeleton.metadata, &context.shared.job_memories);
+    let (metadata, job_memories) = (&skeleton.metadata, &context.job_memories);
     let (uid, version) = (Arc::from(uid(skeleton)), Some(skeleton.version));
     if job_memories.with(&uid, |memory| memory.reconcile.reported_crowded == version) {
         return Ok(true);
@@ -106,7 +106,7 @@ async fn report_crowded(
     let reported = match &crowded.status {
         Some(status) => record::report_crowded(context, metadata, crowded.spec_bytes, status).await,
         None => {
-            let Some(_place) = context.shared.stores.jobs.whole_place(&namespace.into()) else {
+            let Some(_place) = context.stores.jobs.whole_place(&namespace.into()) else {
                 return Ok(false);
             };
             let api: Api<DeadlineJob> = Api::namespaced(context.client.clone(), namespace);
@@ -133,7 +133,7 @@ fn skeleton_of_job(
     context: &ReconcileContext,
     companion: &ObjectMeta,
 ) -> Option<Arc<WatchedBatchJob>> {
-    let job = context.shared.stores.jobs.batch()?.present(companion)?;
+    let job = context.stores.jobs.batch()?.present(companion)?;
     (job.is_ours() && job.whole().is_none()).then_some(job)
 }
 
@@ -178,7 +178,7 @@ async fn borrow<'a>(
     context: &'a ReconcileContext,
     job: &ObjectMeta,
 ) -> Result<Option<(Place<Arc<str>>, Option<Loan<'a>>)>, Error> {
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     let namespace = job.namespace.as_deref().unwrap_or_default();
     let Some(place) = stores.jobs.whole_place(&namespace.into()) else {
         return Ok(None);
@@ -203,14 +203,11 @@ where
 {
     let metadata = &skeleton.metadata;
     let is_leaving = metadata.deletion_timestamp.is_some();
-    if is_leaving || !context.shared.stores.is_ready() {
+    if is_leaving || !context.stores.is_ready() {
         return Ok(Wake::await_change());
     }
     if skeleton.rest == Rest::Foreign {
-        context
-            .shared
-            .job_memories
-            .settle(uid(skeleton), skeleton.version);
+        context.job_memories.settle(uid(skeleton), skeleton.version);
         return Ok(Wake::await_change());
     }
     let open = open_attempts(&context, skeleton);
@@ -221,13 +218,10 @@ where
         // The watch will show that they were let go. If it does not, they are let go again.
         return Ok(Wake::requeue(clock::duration(CREATION_SEEN_WITHIN)));
     }
-    context
-        .shared
-        .job_memories
-        .settle(uid(skeleton), skeleton.version);
+    context.job_memories.settle(uid(skeleton), skeleton.version);
     // A slice from before the job's rest would delay the next pass.
-    context.shared.plan_slices.abandon(uid(skeleton));
-    let now = context.shared.clock.now();
+    context.plan_slices.abandon(uid(skeleton));
+    let now = context.clock.now();
     let next = match &skeleton.rest {
         Rest::Finished(finished) => finished.expiry,
         Rest::Suspended { due } => *due,
@@ -248,7 +242,7 @@ fn uid(skeleton: &Skeleton) -> &str {
 /// Attempts of the job that have not ended or that a finalizer holds.
 fn open_attempts(context: &ReconcileContext, skeleton: &Skeleton) -> Vec<Arc<PodFacts>> {
     let owner = Owner::of(&skeleton.metadata);
-    context.shared.stores.pods.open_attempts(&owner)
+    context.stores.pods.open_attempts(&owner)
 }
 
 /// Whether pods of the job are left that have not ended, or were not let go.
@@ -262,12 +256,12 @@ fn has_open_pods(context: &ReconcileContext, job: &ObjectMeta, open: &[Arc<PodFa
 /// Whether a job must be reconciled as a whole.
 fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFacts>]) -> bool {
     let has_open_pods = || has_open_pods(context, &skeleton.metadata, open);
-    let is_owed = || context.shared.job_memories.is_owed(uid(skeleton));
+    let is_owed = || context.job_memories.is_owed(uid(skeleton));
     match &skeleton.rest {
         Rest::Foreign | Rest::Crowded(_) => false,
         Rest::Finished(_) => is_owed() || has_open_pods() || is_unmirrored(context, skeleton),
         Rest::Suspended { due } => {
-            let now = context.shared.clock.now();
+            let now = context.clock.now();
             is_owed() || has_open_pods() || due.is_some_and(|due| due <= now)
         }
         Rest::Oversized { refusal } => refusal.is_some(),
@@ -280,7 +274,7 @@ fn is_unmirrored(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
     if !skeleton.is_companion {
         return false;
     }
-    let jobs = context.shared.stores.jobs.batch();
+    let jobs = context.stores.jobs.batch();
     let owner = jobs.and_then(|jobs| jobs.present(&skeleton.metadata));
     match owner.filter(|job| job.is_ours()) {
         Some(job) => job.open().is_some_and(|job| !adopt::is_finished(job)),
@@ -302,10 +296,7 @@ where
     } = &skeleton.rest
         && record::refuse_unread(&context, &skeleton.metadata, refusal).await?
     {
-        context
-            .shared
-            .job_memories
-            .settle(uid(skeleton), skeleton.version);
+        context.job_memories.settle(uid(skeleton), skeleton.version);
         return Ok(Wake::await_change());
     }
     let metadata = &skeleton.metadata;
@@ -326,10 +317,7 @@ where
         return Ok(Wake::await_change());
     };
     let wake = driver::reconcile_by(Arc::new(job), Arc::clone(&context), work).await?;
-    context
-        .shared
-        .job_memories
-        .settle(uid(skeleton), skeleton.version);
+    context.job_memories.settle(uid(skeleton), skeleton.version);
     Ok(wake)
 }
 

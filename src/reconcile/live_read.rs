@@ -26,7 +26,7 @@ pub(super) async fn pods(
     job: &ValidatedJob,
     known: &JobPods,
 ) -> Result<JobPods, Error> {
-    let reader = context.shared.stores.reader(&context.client);
+    let reader = context.stores.reader(&context.client);
     let api: Api<Trimmed<Pod>> = Api::namespaced(reader, &job.namespace);
     let mut page = ListParams::default()
         .labels(&pod_names::selector(&job.uid))
@@ -34,7 +34,7 @@ pub(super) async fn pods(
     let mut pods = JobPods::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut take = |pod: &Trimmed<Pod>| {
-        let facts = PodFacts::from_pod(pod, context.shared.clock.now());
+        let facts = PodFacts::from_pod(pod, context.clock.now());
         if let Some(id) = identity::attempt_of(job, &facts) {
             // Earlier observations of its end by the watch stay valid.
             let facts = match known.get(&id) {

@@ -8,7 +8,7 @@ use crate::reconcile::context::ReconcileContext;
 
 /// Ticks once each period, from the first lists of the watches on. A look that takes long delays the next.
 pub async fn every(context: &ReconcileContext, period: Duration) -> Interval {
-    context.shared.stores.ready().await;
+    context.stores.ready().await;
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks

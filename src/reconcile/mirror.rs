@@ -35,12 +35,9 @@ pub(super) async fn mirror(
         }
         match companions::write(context, &job, status).await {
             Ok(written) => {
-                context
-                    .shared
-                    .job_memories
-                    .with(&pass.view.job.uid, |memory| {
-                        memory.reconcile.newest_batch = Some(Arc::new(written));
-                    });
+                context.job_memories.with(&pass.view.job.uid, |memory| {
+                    memory.reconcile.newest_batch = Some(Arc::new(written));
+                });
                 return Ok(());
             }
             Err(kube::Error::Api(status)) if status.code == 404 => return Err(Error::Gone),
@@ -86,17 +83,13 @@ fn render(
 
 /// The newest copy of the Job that was seen.
 fn newest(context: &ReconcileContext, pass: &Pass) -> Option<Arc<Job>> {
-    let watched = context.shared.stores.jobs.batch()?.of(&pass.owner)?;
-    context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            let before = memory.reconcile.newest_batch.take();
-            let newer =
-                before.filter(|before| version(&before.metadata) > version(&watched.metadata));
-            let newest = newer.unwrap_or(watched);
-            Some(Arc::clone(memory.reconcile.newest_batch.insert(newest)))
-        })
+    let watched = context.stores.jobs.batch()?.of(&pass.owner)?;
+    context.job_memories.with(&pass.view.job.uid, |memory| {
+        let before = memory.reconcile.newest_batch.take();
+        let newer = before.filter(|before| version(&before.metadata) > version(&watched.metadata));
+        let newest = newer.unwrap_or(watched);
+        Some(Arc::clone(memory.reconcile.newest_batch.insert(newest)))
+    })
 }
 
 async fn live(
@@ -118,7 +111,6 @@ pub(super) async fn show(
     condition: &Condition,
 ) {
     let jobs = context
-        .shared
         .stores
         .jobs
         .batch()

@@ -117,13 +117,7 @@ where
     let launches = &context.write_places.launches;
     let (mut queued, mut place) = (None, None);
     loop {
-        let Some(watched) = context
-            .shared
-            .stores
-            .jobs
-            .store
-            .get(&WatchedJob::reference(&job))
-        else {
+        let Some(watched) = context.stores.jobs.store.get(&WatchedJob::reference(&job)) else {
             return Wake::await_change();
         };
         let turn = place.take();
@@ -135,7 +129,7 @@ where
         if !wake.awaits_turn() {
             return wake;
         }
-        let _waiting = context.shared.metrics.reconciles.waiting.enter();
+        let _waiting = context.metrics.reconciles.waiting.enter();
         tokio::select! {
             // The first look puts the job into the queue.
             biased;
@@ -217,7 +211,7 @@ impl Error {
 }
 
 fn count_error(context: &ReconcileContext, error: &Error) {
-    let errors = &context.shared.metrics.reconciles.errors;
+    let errors = &context.metrics.reconciles.errors;
     errors.with([error.label()]).inc();
 }
 

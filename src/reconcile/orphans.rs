@@ -61,7 +61,7 @@ pub async fn run(context: Arc<ReconcileContext>) {
 
 /// Looks, unless nothing has changed since a look that had nothing to do.
 fn look(context: &ReconcileContext, seen: &mut Option<Seen>) -> Orphans {
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     let now = (
         stores.pods.version(),
         stores.jobs.staying_version(),
@@ -79,18 +79,18 @@ fn look(context: &ReconcileContext, seen: &mut Option<Seen>) -> Orphans {
 /// Drops the metrics of deleted jobs. A job that is created again under the same name writes its
 /// own series.
 fn forget(context: &ReconcileContext) {
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     for departed in stores.jobs.take_departed() {
         if !stores.jobs.stays_by_name(&departed) {
-            context.shared.metrics.forget_job(&JobLabels {
+            context.metrics.forget_job(&JobLabels {
                 job_namespace: departed.namespace,
                 job_name: departed.name,
             });
         }
     }
     let is_there = |uid: &str| stores.jobs.staying(uid).is_some();
-    context.shared.job_memories.retain(is_there);
-    context.shared.forecasts.retain(is_there);
+    context.job_memories.retain(is_there);
+    context.forecasts.retain(is_there);
 }
 
 /// Pods with a finalizer that no controller uses any more.
@@ -182,7 +182,7 @@ fn reference(pod: &PodFacts) -> PodRef {
 /// may be ahead of that of jobs, and this process may be behind another leader.
 async fn keep_counted(context: &ReconcileContext, pods: &mut Vec<Arc<PodFacts>>) {
     let owners = pods.iter().filter_map(|pod| pod.identity.owner.as_deref());
-    let is_unknown = |owner: &&Owner| !context.shared.stores.jobs.knows(owner);
+    let is_unknown = |owner: &&Owner| !context.stores.jobs.knows(owner);
     let unknown: BTreeSet<Owner> = owners.filter(is_unknown).cloned().collect();
     let checks = unknown.into_iter().map(|owner| async {
         let is_gone = is_gone(context, &owner).await;

@@ -89,7 +89,7 @@ impl<'a> PodWriter<'a> {
         Self {
             namespace,
             places: &context.write_places,
-            metrics: &context.shared.metrics,
+            metrics: &context.metrics,
         }
     }
 

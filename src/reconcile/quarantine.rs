@@ -23,10 +23,10 @@ pub(super) async fn hold(
     context: &ReconcileContext,
     watched: &Arc<DeadlineJob>,
 ) -> Result<Option<Wake>, Error> {
-    let owner = context.shared.job_memories.newest(watched);
-    let (uid, now) = (uid(&owner), context.shared.clock.now());
-    let ticks = context.shared.clock.ticks();
-    let unwritten = context.shared.job_memories.with(&uid, |memory| {
+    let owner = context.job_memories.newest(watched);
+    let (uid, now) = (uid(&owner), context.clock.now());
+    let ticks = context.clock.ticks();
+    let unwritten = context.job_memories.with(&uid, |memory| {
         // A quarantine that could not be written by then is like a crash without a record.
         let unwritten = memory.planned.quarantine.unwritten.as_ref();
         if unwritten.is_some_and(|(_, _, until)| *until <= ticks) {
@@ -35,7 +35,7 @@ pub(super) async fn hold(
         memory.planned.quarantine.unwritten.clone()
     });
     if let Some((job, crash, _)) = unwritten {
-        context.shared.plan_slices.abandon(&uid);
+        context.plan_slices.abandon(&uid);
         return write(context, &job, &crash).await.map(Some);
     }
     let Some(entry) = entry(&owner) else {
@@ -43,7 +43,7 @@ pub(super) async fn hold(
     };
     // The process that found this one out has ended.
     if entry.reason == reason::RECONCILE_STUCK && announce(context, &owner).await {
-        context.shared.count_crash(Failure::Stuck);
+        context.count_crash(Failure::Stuck);
     }
     let left = entry.until.since(now);
     // A clock that was far ahead when that was noted must not hold the job for days.
@@ -51,7 +51,7 @@ pub(super) async fn hold(
     if left.0 <= 0 || left > longest {
         return Ok(None);
     }
-    context.shared.plan_slices.abandon(&uid);
+    context.plan_slices.abandon(&uid);
     Ok(Some(Wake::requeue(clock::duration(left))))
 }
 
@@ -61,20 +61,17 @@ pub(super) async fn impose(
     owner: &DeadlineJob,
     crash: &Crash,
 ) -> Result<Wake, Error> {
-    context.shared.accuse(owner, crash);
+    context.accuse(owner, crash);
     write(context, &Subject::of(owner), crash).await
 }
 
 async fn write(context: &ReconcileContext, job: &Subject, crash: &Crash) -> Result<Wake, Error> {
-    let seen = context
-        .shared
-        .stores
-        .newest_version(Versioned::DeadlineJobs);
-    pod_writer::count(&context.shared.metrics, "job_status");
-    let written = note::put(&context.client, job, crash, context.shared.clock.now()).await;
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
+    pod_writer::count(&context.metrics, "job_status");
+    let written = note::put(&context.client, job, crash, context.clock.now()).await;
     let Some(written) = written.map_err(Error::Quarantine)? else {
         // The job is gone, or a newer operator has its ledger.
-        context.shared.job_memories.forget(&job.uid);
+        context.job_memories.forget(&job.uid);
         return Ok(Wake::await_change());
     };
     let written = take_in(context, seen, written);
@@ -88,17 +85,14 @@ pub(super) async fn lift(
     context: &ReconcileContext,
     watched: &Arc<DeadlineJob>,
 ) -> Result<(), Error> {
-    let owner = context.shared.job_memories.newest(watched);
+    let owner = context.job_memories.newest(watched);
     if entry(&owner).is_none() {
         return Ok(());
     }
     let job = Subject::of(&owner);
-    let seen = context
-        .shared
-        .stores
-        .newest_version(Versioned::DeadlineJobs);
-    pod_writer::count(&context.shared.metrics, "job_status");
-    let written = note::lift(&context.client, &job, context.shared.clock.now()).await;
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
+    pod_writer::count(&context.metrics, "job_status");
+    let written = note::lift(&context.client, &job, context.clock.now()).await;
     if let Some(written) = written.map_err(Error::Quarantine)? {
         take_in(context, seen, written);
         let (namespace, name) = (&job.namespace, &job.name);
@@ -111,11 +105,11 @@ pub(super) async fn lift(
 fn take_in(context: &ReconcileContext, seen: u64, written: DeadlineJob) -> Arc<DeadlineJob> {
     record::note_answer(context, seen, &written.metadata);
     let written = Arc::new(written);
-    context.shared.job_memories.with(&uid(&written), |memory| {
+    context.job_memories.with(&uid(&written), |memory| {
         memory.planned.quarantine.unwritten = None;
         memory.planned.newest(&written);
     });
-    context.shared.stores.changed.notify_one();
+    context.stores.changed.notify_one();
     written
 }
 
@@ -125,7 +119,7 @@ async fn announce(context: &ReconcileContext, job: &DeadlineJob) -> bool {
     let Some((entry, condition)) = entry(job).zip(condition(job)) else {
         return false;
     };
-    let before = context.shared.job_memories.with(&uid(job), |memory| {
+    let before = context.job_memories.with(&uid(job), |memory| {
         std::mem::replace(&mut memory.planned.quarantine.announced, entry.count)
     });
     if before == entry.count {

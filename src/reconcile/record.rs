@@ -76,7 +76,7 @@ pub(super) async fn record(
         return Ok(Arc::clone(&pass.owner));
     }
     if let Some(until) = wait(context, pass, step, &old, &status) {
-        context.shared.metrics.ledger.deferred.inc();
+        context.metrics.ledger.deferred.inc();
         return Err(Error::Deferred(until));
     }
     status.record = Some(job_record(pass, step, &old, status.pocd));
@@ -89,25 +89,19 @@ pub(super) async fn record(
             let write = UnansweredWrite::new(&old, &status, verdict, &step.notices);
             let remember =
                 |memory: &mut JobMemory| write.remember(&mut memory.reconcile.unanswered);
-            context
-                .shared
-                .job_memories
-                .with(&pass.view.job.uid, remember);
+            context.job_memories.with(&pass.view.job.uid, remember);
             return Err(error);
         }
     };
     let last_write = write::last_write(context, &status);
-    context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            memory.reconcile.too_large_reported = false;
-            memory.reconcile.last_write = Some(last_write);
-            memory.planned.newest(&written);
-            memory.reconcile.unanswered.clear();
-        });
+    context.job_memories.with(&pass.view.job.uid, |memory| {
+        memory.reconcile.too_large_reported = false;
+        memory.reconcile.last_write = Some(last_write);
+        memory.planned.newest(&written);
+        memory.reconcile.unanswered.clear();
+    });
     announce(context, &written, &old, verdict);
-    context.shared.stores.changed.notify_one();
+    context.stores.changed.notify_one();
     Ok(written)
 }
 
@@ -118,7 +112,7 @@ fn render(
     step: &Step,
     old: &DeadlineJobStatus,
 ) -> (DeadlineJobStatus, Option<DeadlineVerdict>) {
-    let clock = &context.shared.clock;
+    let clock = &context.clock;
     let (memory, waiting) = remembered(context, pass, step);
     let stuck = crate::reconcile::step::stuck(&pass.facts)
         .find_map(|id| blocked_by_kubelet(&pass.view.pods, id));
@@ -130,7 +124,7 @@ fn render(
         .and_then(|report| report.risk.as_ref()?.task);
     let waiting_longest = Unstarted::longest(&pass.view, at_risk.map(|task| task.0));
     let reported_ledger = reported_ledger(pass, old, &step.ledger);
-    let clone_stops = context.shared.stores.clone_stops();
+    let clone_stops = context.stores.clone_stops();
     let input = status::Input {
         job: &pass.view.job,
         ledger: &reported_ledger,
@@ -147,7 +141,7 @@ fn render(
         uncommitted: uncommitted::any(&pass.view),
         placed: pass.view.pods.values().any(|pod| pod.node.is_some()),
         ready: i32::try_from(ready(&pass.view.pods)).unwrap_or(i32::MAX),
-        unreachable: context.shared.progress.unreachable(&pass.view.job.uid),
+        unreachable: context.progress.unreachable(&pass.view.job.uid),
         awaited: pass.awaited.as_ref(),
         unshared: pass.unshared.as_deref(),
         undurable: step.undurable,
@@ -184,21 +178,18 @@ fn job_record(pass: &Pass, step: &Step, old: &DeadlineJobStatus, pocd: Option<Po
 
 /// The status fields that come from the job's memory, and the obstacle of its waiting tasks.
 fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
-    context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            let waiting = PendingTasks::of(
-                &step.ledger,
-                &pass.facts,
-                pass.report.as_ref(),
-                &pass.bounds,
-                &mut memory.reconcile.waiting,
-                &context.shared.clock,
-                pass.view.ticks,
-            );
-            (Remembered::of(memory), waiting)
-        })
+    context.job_memories.with(&pass.view.job.uid, |memory| {
+        let waiting = PendingTasks::of(
+            &step.ledger,
+            &pass.facts,
+            pass.report.as_ref(),
+            &pass.bounds,
+            &mut memory.reconcile.waiting,
+            &context.clock,
+            pass.view.ticks,
+        );
+        (Remembered::of(memory), waiting)
+    })
 }
 
 /// Status fields that come from memory.
@@ -237,10 +228,10 @@ fn wait(
     new: &DeadlineJobStatus,
 ) -> Option<Instant> {
     let is_urgent = spacing::is_urgent(&step.notices) || have_turned(old, new);
-    let job_memories = &context.shared.job_memories;
+    let job_memories = &context.job_memories;
     let last = job_memories.with(&pass.view.job.uid, |memory| memory.reconcile.last_write);
     let until = last.map(|last| last.next(is_urgent));
-    until.filter(|until| *until > context.shared.clock.ticks())
+    until.filter(|until| *until > context.clock.ticks())
 }
 
 /// Whether a condition has turned, or has another reason. That the deadline is feasible calls for nothing, so
@@ -298,10 +289,10 @@ pub(super) fn announce(
     }
     let turned_true = |type_| new.is_true(type_) && !old.is_true(type_);
     if let Some(left) = slack(new).filter(|_| turned_true(api::COMPLETE)) {
-        context.shared.metrics.deadlines.completed(left.seconds());
+        context.metrics.deadlines.completed(left.seconds());
     }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
-        context.shared.metrics.forget_job(&JobLabels {
+        context.metrics.forget_job(&JobLabels {
             job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
             job_name: written.metadata.name.clone().unwrap_or_default(),
         });
@@ -334,10 +325,10 @@ fn announce_verdict(
         let (reason, note) = (api::DEADLINE_MISSED, condition_events::missed(new));
         events::publish(context, written, EventType::Warning, reason, note);
     }
-    let deadlines = &context.shared.metrics.deadlines;
+    let deadlines = &context.metrics.deadlines;
     let uid: Arc<str> = written.metadata.uid.as_deref().unwrap_or_default().into();
     let met = verdict == DeadlineVerdict::Met;
-    let predictions = context.shared.forecasts.learn(&uid, met);
+    let predictions = context.forecasts.learn(&uid, met);
     deadlines.score(&predictions, met);
 }
 
@@ -352,13 +343,7 @@ pub(super) async fn refuse_spec(
     }
     if owner.spec.is_companion() {
         // A Job's fate cannot turn again, so a fault that a user may correct does not fail it.
-        let Some(job) = context
-            .shared
-            .stores
-            .jobs
-            .batch()
-            .and_then(|jobs| jobs.of(owner))
-        else {
+        let Some(job) = context.stores.jobs.batch().and_then(|jobs| jobs.of(owner)) else {
             return Ok(Wake::await_change());
         };
         let reason = reason::INVALID_SPEC;
@@ -370,7 +355,7 @@ pub(super) async fn refuse_spec(
         &old,
         owner.metadata.generation,
         &message,
-        context.shared.clock.now(),
+        context.clock.now(),
     );
     if status != old {
         write_status(context, owner, &status).await?;
@@ -395,7 +380,7 @@ pub(super) async fn refuse_unread(
     let Some(old) = &refusal.status else {
         return Ok(false);
     };
-    let (generation, now) = (metadata.generation, context.shared.clock.now());
+    let (generation, now) = (metadata.generation, context.clock.now());
     let status = conditions::invalid(old, generation, &refusal.message, now);
     // However many such jobs a namespace has, they take its places only.
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -418,7 +403,7 @@ pub(super) async fn report_crowded(
     spec_bytes: usize,
     old: &DeadlineJobStatus,
 ) -> Result<(), Error> {
-    let status = conditions::crowded(old, metadata.generation, context.shared.clock.now());
+    let status = conditions::crowded(old, metadata.generation, context.clock.now());
     if status == *old || Ledger::from_status(Some(old)).is_err() {
         return Ok(());
     }
@@ -432,12 +417,12 @@ pub(super) async fn report_crowded(
 /// so shed writes nothing. It also does nothing that this ledger may not allow.
 pub(super) fn stand_aside(context: &ReconcileContext, owner: &DeadlineJob, form: u32) -> Wake {
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
-    let said = context.shared.job_memories.with(&uid, |memory| {
+    let said = context.job_memories.with(&uid, |memory| {
         std::mem::replace(&mut memory.reconcile.stands_aside, true)
     });
     if !said {
         let reason = "ledger_too_new";
-        let errors = &context.shared.metrics.reconciles.errors;
+        let errors = &context.metrics.reconciles.errors;
         errors.with([reason]).inc();
         let note = format!(
             "status.ledger.form is {form}, but version {} of the operator supports forms up to \

@@ -27,7 +27,7 @@ pub(super) fn announce(
     });
     let uid: Arc<str> = owner.metadata.uid.as_deref().unwrap_or_default().into();
     let is_refused = refusal.is_some();
-    let was_reported = context.shared.job_memories.with(&uid, |memory| {
+    let was_reported = context.job_memories.with(&uid, |memory| {
         std::mem::replace(&mut memory.reconcile.refusal_reported, is_refused)
     });
     let Some((verb, message)) = refusal.filter(|_| !was_reported) else {

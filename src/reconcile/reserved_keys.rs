@@ -11,7 +11,7 @@ use crate::validate::ValidatedJob;
 
 /// Reports once, when pods of the job are created, what its template holds in vain.
 pub(super) async fn announce(context: &ReconcileContext, owner: &DeadlineJob, job: &ValidatedJob) {
-    let reported = context.shared.job_memories.with(&job.uid, |memory| {
+    let reported = context.job_memories.with(&job.uid, |memory| {
         std::mem::replace(&mut memory.reconcile.reserved_reported, true)
     });
     if reported {

@@ -29,7 +29,7 @@ async fn work(
     _: Option<LaunchPlace>,
 ) -> Result<Wake, Error> {
     assert_ne!(job.metadata.name.as_deref(), Some("count"), "on purpose");
-    context.shared.metrics.attempts.grants.inc();
+    context.metrics.attempts.grants.inc();
     Ok(Wake::await_change())
 }
 
@@ -51,7 +51,7 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
             touched.send(ObjectRef::from_obj(job)).unwrap();
         }
         tokio::time::sleep(A_WHILE).await;
-        assert_eq!(process.context.shared.metrics.attempts.grants.get(), round);
+        assert_eq!(process.context.metrics.attempts.grants.get(), round);
     }
     process.send_events().await;
     let noted = ["GET job", "PUT job status", "POST event ReconcilePanicked"];
@@ -107,7 +107,7 @@ async fn a_relist_of_10_000_jobs_is_at_most_two_passes_each() {
     }
     let running = run_by(Arc::clone(&process.context), jobs, calm_jobs, work);
     assert!(timeout(A_WHILE, running).await.is_err(), "the term goes on");
-    let passes = process.context.shared.metrics.attempts.grants.get();
+    let passes = process.context.metrics.attempts.grants.get();
     assert!((JOBS..=2 * JOBS).contains(&passes), "{passes}");
     assert!(api.said().is_empty(), "no read");
 }

@@ -45,19 +45,17 @@ pub async fn run(context: Arc<ReconcileContext>) {
 /// Companions that were not reported before, unless nothing has changed since.
 fn look(context: &ReconcileContext, reported: &mut Reported) -> Vec<Arc<DeadlineJob>> {
     let now = (
-        context.shared.stores.jobs.live_version(),
-        context.shared.stores.jobs.batch_version(),
+        context.stores.jobs.live_version(),
+        context.stores.jobs.batch_version(),
     );
     if reported.seen.replace(now) == Some(now) {
         return Vec::new();
     }
     // A companion that has ended is not live.
-    let jobs = context.shared.stores.jobs.live().into_iter();
-    let left: Vec<_> = jobs
-        .filter(|job| is_left(&context.shared.stores, job))
-        .collect();
+    let jobs = context.stores.jobs.live().into_iter();
+    let left: Vec<_> = jobs.filter(|job| is_left(&context.stores, job)).collect();
     let count = i64::try_from(left.len()).unwrap_or(i64::MAX);
-    context.shared.metrics.reconciles.not_adopted.set(count);
+    context.metrics.reconciles.not_adopted.set(count);
     let uid = |job: &DeadlineJob| job.metadata.uid.clone().unwrap_or_default();
     let present: HashSet<String> = left.iter().map(|job| uid(job)).collect();
     let before = std::mem::replace(&mut reported.uids, present);

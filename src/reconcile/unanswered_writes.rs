@@ -15,7 +15,7 @@ pub(super) fn announce(
     job: &ValidatedJob,
     ledger: &Ledger,
 ) {
-    let found = context.shared.job_memories.with(&job.uid, |memory| {
+    let found = context.job_memories.with(&job.uid, |memory| {
         if memory.reconcile.unanswered.is_empty() {
             return None;
         }

@@ -37,17 +37,17 @@ async fn look(
     reported: &mut BTreeMap<String, Words>,
     seen: &mut Option<u64>,
 ) {
-    let version = context.shared.stores.jobs.gaps_version();
+    let version = context.stores.jobs.gaps_version();
     if seen.replace(version) == Some(version) {
         return;
     }
-    let faults = context.shared.stores.jobs.faults();
+    let faults = context.stores.jobs.faults();
     let unreadable = faults
         .iter()
         .filter(|fault| fault.problem.is_some())
         .count();
     let unreadable = i64::try_from(unreadable).unwrap_or(i64::MAX);
-    context.shared.metrics.reconciles.unreadable.set(unreadable);
+    context.metrics.reconciles.unreadable.set(unreadable);
     let mut present = BTreeMap::new();
     for fault in &faults {
         let (uid, words) = (fault.metadata.uid.clone().unwrap_or_default(), words(fault));
@@ -94,7 +94,7 @@ async fn announce(context: &ReconcileContext, fault: &JobFault, (reason, note): 
     let (namespace, name) = (&fault.metadata.namespace, &fault.metadata.name);
     tracing::warn!(?namespace, job = ?name, "{note}");
     if fault.problem.is_some() {
-        let errors = &context.shared.metrics.reconciles.errors;
+        let errors = &context.metrics.reconciles.errors;
         let reason = "undecodable";
         errors.with([reason]).inc();
     }

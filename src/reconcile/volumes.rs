@@ -32,7 +32,6 @@ pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Opti
         return None;
     }
     let known = context
-        .shared
         .job_memories
         .with(&job.uid, |memory| memory.planned.claims.clone());
     if let Some((looked, said)) = known
@@ -53,7 +52,6 @@ pub(super) async fn unshared(context: &ReconcileContext, view: &JobView) -> Opti
     }
     let looked = Some((ticks, said.clone()));
     context
-        .shared
         .job_memories
         .with(&job.uid, |memory| memory.planned.claims = looked);
     said

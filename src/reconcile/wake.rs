@@ -44,11 +44,10 @@ pub(super) fn after(
     } else {
         let period = status_period(context, pass, ledger, recorded);
         let status = (!ledger.tasks.is_empty()).then(|| now.plus(period));
-        let (clock, shown) = (&context.shared.clock, recorded.status.as_ref());
+        let (clock, shown) = (&context.clock, recorded.status.as_ref());
         let deadline = Case::after(&pass.view, step).next_look(clock, shown, now);
         let settled = settle_wake(now, &pass.facts);
         let waits = context
-            .shared
             .job_memories
             .with(&job.uid, |memory| memory.reconcile.waiting.look_at);
         let waits = waits.map(|at| clock.at(at).max(now.plus(Span::from_seconds(1))));
@@ -78,7 +77,7 @@ fn status_period(
         PARTS_PERIOD
     } else if (is_pending && is_placed) || is_unready {
         // That is not written yet.
-        let job_memories = &context.shared.job_memories;
+        let job_memories = &context.job_memories;
         let last = job_memories.with(&pass.view.job.uid, |memory| memory.reconcile.last_write);
         let since = last.map_or(FIGURES_WAIT, |last| pass.view.ticks.since(last.at));
         Span(FIGURES_WAIT.0 - since.0).clamp(Span::from_seconds(1), FIGURES_WAIT)
@@ -89,7 +88,7 @@ fn status_period(
 
 /// At an instant of the process's own clock.
 pub(super) fn at(context: &ReconcileContext, until: Instant) -> Wake {
-    Wake::requeue(clock::duration(until.since(context.shared.clock.ticks())).max(WAIT_MIN))
+    Wake::requeue(clock::duration(until.since(context.clock.ticks())).max(WAIT_MIN))
 }
 
 /// After a reconcile that failed.
@@ -109,8 +108,7 @@ where
             tracing::warn!(%error, namespace, job = name, "a pod can't be created, trying again");
             let uid: Arc<str> = metadata.uid.as_deref().unwrap_or_default().into();
             let until = creations_wait(&context, &uid);
-            let wait =
-                until.map(|until| clock::duration(until.since(context.shared.clock.ticks())));
+            let wait = until.map(|until| clock::duration(until.since(context.clock.ticks())));
             Wake::requeue(wait.unwrap_or(ERROR_WAIT))
         }
         Error::TooLarge(_) => {

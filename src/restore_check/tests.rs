@@ -15,7 +15,7 @@ async fn begun() -> (Apiserver, Process) {
     let process = Process::start(&api);
     process.plan(&api.job(), originals(1));
     process.look(&api).await.unwrap();
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     api.said();
     (api, process)
 }
@@ -35,7 +35,7 @@ async fn is_found(process: &Process) -> bool {
 
 /// Whether the watches or the answers have shown it.
 async fn is_shown(process: &Process) -> bool {
-    let restored = process.context.shared.stores.restored();
+    let restored = process.context.stores.restored();
     timeout(Duration::from_millis(20), restored).await.is_ok()
 }
 
@@ -47,7 +47,7 @@ async fn the_counter_that_goes_back_is_noticed() {
     for (seen, expected) in [("103", false), ("106", false), ("110", true)] {
         let mut pod = Pod::default();
         pod.metadata.resource_version = Some(seen.to_owned());
-        process.context.shared.stores.show(vec![pod]);
+        process.context.stores.show(vec![pod]);
         assert_eq!(is_found(&process).await, expected, "{seen}");
     }
     assert_eq!(
@@ -68,11 +68,7 @@ async fn versions_of_two_resources_are_not_compared() {
     process.look(&api).await.unwrap();
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
-    let newest = process
-        .context
-        .shared
-        .stores
-        .newest_version(Versioned::Pods);
+    let newest = process.context.stores.newest_version(Versioned::Pods);
     assert!(newest > 1_000_000);
     assert!(!is_shown(&process).await);
     assert!(!is_found(&process).await);
@@ -91,11 +87,7 @@ async fn versions_that_went_forward_are_no_restore() {
 #[tokio::test]
 async fn a_deleted_pod_that_is_back_is_a_restore() {
     let (api, process) = begun().await;
-    process
-        .context
-        .shared
-        .stores
-        .show_deleted(api.pods().remove(0));
+    process.context.stores.show_deleted(api.pods().remove(0));
     assert!(is_found(&process).await);
     // One of the same name.
     for pod in api.world.lock().pods.values_mut() {
@@ -114,7 +106,7 @@ async fn a_missing_pod_that_stays_in_view_is_a_restore() {
         assert_eq!(pods.len(), 1);
         tokio::time::sleep(PERIOD * 2).await;
         if goes {
-            process.context.shared.stores.show(vec![]);
+            process.context.stores.show(vec![]);
         }
         assert!(!noticed.is_finished(), "a watch may begin again late");
         tokio::time::sleep(MISSING_PATIENCE + PERIOD).await;
@@ -159,7 +151,7 @@ async fn what_was_newest_at_the_last_look_is_looked_at_again() {
     for pod in [&restored, &other] {
         api.world.lock().pods.insert(name(pod), pod.clone());
     }
-    process.context.shared.stores.show(vec![shown, other]);
+    process.context.stores.show(vec![shown, other]);
     assert!(went_back(&check(&process), &mut last).await);
 }
 
@@ -176,7 +168,7 @@ async fn an_own_write_counts_for_the_counter() {
 #[tokio::test]
 async fn a_list_or_a_notice_of_an_older_object_is_a_restore() {
     let (api, process) = begun().await;
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     stores.show(api.pods());
     assert!(!is_shown(&process).await);
     let mut older = api.pods();
@@ -191,7 +183,7 @@ async fn an_answer_from_the_past_is_a_restore() {
     let process = Process::start(&api);
     let mut newer = (*api.job()).clone();
     newer.metadata.resource_version = Some("5000".to_owned());
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     stores.note_version(Versioned::DeadlineJobs, &newer.metadata);
     process.reconcile(api.job()).await.unwrap();
     assert!(is_shown(&process).await);

@@ -44,7 +44,7 @@ async fn planning_passes_validate_each_job_once_per_generation() {
     assert_eq!(passes(100), 50);
     assert_eq!(passes(100), 0);
     let edited = Some(Arc::new(job(7, 2)));
-    let job_memories = &process.context.shared.job_memories;
+    let job_memories = &process.context.job_memories;
     job_memories.with(&"uid-7".into(), |memory| memory.planned.newest = edited);
     assert_eq!(passes(100), 1);
     let jobs = observation::view(&process.context.shared).snapshot.jobs;

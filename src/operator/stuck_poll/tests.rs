@@ -48,7 +48,7 @@ async fn the_next_leader_leaves_the_job_alone_whose_poll_did_not_end() {
     }
     // The process that found it could no longer post the event.
     assert_eq!(api.said(), ["POST event ReconcileStuck"]);
-    let page = next.context.shared.metrics.page().unwrap();
+    let page = next.context.metrics.page().unwrap();
     let counted = r#"shed_reconcile_crashes_total{reason="stuck"} 1"#;
     assert!(page.contains(counted), "{page}");
     assert!(next.is_drained().await);

@@ -127,7 +127,7 @@ impl World {
         let api = Apiserver::new(object(0, &Change::default()));
         let process = Process::with_stores(&api, Arc::clone(&stores));
         // A quiet job is looked at again after a while, and so it would be on a busy machine.
-        process.context.shared.clock.freeze_for_tests();
+        process.context.clock.freeze_for_tests();
         let uid = |number| JobUid::from(object(number, &Change::default()).metadata.uid.unwrap());
         let world = Self {
             known: KnownJobs::following(&stores),
@@ -168,7 +168,7 @@ impl World {
     }
 
     fn stores(&self) -> &Stores {
-        &self.process.context.shared.stores
+        &self.process.context.stores
     }
 
     fn see_job(&mut self, number: u32, change: Change) {
@@ -178,14 +178,14 @@ impl World {
             ..change
         };
         let event = Event::Apply(watched(number, &change));
-        let stores = Arc::clone(&self.process.context.shared.stores);
+        let stores = Arc::clone(&self.process.context.stores);
         stores.see_job(&mut self.writer, event);
     }
 
     fn report(&self, job: u32, task: u32, text: &str) {
         let uid = &self.uids[job as usize];
         let answers = [(Instant(2000), text)];
-        let progress = &self.process.context.shared.progress;
+        let progress = &self.process.context.progress;
         progress.answer_for_tests(uid, &format!("pod-{job}-{task}"), &answers);
     }
 }
@@ -209,11 +209,11 @@ async fn a_pass_looks_at_what_has_changed() {
     world.see_job(7, Change::default());
     assert_eq!((world.looks(), world.looks()), (1, 0));
     let uid = Arc::clone(&world.uids[9]);
-    let shared = Arc::clone(&world.process.context.shared);
-    let memories = &shared.job_memories;
-    let weighed = memories.with(&uid, |memory| memory.planned.weighed);
+    let context = Arc::clone(&world.process.context);
+    let memories = &context.job_memories;
+    memories.with(&uid, |memory| memory.planned.claims.is_some());
     assert_eq!(world.looks(), 0, "a memory that is read");
-    memories.with(&uid, |memory| memory.planned.weighed = weighed);
+    memories.with(&uid, |memory| memory.planned.claims = None);
     assert_eq!((world.looks(), world.looks()), (1, 0));
     world.stores().show_nodes(&[fixtures::node("node-0", 32)]);
     assert_eq!((world.looks(), world.looks()), (20, 0));
@@ -247,9 +247,9 @@ async fn a_stop_of_clones_reaches_known_jobs_in_the_next_pass() {
 async fn a_quiet_job_is_looked_at_again_after_a_while() {
     let mut world = World::new(20);
     world.looks();
-    let later = world.process.context.shared.clock.ticks();
+    let later = world.process.context.clock.ticks();
     let held = Arc::clone(&world.uids[3]);
-    let stores = Arc::clone(&world.process.context.shared.stores);
+    let stores = Arc::clone(&world.process.context.stores);
     let mut looks = |is_held: bool, seconds| {
         let ticks = later.plus(Span::from_seconds(seconds));
         let is_held = |uid: &str| is_held && *uid == *held;
@@ -282,7 +282,7 @@ async fn series_of_a_job_that_is_gone_go_with_the_next_pass() {
     };
     assert!(pass(&mut world) && pass(&mut world));
     let event = Event::Delete(watched(1, &Change::default()));
-    let stores = Arc::clone(&world.process.context.shared.stores);
+    let stores = Arc::clone(&world.process.context.stores);
     stores.see_job(&mut world.writer, event);
     assert!(!pass(&mut world));
 }
@@ -292,7 +292,7 @@ async fn a_job_that_is_gone_is_forgotten() {
     let mut world = World::new(3);
     world.looks();
     let event = Event::Delete(watched(1, &Change::default()));
-    let stores = Arc::clone(&world.process.context.shared.stores);
+    let stores = Arc::clone(&world.process.context.stores);
     stores.see_job(&mut world.writer, event);
     world.looks();
     assert_eq!((world.known.jobs.len(), world.known.uids.len()), (2, 2));

@@ -48,7 +48,7 @@ fn planned(process: &Process) -> Vec<String> {
 }
 
 fn quarantined(process: &Process) -> i64 {
-    process.context.shared.metrics.reconciles.quarantined.get()
+    process.context.metrics.reconciles.quarantined.get()
 }
 
 /// The job is quarantined as its ledger stands.
@@ -68,7 +68,7 @@ fn quarantine(api: &Apiserver, process: &Process) {
     ledger.revision += 1;
     let newest = Arc::new(job.clone());
     let uid = job.metadata.uid.as_deref().unwrap_or_default().into();
-    let job_memories = &process.context.shared.job_memories;
+    let job_memories = &process.context.job_memories;
     job_memories.with(&uid, |memory| memory.planned.newest = Some(newest));
 }
 
@@ -86,10 +86,10 @@ async fn a_quarantined_job_gets_nothing_and_keeps_its_capacity() {
     for id in [(0, 0), (1, 0)] {
         api.run(id);
     }
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     assert_eq!(planned(&process), ["other"; 2]);
     api.exit((1, 0), 0, clock::now());
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     assert_eq!(planned(&process), ["other"; 3], "it has ended");
 }
 

@@ -14,13 +14,13 @@ const DENIED: &str =
 /// A cluster on which time passes only between the seconds of a test, however long their passes take.
 fn timed_cluster(change: impl FnOnce(&mut DeadlineJob)) -> (Apiserver, Process) {
     let (api, process) = cluster(change);
-    process.context.shared.clock.freeze_for_tests();
+    process.context.clock.freeze_for_tests();
     (api, process)
 }
 
 /// Plans, and carries out the job's plan; then a second passes.
 async fn second(api: &Apiserver, process: &Process) -> Vec<String> {
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     let view = observation::view(&process.context.shared);
     let (plan, _) = decide(&view.snapshot, Memory::default(), &policy());
     assert_eq!(plan_check(&view.snapshot, &policy(), &plan), []);
@@ -28,11 +28,7 @@ async fn second(api: &Apiserver, process: &Process) -> Vec<String> {
     let of_job = plan.actions.into_iter().filter(|one| one.job == uid);
     process.plan(&api.job(), of_job.map(|planned| planned.action).collect());
     let _ = process.look(api).await;
-    process
-        .context
-        .shared
-        .clock
-        .skip_for_tests(Span::from_seconds(1));
+    process.context.clock.skip_for_tests(Span::from_seconds(1));
     api.said()
 }
 

@@ -124,7 +124,7 @@ async fn where_nodes_are_full_the_pod_waits_for_the_cluster_to_grow() {
         "Unschedulable",
         full,
     );
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     let view = observation::view(&process.context.shared);
     let attempt = |task: usize| &view.snapshot.jobs[0].tasks[task].attempts[0];
     assert!(!attempt(2).unplaceable, "what comes free is meant for it");
@@ -169,14 +169,14 @@ async fn a_job_that_fits_no_node_gets_one_pod_and_a_report() {
     );
     assert_eq!(status.phase.as_deref(), Some("Pending"));
     for _ in 0..3 {
-        process.context.shared.stores.show(api.pods());
-        process.context.shared.stores.changed.notify_one();
+        process.context.stores.show(api.pods());
+        process.context.stores.changed.notify_one();
         sleep(A_WHILE).await;
     }
     planner.abort();
     let uid: JobUid = api.job().metadata.uid.as_deref().unwrap().into();
     assert!(
-        process.context.shared.plan_slices.take(&uid).is_empty(),
+        process.context.plan_slices.take(&uid).is_empty(),
         "one pod is enough"
     );
     assert_eq!(api.pods().len(), 1);
@@ -226,7 +226,7 @@ async fn gated_pods_of_another_namespace_hold_nothing() {
         "SchedulingGated",
         "Scheduling is blocked due to non-empty scheduling gates",
     );
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     let view = observation::view(&process.context.shared);
     assert_eq!(
         launches(&view, &prime()),
@@ -274,7 +274,7 @@ async fn requests_that_admission_added_count_for_later_launches() {
     spec.containers[0].resources = serde_json::from_value(asked).unwrap();
     drop(world);
     api.run((0, 0));
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     assert_eq!(cores(&process), 1500);
     let view = observation::view(&process.context.shared);
     assert_eq!(
@@ -293,7 +293,7 @@ async fn a_lost_create_answer_delays_no_task_once_its_pod_has_ended() {
         .spec;
     });
     let planned = |process: &Process| {
-        process.context.shared.stores.show(api.pods());
+        process.context.stores.show(api.pods());
         let view = observation::view(&process.context.shared);
         launches(&view, &policy()).values().sum::<usize>()
     };
@@ -328,7 +328,7 @@ async fn a_quota_allows_a_pod_for_each_that_ended_and_one_more() {
         .spec;
     });
     let planned = |process: &Process| {
-        process.context.shared.stores.show(api.pods());
+        process.context.stores.show(api.pods());
         let view = observation::view(&process.context.shared);
         launches(&view, &policy()).values().sum::<usize>()
     };
@@ -359,7 +359,7 @@ async fn a_quota_allows_a_pod_for_each_that_ended_and_one_more() {
     process.look(&api).await.unwrap();
     assert_eq!(planned(&process), 0);
     // The wait is over.
-    process.context.shared.job_memories.with(&uid, |memory| {
+    process.context.job_memories.with(&uid, |memory| {
         assert!(memory.planned.creations.blocked().is_some());
         let later = clock::now().plus(Span::from_seconds(10));
         let count = Count {
@@ -390,7 +390,7 @@ async fn a_clone_that_cannot_be_placed_counts_against_its_task() {
             "Unschedulable",
             words,
         );
-        process.context.shared.stores.show(api.pods());
+        process.context.stores.show(api.pods());
         let view = observation::view(&process.context.shared);
         assert_eq!(view.news.len(), 1, "its reconciler is reported");
         api.said();

@@ -133,13 +133,13 @@ async fn what_a_pass_costs() {
 /// An event of a pod of the job.
 fn show_news(process: &Process, number: u32, version: u32) {
     let pod = running_pod(&a_job(number, ATTEMPTS), number, 0, 2 + version);
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     stores.see_pod(Event::Apply(pod));
 }
 
 /// Takes the slices, at least one. Nothing is recorded, so the next pass plans the same.
 fn carry_out(process: &Process, touched: &mut mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>) {
-    let plan_slices = &process.context.shared.plan_slices;
+    let plan_slices = &process.context.plan_slices;
     let mut slices = 0;
     while let Ok(job) = touched.try_recv() {
         let number = job.name.trim_start_matches("job-").parse().unwrap();

@@ -6,7 +6,7 @@ use crate::reconcile::mock::{Apiserver, Process};
 async fn an_unknown_value_is_reported_once_with_the_fix() {
     let api = Apiserver::new(fixtures::job(""));
     let process = Process::start(&api);
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     let mut reported = Arc::default();
     stores.show_clone_stops(&[("team", "halt"), ("a", "stop")]);
     for _ in 0..2 {

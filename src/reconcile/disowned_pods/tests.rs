@@ -35,7 +35,7 @@ fn notes(process: &Process, strangers: &mut Strangers, seconds: &[i64]) -> Vec<S
 }
 
 fn counted(process: &Process, reason: &'static str) -> u64 {
-    let counters = &process.context.shared.metrics.attempts.pods_disowned;
+    let counters = &process.context.metrics.attempts.pods_disowned;
     counters.with([reason]).get()
 }
 
@@ -86,12 +86,11 @@ async fn many_pods_make_one_event_a_minute() {
     assert_eq!(notes(&process, &mut strangers, &[0, 2, 3]).len(), 1);
     process
         .context
-        .shared
         .stores
         .show(pods(0).chain(pods(50)).collect());
     assert!(notes(&process, &mut strangers, &[10, 12]).is_empty());
     assert_eq!(counted(&process, NAME), 100);
-    process.context.shared.stores.show(pods(100).collect());
+    process.context.stores.show(pods(100).collect());
     assert_eq!(notes(&process, &mut strangers, &[70, 72]).len(), 1);
     assert_eq!(strangers.seen.len(), 50, "those that went are forgotten");
 }

@@ -22,9 +22,8 @@ use crate::reconcile::{Error, live_read};
 
 /// When a failed creation is tried again without a success before, by the process's own clock.
 pub fn creations_wait(context: &ReconcileContext, job: &Arc<str>) -> Option<Instant> {
-    let ticks = context.shared.clock.ticks();
+    let ticks = context.clock.ticks();
     let until = context
-        .shared
         .job_memories
         .with(job, |memory| memory.planned.creations.not_before());
     until.filter(|until| *until > ticks)
@@ -53,7 +52,7 @@ pub(super) async fn take(
 ) -> Result<bool, Error> {
     let mut sorted = sort(context, pass, step, answers);
     for reason in sorted.summary.reasons() {
-        let attempts = &context.shared.metrics.attempts;
+        let attempts = &context.metrics.attempts;
         attempts.pods_refused.with([reason]).inc();
     }
     let is_refused = !sorted.refused.is_empty();
@@ -69,17 +68,14 @@ pub(super) async fn take(
         }
     }
     let existing = existing(&ledger, &pass.view.pods);
-    let ticks = context.shared.clock.ticks();
-    let is_failing = context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            memory
-                .planned
-                .creations
-                .take(sorted.summary, existing, ticks);
-            memory.planned.creations.is_failing()
-        });
+    let ticks = context.clock.ticks();
+    let is_failing = context.job_memories.with(&pass.view.job.uid, |memory| {
+        memory
+            .planned
+            .creations
+            .take(sorted.summary, existing, ticks);
+        memory.planned.creations.is_failing()
+    });
     if is_refused || (is_failing && sorted.failure.is_some()) {
         record_again(context, pass, owner, (ledger, step.deadline)).await?;
     }
@@ -90,35 +86,32 @@ pub(super) async fn take(
 }
 
 fn sort(context: &ReconcileContext, pass: &Pass, step: &Step, answers: Vec<Created>) -> Sorted {
-    let ticks = context.shared.clock.ticks();
+    let ticks = context.clock.ticks();
     let mut sorted = Sorted::default();
-    context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            for (&id, answer) in step.creates.iter().zip(answers) {
-                let entry = step.ledger.attempt(id.0, id.1);
-                let kind = entry.map(|attempt| attempt.kind);
-                if matches!(answer, Created::Ours | Created::Failed(_)) {
-                    memory.planned.traces.entry(id).or_default().asked = Some(ticks);
+    context.job_memories.with(&pass.view.job.uid, |memory| {
+        for (&id, answer) in step.creates.iter().zip(answers) {
+            let entry = step.ledger.attempt(id.0, id.1);
+            let kind = entry.map(|attempt| attempt.kind);
+            if matches!(answer, Created::Ours | Created::Failed(_)) {
+                memory.planned.traces.entry(id).or_default().asked = Some(ticks);
+            }
+            match answer {
+                Created::Ours => {
+                    memory.planned.traces.entry(id).or_default().created = Some(ticks);
+                    sorted.summary.create(kind);
                 }
-                match answer {
-                    Created::Ours => {
-                        memory.planned.traces.entry(id).or_default().created = Some(ticks);
-                        sorted.summary.create(kind);
-                    }
-                    Created::Refused(blocked) => {
-                        sorted.summary.refuse(kind, blocked);
-                        sorted.refused.push(id);
-                    }
-                    Created::NotTried => sorted.not_tried.push(id),
-                    Created::Failed(error) => {
-                        sorted.summary.failed = Some(error.to_string());
-                        sorted.failure = Some(error);
-                    }
+                Created::Refused(blocked) => {
+                    sorted.summary.refuse(kind, blocked);
+                    sorted.refused.push(id);
+                }
+                Created::NotTried => sorted.not_tried.push(id),
+                Created::Failed(error) => {
+                    sorted.summary.failed = Some(error.to_string());
+                    sorted.failure = Some(error);
                 }
             }
-        });
+        }
+    });
     sorted
 }
 
@@ -135,17 +128,14 @@ async fn never_were(
         return Ok(());
     }
     let live = live_read::pods(context, &pass.view.job, &pass.view.pods).await?;
-    let created = Some(context.shared.clock.ticks());
-    context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            for ids in taken_back {
-                for id in ids.extract_if(.., |id| live.contains_key(id)) {
-                    memory.planned.traces.entry(id).or_default().created = created;
-                }
+    let created = Some(context.clock.ticks());
+    context.job_memories.with(&pass.view.job.uid, |memory| {
+        for ids in taken_back {
+            for id in ids.extract_if(.., |id| live.contains_key(id)) {
+                memory.planned.traces.entry(id).or_default().created = created;
             }
-        });
+        }
+    });
     Ok(())
 }
 
@@ -181,8 +171,8 @@ async fn record_again(
         view: JobView {
             ledger: refused.ledger.clone(),
             claims: Claims::default(),
-            now: context.shared.clock.now(),
-            ticks: context.shared.clock.ticks(),
+            now: context.clock.now(),
+            ticks: context.clock.ticks(),
             ..pass.view.clone()
         },
         put_right: Vec::new(),
@@ -195,7 +185,7 @@ async fn record_again(
         match record(context, &pass, &refused).await {
             // Only this process knows the apiserver's answer.
             Err(Error::Deferred(until)) => {
-                let wait = until.since(context.shared.clock.ticks());
+                let wait = until.since(context.clock.ticks());
                 tokio::time::sleep(clock::duration(wait)).await;
             }
             recorded => return recorded.map(|_| ()),

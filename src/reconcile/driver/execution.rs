@@ -37,18 +37,15 @@ pub(super) async fn withhold_unrecorded(
         pods.filter(|((task, number), _)| step.ledger.attempt(*task, *number).is_none());
     let unrecorded: HashSet<&str> = unrecorded.map(|(_, pod)| &*pod.uid).collect();
     let is_unrecorded = |pod: &PodRef| unrecorded.contains(&*pod.uid);
-    let ticks = context.shared.clock.ticks();
-    let is_sent = context
-        .shared
-        .job_memories
-        .with(&pass.view.job.uid, |memory| {
-            let done = &memory.reconcile.done_writes;
-            let is_new = |pods: &[PodRef], done: &Done| {
-                let mut pods = pods.iter().filter(|pod| is_unrecorded(pod));
-                pods.any(|pod| !done.has(&pod.uid, ticks))
-            };
-            is_new(&step.deletes, &done.deletes) || is_new(&step.releases, &done.releases)
-        });
+    let ticks = context.clock.ticks();
+    let is_sent = context.job_memories.with(&pass.view.job.uid, |memory| {
+        let done = &memory.reconcile.done_writes;
+        let is_new = |pods: &[PodRef], done: &Done| {
+            let mut pods = pods.iter().filter(|pod| is_unrecorded(pod));
+            pods.any(|pod| !done.has(&pod.uid, ticks))
+        };
+        is_new(&step.deletes, &done.deletes) || is_new(&step.releases, &done.releases)
+    });
     if !is_sent {
         return Ok(());
     }
@@ -146,8 +143,8 @@ async fn stop(
     writer: PodWriter<'_>,
     api: &Api<Pod>,
 ) -> (Written, Written) {
-    let (job_memories, job) = (&context.shared.job_memories, &pass.view.job.uid);
-    let ticks = context.shared.clock.ticks();
+    let (job_memories, job) = (&context.job_memories, &pass.view.job.uid);
+    let ticks = context.clock.ticks();
     let (deletes, releases) = job_memories.with(job, |memory| {
         let done = &mut memory.reconcile.done_writes;
         (
@@ -156,13 +153,13 @@ async fn stop(
         )
     });
     let mut deleted = writer.delete(api, &deletes).await;
-    let waited = context.shared.clock.ticks().since(pass.view.ticks);
+    let waited = context.clock.ticks().since(pass.view.ticks);
     for _ in &deleted.done {
-        let stops = &context.shared.metrics.attempts.stop_seconds;
+        let stops = &context.metrics.attempts.stop_seconds;
         stops.observe(waited.seconds());
     }
     let mut released = writer.release(api, &releases).await;
-    let ticks = context.shared.clock.ticks();
+    let ticks = context.clock.ticks();
     job_memories.with(job, |memory| {
         let done = &mut memory.reconcile.done_writes;
         done.deletes.note(deleted.done.drain(..), ticks);
@@ -205,7 +202,7 @@ fn pods<'a>(
     step: &'a Step,
 ) -> impl ExactSizeIterator<Item = Pod> + 'a {
     let rather_not = preference::rather_not(&step.notices);
-    let (agent, class) = (&context.shared.agent, context.clone_class.as_deref());
+    let (agent, class) = (&context.agent, context.clone_class.as_deref());
     let attempt = |&(task, number): &AttemptId| {
         let attempt = step.ledger.attempt(task, number)?;
         Some((task, number, attempt))

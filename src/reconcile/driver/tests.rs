@@ -218,7 +218,7 @@ async fn a_deposed_writer_cannot_roll_back_a_winner() {
     Process::start(&api).look(&api).await.unwrap();
     api.said();
     // Its watches stand still, and it is about to launch.
-    old.context.shared.stores.show(before.1);
+    old.context.stores.show(before.1);
     old.plan(&before.0, vec![launch(0, AttemptKind::Clone)]);
     let error = old.reconcile(before.0).await.unwrap_err();
     assert!(matches!(error, Error::Conflict), "{error}");

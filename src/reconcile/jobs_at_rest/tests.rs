@@ -16,7 +16,7 @@ fn kept(api: &Apiserver) -> WatchedJob {
 
 /// The watches catch up, then the queue of reconciles reaches the job.
 async fn visit(process: &Process, api: &Apiserver) -> Wake {
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     let context = Arc::clone(&process.context);
     let work = |watched, context| driver::work(watched, context, None);
     let pass = reconcile_by(Arc::new(kept(api)), context, work);
@@ -28,7 +28,7 @@ async fn visit(process: &Process, api: &Apiserver) -> Wake {
 fn is_remembered(process: &Process, api: &Apiserver) -> bool {
     let uid = api.job().metadata.uid.clone().unwrap();
     let is_there = std::cell::Cell::new(false);
-    process.context.shared.job_memories.retain(|known| {
+    process.context.job_memories.retain(|known| {
         is_there.set(is_there.get() || known == uid);
         true
     });
@@ -69,7 +69,7 @@ async fn the_late_pod_of_a_finished_job_is_let_go_after_a_read() {
     assert!(!is_remembered(&process, &api), "nothing of it is kept");
     visit(&process, &api).await;
     assert!(api.said().is_empty());
-    assert!(process.context.shared.stores.jobs.live().is_empty());
+    assert!(process.context.stores.jobs.live().is_empty());
 }
 
 #[tokio::test]
@@ -80,11 +80,7 @@ async fn a_finished_job_is_deleted_at_the_end_of_its_time_to_live() {
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "it is looked at again");
     assert!(api.said().is_empty());
-    process
-        .context
-        .shared
-        .clock
-        .skip_for_tests(Span::from_seconds(61));
+    process.context.clock.skip_for_tests(Span::from_seconds(61));
     let uid = api.job().metadata.uid.clone();
     visit(&process, &api).await;
     let deletion = api.call("DELETE job").body;
@@ -94,7 +90,7 @@ async fn a_finished_job_is_deleted_at_the_end_of_its_time_to_live() {
 
 /// The page of the next leader.
 fn met(process: &Process) -> Option<String> {
-    let page = process.context.shared.metrics.page().unwrap();
+    let page = process.context.metrics.page().unwrap();
     let line = page
         .lines()
         .find(|line| line.starts_with("shed_deadlines_met_total{"));
@@ -107,7 +103,7 @@ async fn the_next_leader_shows_totals_that_no_scrape_has_seen() {
     let (api, process) = ended("ttlSecondsAfterFinished: 60").await;
     assert_eq!(met(&process).as_deref(), Some("1"));
     // The job goes, and the totals are written.
-    let totals = process.context.shared.stores.jobs.totals();
+    let totals = process.context.stores.jobs.totals();
     totals
         .lock()
         .gone(api.job().metadata.uid.as_deref().unwrap());
@@ -116,7 +112,7 @@ async fn the_next_leader_shows_totals_that_no_scrape_has_seen() {
     let next = begun_with(&api, stored);
     assert_eq!(met(&next).as_deref(), Some("1"));
     // A process that does not lead shows none.
-    next.context.shared.metrics.forget_jobs();
+    next.context.metrics.forget_jobs();
     assert_eq!(met(&next), None);
 }
 
@@ -156,7 +152,7 @@ async fn suspended() -> (Apiserver, Process) {
 #[tokio::test]
 async fn a_suspended_job_rests_until_it_is_resumed() {
     let (api, process) = suspended().await;
-    assert!(process.context.shared.stores.jobs.live().is_empty());
+    assert!(process.context.stores.jobs.live().is_empty());
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "its deadline comes");
     assert!(api.said().is_empty());
@@ -189,7 +185,7 @@ fn fill_memory(stores: &Stores) {
 /// and after that.
 async fn resumed_without_memory(change: impl FnOnce(&mut Ledger)) -> (Apiserver, [Vec<String>; 3]) {
     let (api, process) = suspended().await;
-    fill_memory(&process.context.shared.stores);
+    fill_memory(&process.context.stores);
     {
         let mut world = api.world.lock();
         let job = world.job.as_mut().unwrap();
@@ -245,7 +241,6 @@ async fn a_suspended_job_fails_at_its_deadline() {
     // The deadline is ten minutes after the creation, which was a minute ago.
     process
         .context
-        .shared
         .clock
         .skip_for_tests(Span::from_seconds(560));
     visit(&process, &api).await;
@@ -266,7 +261,7 @@ async fn a_specification_that_is_too_large_is_refused_and_not_kept() {
     let message = crate::validate::validate(&job).unwrap_err().to_string();
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    assert!(process.context.shared.stores.jobs.live().is_empty());
+    assert!(process.context.stores.jobs.live().is_empty());
     visit(&process, &api).await;
     assert_eq!(api.said(), ["PUT job status", "POST event InvalidSpec"]);
     let status = api.job().status.clone().unwrap();
@@ -313,7 +308,7 @@ async fn only_a_few_large_objects_are_read_at_a_time() {
     });
     let api = Apiserver::new(job);
     let process = Process::start(&api);
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     let places = std::iter::from_fn(|| stores.jobs.whole_place(&"team".into()));
     let places: Vec<_> = places.collect();
     assert_ne!(visit(&process, &api).await, Wake::await_change());
@@ -364,7 +359,7 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
         Process::with_stores(&api, stores.adopting(AdoptJobs::Managed, vec![job]))
     };
     let process = with(job.clone());
-    assert!(process.context.shared.stores.jobs.live().is_empty());
+    assert!(process.context.stores.jobs.live().is_empty());
     visit(&process, &api).await;
     let said = api.said();
     assert_eq!(said.first().map(String::as_str), Some("GET job"));
@@ -401,13 +396,13 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
     let stores = stores.adopting(AdoptJobs::Managed, vec![job]);
     let process = Process::with_stores(&api, stores);
     let is_whole = || {
-        let jobs = process.context.shared.stores.jobs.batch().unwrap();
+        let jobs = process.context.stores.jobs.batch().unwrap();
         jobs.of(&companion).is_some()
     };
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "its deadline comes");
     assert!(api.said().is_empty() && !is_whole());
-    let clock = &process.context.shared.clock;
+    let clock = &process.context.clock;
     clock.skip_for_tests(Span::from_seconds(601));
     visit(&process, &api).await;
     let said = api.said();
@@ -436,7 +431,7 @@ async fn a_job_with_released_pods_is_not_read_while_the_watch_lags() {
     assert!(said.contains(&"PATCH pod 0-0".to_owned()), "{said:?}");
 
     // The watch shows the end of the job, and not yet that its pod was let go.
-    process.context.shared.stores.show(before);
+    process.context.stores.show(before);
     let context = Arc::clone(&process.context);
     let work = |watched, context| driver::work(watched, context, None);
     let pass = reconcile_by(Arc::new(kept(&api)), context, work);

@@ -112,8 +112,8 @@ impl Process {
     /// The planner leaves a slice for the job.
     pub fn plan(&self, job: &DeadlineJob, slice: Vec<Move>) {
         let slices = HashMap::from([(uid(job), slice)]);
-        let ticks = self.context.shared.clock.ticks();
-        let plan_slices = &self.context.shared.plan_slices;
+        let ticks = self.context.clock.ticks();
+        let plan_slices = &self.context.plan_slices;
         plan_slices.publish(slices, vec![], ticks);
     }
 
@@ -147,7 +147,7 @@ impl Process {
 
     /// The watches catch up, then the job is reconciled.
     pub async fn look(&self, api: &Apiserver) -> Result<Wake, Error> {
-        self.context.shared.stores.show(api.pods());
+        self.context.stores.show(api.pods());
         self.ask(api);
         self.reconcile(api.job()).await
     }
@@ -164,14 +164,14 @@ impl Process {
             let before = Instant(now.0 - 1000);
             let answers = [(before, answer.as_str()), (now, answer.as_str())];
             let pod_uid = pod.metadata.uid.as_deref().unwrap_or_default();
-            let table = &self.context.shared.progress;
+            let table = &self.context.progress;
             table.answer_for_tests(&uid(job), pod_uid, &answers);
         }
     }
 
     /// Deadlines met, missed and failed, once the watch has caught up.
     pub fn deadlines(&self, api: &Apiserver) -> [u64; 3] {
-        let totals = self.context.shared.stores.jobs.totals();
+        let totals = self.context.stores.jobs.totals();
         if let Some(job) = &api.world.lock().job {
             totals
                 .lock()
@@ -184,9 +184,8 @@ impl Process {
 
     /// Whether no slice waits or is under way.
     pub async fn is_drained(&self) -> bool {
-        let ticks = self.context.shared.clock.ticks();
+        let ticks = self.context.clock.ticks();
         self.context
-            .shared
             .plan_slices
             .held(Span(i64::MAX), ticks)
             .is_empty()
@@ -199,7 +198,6 @@ impl Process {
 
     pub fn memory(&self, job: &DeadlineJob) -> JobMemory {
         self.context
-            .shared
             .job_memories
             .with(&uid(job), |memory| memory.clone())
     }

@@ -51,7 +51,7 @@ async fn pods_of_a_job_that_is_gone_are_let_go_and_not_deleted() {
     assert_eq!(api.call("PATCH pod 0-0").body["metadata"]["uid"], uid);
     assert_eq!(api.said(), ["GET job", "PATCH pod 0-0", "PATCH pod 1-0"]);
     assert_eq!(api.pods().len(), 2, "an orphaning deletion keeps them");
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     looks(&process, 1).await;
     assert!(api.said().is_empty(), "nothing is left to do");
 }
@@ -101,7 +101,6 @@ async fn pods_of_an_unreadable_job_are_kept_and_hold_capacity() {
     let (api, process) = two_attempts_of_an_unreadable(false).await;
     process
         .context
-        .shared
         .stores
         .show_nodes(&[fixtures::node("node-1", 8)]);
     looks(&process, 2).await;
@@ -143,7 +142,7 @@ async fn a_failed_release_blocks_no_other_and_is_retried() {
     });
     looks(&process, 1).await;
     assert_eq!(api.said(), ["GET job", "PATCH pod 0-0", "PATCH pod 1-0"]);
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     looks(&process, 1).await;
     assert_eq!(api.said(), ["GET job", "PATCH pod 0-0"]);
 }
@@ -154,11 +153,10 @@ async fn what_is_remembered_of_a_job_goes_with_it() {
     let gone: Arc<str> = Arc::from("gone");
     process
         .context
-        .shared
         .job_memories
         .with(&gone, |memory| memory.reconcile.too_large_reported = true);
     looks(&process, 1).await;
-    process.context.shared.job_memories.with(&gone, |memory| {
+    process.context.job_memories.with(&gone, |memory| {
         assert!(!memory.reconcile.too_large_reported)
     });
     drop(api);
@@ -178,7 +176,7 @@ async fn let_go(change: impl Fn(&mut Pod)) -> [bool; 2] {
             .lock()
             .pods
             .insert("stray-9-9".to_owned(), pod.clone());
-        process.context.shared.stores.show(vec![pod]);
+        process.context.stores.show(vec![pod]);
         looks(&process, 1).await;
         let said = api.said();
         outcomes.push(said.last().is_some_and(|words| words == "PATCH pod 9-9"));
@@ -215,7 +213,7 @@ async fn an_unlabeled_attempt_is_released_only_after_its_job_is_gone() {
         for pod in api.world.lock().pods.values_mut() {
             pod.metadata.labels = None;
         }
-        process.context.shared.stores.show(api.pods());
+        process.context.stores.show(api.pods());
         looks(&process, 1).await;
         assert_eq!(api.said(), said);
     }
@@ -327,12 +325,12 @@ async fn an_idle_look_visits_nothing() {
     let (api, process) = two_attempts(Some).await;
     let (context, mut seen) = (&process.context, None);
     look(context, &mut seen);
-    context.shared.stores.visits();
+    context.stores.visits();
     look(context, &mut seen);
-    assert_eq!(context.shared.stores.visits(), 0);
-    context.shared.stores.show(api.pods());
+    assert_eq!(context.stores.visits(), 0);
+    context.stores.show(api.pods());
     look(context, &mut seen);
-    assert!(context.shared.stores.visits() > 0, "something has changed");
+    assert!(context.stores.visits() > 0, "something has changed");
     assert!(api.said().is_empty());
 }
 

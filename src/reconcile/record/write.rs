@@ -66,7 +66,7 @@ pub(super) async fn write_status(
     let mut version = owner.metadata.resource_version.clone();
     for _ in 0..pod_writer::TRIES_MAX {
         let body = encode(&owner.metadata, version.as_deref(), status)?;
-        let rest = context.shared.stores.jobs.skipped_bytes(owner) + size::bytes(&owner.spec);
+        let rest = context.stores.jobs.skipped_bytes(owner) + size::bytes(&owner.spec);
         let put = || {
             count(context, &owner.metadata, status, (body.len(), rest));
             put(context, namespace, name, body.clone())
@@ -147,8 +147,8 @@ fn count(
     status: &DeadlineJobStatus,
     (sent, rest): (usize, usize),
 ) {
-    pod_writer::count(&context.shared.metrics, "job_status");
-    let written = &context.shared.metrics.ledger;
+    pod_writer::count(&context.metrics, "job_status");
+    let written = &context.metrics.ledger;
     written.bytes.inc_by(sent as u64);
     let object = sent + rest + size::bytes(metadata);
     written.object_bytes.observe(object as f64);
@@ -171,10 +171,7 @@ async fn put(
     name: &str,
     body: Vec<u8>,
 ) -> Result<(PartialObjectMeta<DeadlineJob>, Sent), kube::Error> {
-    let seen = context
-        .shared
-        .stores
-        .newest_version(Versioned::DeadlineJobs);
+    let seen = context.stores.newest_version(Versioned::DeadlineJobs);
     let sent: Sent = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
     let path = DeadlineJob::url_path(&(), Some(namespace));
     let request = Request::new(path);
@@ -207,7 +204,7 @@ fn too_large(context: &ReconcileContext, owner: &DeadlineJob, status: &DeadlineJ
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap_or_default().into();
     let is_reported =
         |memory: &mut JobMemory| std::mem::replace(&mut memory.reconcile.too_large_reported, true);
-    if !context.shared.job_memories.with(&uid, is_reported) {
+    if !context.job_memories.with(&uid, is_reported) {
         let (field, most) = size::largest(&job);
         let note = format!(
             "the object has {bytes} bytes, more than the apiserver accepts, so shed cannot record the job's \
@@ -226,7 +223,7 @@ pub(in crate::reconcile) fn note_answer(
     seen: u64,
     written: &ObjectMeta,
 ) {
-    let stores = &context.shared.stores;
+    let stores = &context.stores;
     stores.compare_versions(Some(seen), version(written));
     stores.note_version(Versioned::DeadlineJobs, written);
 }
@@ -234,7 +231,7 @@ pub(in crate::reconcile) fn note_answer(
 /// A live read is newer than a copy that was seen before it.
 fn compare(context: &ReconcileContext, owner: &DeadlineJob, live: &ObjectMeta) {
     if live.uid == owner.metadata.uid {
-        let stores = &context.shared.stores;
+        let stores = &context.stores;
         stores.compare_versions(version(&owner.metadata), version(live));
     }
 }
@@ -252,7 +249,6 @@ fn remember(context: &ReconcileContext, live: DeadlineJob) {
     let uid: Arc<str> = live.metadata.uid.as_deref().unwrap_or_default().into();
     let live = Arc::new(live);
     context
-        .shared
         .job_memories
         .with(&uid, |memory| memory.planned.newest(&live));
 }
@@ -280,6 +276,6 @@ pub(in crate::reconcile) async fn is_newest(
 
 /// Notes the bytes of a write, which delay the job's next one.
 pub(super) fn last_write(context: &ReconcileContext, status: &DeadlineJobStatus) -> LastWrite {
-    let ticks = context.shared.clock.ticks();
+    let ticks = context.clock.ticks();
     context.ledger_rate.note(size::bytes(status), ticks)
 }

@@ -49,10 +49,7 @@ async fn a_begun_job_that_is_no_longer_adopted_is_reported_once() {
         assert_eq!(regarding, "DeadlineJob", "the last of the two");
         assert_eq!(api.said(), ["POST event NotAdopted"; 2]);
         assert!(look(&process.context, &mut reported).is_empty());
-        assert_eq!(
-            process.context.shared.metrics.reconciles.not_adopted.get(),
-            1
-        );
+        assert_eq!(process.context.metrics.reconciles.not_adopted.get(), 1);
     }
 }
 
@@ -71,9 +68,6 @@ async fn a_job_that_is_run_gone_over_or_not_begun_is_not_reported() {
         process(Some(finished), is_off),
     ] {
         assert!(look(&process.context, &mut Reported::default()).is_empty());
-        assert_eq!(
-            process.context.shared.metrics.reconciles.not_adopted.get(),
-            0
-        );
+        assert_eq!(process.context.metrics.reconciles.not_adopted.get(), 0);
     }
 }

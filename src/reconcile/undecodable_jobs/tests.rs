@@ -19,11 +19,7 @@ async fn said_of(changes: &[(&str, serde_json::Value)]) -> (Vec<String>, String,
         .as_str()
         .unwrap()
         .to_owned();
-    (
-        api.said(),
-        note,
-        process.context.shared.metrics.page().unwrap(),
-    )
+    (api.said(), note, process.context.metrics.page().unwrap())
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +57,7 @@ async fn an_idle_look_visits_nothing() {
     let (stores, _writer) = Stores::of_objects(vec![object], vec![]);
     let process = Process::with_stores(&api, stores);
     let (mut reported, mut seen) = (BTreeMap::new(), None);
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     stores.visits();
     look(&process.context, &mut reported, &mut seen).await;
     assert_eq!(stores.visits(), 1);

@@ -37,7 +37,7 @@ impl Passes {
     /// A pass over the world, and how many jobs it looks at.
     fn pass(&mut self, world: &mut World) -> usize {
         // Two passes have different times, by which `looked` tells their looks apart.
-        world.process.context.shared.clock.skip_for_tests(Span(1));
+        world.process.context.clock.skip_for_tests(Span(1));
         let mut view = view_after(&world.process.context.shared, &mut world.known);
         view.snapshot.now = view.snapshot.now.plus(self.later);
         self.check_marks(&view);

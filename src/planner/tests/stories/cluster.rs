@@ -93,7 +93,7 @@ impl Cluster {
             }
             now = now.plus(STEP);
             let looked = Span(LOOKS * SECOND.0);
-            let clock = &self.process.context.shared.clock;
+            let clock = &self.process.context.clock;
             clock.skip_for_tests(Span(STEP.0 - looked.0));
         }
     }
@@ -108,7 +108,7 @@ impl Cluster {
 
     async fn step(&mut self, now: Instant) {
         // The apiserver answers all the time.
-        self.process.context.shared.clock.learn_for_tests(Span(0));
+        self.process.context.clock.learn_for_tests(Span(0));
         self.api.world.lock().time = Some(now);
         self.end_tasks(now);
         self.start_pods(now);
@@ -130,7 +130,7 @@ impl Cluster {
             let pods = self.api.pods();
             let is_there = |id: &AttemptId| pods.iter().any(|pod| id_of(pod) == *id);
             self.running.retain(|id, _| is_there(id));
-            let clock = &self.process.context.shared.clock;
+            let clock = &self.process.context.clock;
             clock.skip_for_tests(SECOND);
         }
     }
@@ -208,7 +208,7 @@ impl Cluster {
                 .map(|(at, said)| (*at, &**said))
                 .collect();
             let pod = pod.metadata.uid.as_deref().unwrap_or_default();
-            let table = &self.process.context.shared.progress;
+            let table = &self.process.context.progress;
             table.answer_for_tests(uid, pod, &said);
         }
     }

@@ -119,11 +119,7 @@ async fn a_fate_is_reported_though_a_deletion_is_never_seen() {
     process.look(&api).await.unwrap_err();
     process.look(&api).await.unwrap_err();
     assert_eq!(reported(&api, api::FAILURE_TARGET), None);
-    process
-        .context
-        .shared
-        .clock
-        .skip_for_tests(Span::from_seconds(31));
+    process.context.clock.skip_for_tests(Span::from_seconds(31));
     process.look(&api).await.unwrap_err();
     assert_eq!(reported(&api, api::FAILURE_TARGET).as_deref(), Some("True"));
 }
@@ -187,7 +183,7 @@ async fn while_the_apiservers_time_is_uncertain_no_job_is_ended() {
     let limit = "activeDeadlineSeconds: 5, deadline: {within: 20m}";
     for (age, change) in [(DEADLINE + 8, ""), (60, limit)] {
         let (api, process) = of_age(age, change).await;
-        let clock = &process.context.shared.clock;
+        let clock = &process.context.clock;
         let passed = Span::from_seconds(10);
         clock.skip_for_tests(passed);
         clock.disturb_for_tests(Span::from_seconds(60));
@@ -210,7 +206,7 @@ async fn while_the_apiservers_time_is_uncertain_no_job_is_ended() {
 async fn the_deadline_goes_by_the_apiservers_clock() {
     // This machine is five minutes ahead of the apiserver, which dates the job.
     let (api, process) = of_age(DEADLINE - 60 + 300, "").await;
-    let clock = &process.context.shared.clock;
+    let clock = &process.context.clock;
     clock.learn_for_tests(Span::from_seconds(-300));
     process.look(&api).await.unwrap();
     assert_eq!(reported(&api, api::FAILURE_TARGET), None);
@@ -224,7 +220,7 @@ async fn the_deadline_goes_by_the_apiservers_clock() {
 async fn a_clock_that_is_set_back_holds_nothing_up() {
     let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
     let process = Process::start(&api);
-    let clock = Arc::clone(&process.context.shared.clock);
+    let clock = Arc::clone(&process.context.clock);
     // The connection breaks, so the process cannot know whether the pod exists.
     api.script(|call| match call.words.starts_with("POST pod") {
         true => Fate::LostBefore,

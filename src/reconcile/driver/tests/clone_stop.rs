@@ -10,7 +10,7 @@ fn reported(status: &str, reason: &str) -> Option<(String, String)> {
 #[tokio::test]
 async fn a_stop_of_clones_is_written_once_and_live_clones_continue() {
     let (api, process) = race().await;
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     stores.show_clone_stops(&[("team", "stop")]);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status"], "no delete of the clone");
@@ -37,7 +37,7 @@ async fn a_clone_planned_before_a_clone_stop_is_not_launched_after_it() {
     process.look(&api).await.unwrap();
     api.run((0, 0));
     api.said();
-    let stores = &process.context.shared.stores;
+    let stores = &process.context.stores;
     stores.show_clone_stops(&[("team", "stop")]);
     let slice = [(1, AttemptKind::Original), (0, AttemptKind::Clone)];
     let slice = slice.map(|(task, kind)| launch(task, kind)).to_vec();

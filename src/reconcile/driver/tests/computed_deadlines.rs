@@ -17,7 +17,7 @@ fn created(change: &str) -> Apiserver {
 
 /// As many jobs of the class have completed, after as many seconds.
 fn complete(process: &Process, class: &str, runs: i64, seconds: i64) {
-    let completions = process.context.shared.stores.jobs.completions();
+    let completions = process.context.stores.jobs.completions();
     for run in 0..runs {
         let completion = Completion {
             at: Instant(run * 1000),
@@ -116,7 +116,6 @@ async fn a_history_deadline_that_has_passed_fails_nothing() {
     process.look(&api).await.unwrap();
     process
         .context
-        .shared
         .clock
         .skip_for_tests(Span::from_seconds(100));
     complete(&process, "team/nightly", 5, 1);

@@ -9,10 +9,10 @@ use crate::context::spacing::LastWrite;
 
 /// No write of figures alone, however slowly the test runs.
 fn patient(process: &Process, job: &DeadlineJob) {
-    let ticks = process.context.shared.clock.ticks();
+    let ticks = process.context.clock.ticks();
     let later = ticks.plus(Span::from_seconds(3600));
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
-    let job_memories = &process.context.shared.job_memories;
+    let job_memories = &process.context.job_memories;
     let last_write = LastWrite {
         at: later,
         paid: ticks,

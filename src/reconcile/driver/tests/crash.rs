@@ -97,7 +97,7 @@ async fn to_rest(api: &Apiserver, mut process: Process, slice: &[Move], fault: O
             shown = (api.job(), api.pods());
         }
         process.plan(&shown.0, slice.to_vec());
-        process.context.shared.stores.show(shown.1.clone());
+        process.context.stores.show(shown.1.clone());
         process.ask(api);
         fence::all_ask(api, &process);
         let result = process.reconcile(Arc::clone(&shown.0)).await;

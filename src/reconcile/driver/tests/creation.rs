@@ -37,7 +37,7 @@ async fn a_repeated_create_failure_is_reported_and_retried_less_often() {
     );
     api.script(|_| Fate::Served);
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.shared.job_memories.with(&uid, |memory| {
+    process.context.job_memories.with(&uid, |memory| {
         memory.planned.creations = Creations::default();
         // There is no node in this world either.
         memory.placement = Placement::default();

@@ -194,7 +194,6 @@ async fn the_recorded_deadline_stops_a_job_of_unknown_specification() {
     misspell(&api);
     let next = Process::start(&api);
     next.context
-        .shared
         .clock
         .skip_for_tests(shed_core::time::Span::from_seconds(60));
     settle(&api, &next).await;

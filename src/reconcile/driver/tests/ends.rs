@@ -274,7 +274,7 @@ async fn the_live_read_goes_through_every_page() {
 async fn a_pod_seen_only_by_the_live_read_is_not_lost_to_a_late_watch() {
     let (api, _) = overdue("").await;
     let process = Process::start(&api);
-    process.context.shared.stores.show(vec![]);
+    process.context.stores.show(vec![]);
     process.reconcile(api.job()).await.unwrap();
     api.said();
     process.reconcile(api.job()).await.unwrap();
@@ -419,7 +419,7 @@ async fn an_unrecorded_pod_is_reported_deleted_and_released_once() {
 fn stick(api: &Apiserver, process: &Process, id: (u32, u32)) {
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.shared.job_memories.with(&uid, |memory| {
+    process.context.job_memories.with(&uid, |memory| {
         let trace = memory.planned.traces.entry(id).or_default();
         trace.stuck_since = Some(Instant(clock::now().0 - 6000));
     });

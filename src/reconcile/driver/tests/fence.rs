@@ -343,11 +343,7 @@ async fn a_suspension_leaves_the_attempt_that_publishes_its_time() {
     edit(&api, |job| job.spec.suspend = true);
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-0"]);
-    process
-        .context
-        .shared
-        .clock
-        .skip_for_tests(Span::from_seconds(61));
+    process.context.clock.skip_for_tests(Span::from_seconds(61));
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "DELETE pod 0-1"]);
 }
@@ -358,7 +354,7 @@ async fn the_pods_of_a_job_that_publishes_are_listed_once() {
     ask(&api, &process, (0, 0), 1);
     process.look(&api).await.unwrap();
     // The deadline is ten minutes after the creation, which was a minute ago.
-    let clock = &process.context.shared.clock;
+    let clock = &process.context.clock;
     clock.skip_for_tests(Span::from_seconds(545));
     api.said();
     let lists = |said: Vec<String>| said.iter().filter(|call| *call == "LIST pods").count();

@@ -47,7 +47,7 @@ fn copies(api: &Apiserver) -> Vec<(&'static str, Pod)> {
 fn show_with(api: &Apiserver, process: &Process, pod: &Pod) {
     let mut pods = api.pods();
     pods.push(pod.clone());
-    process.context.shared.stores.show(pods);
+    process.context.stores.show(pods);
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn the_live_read_ignores_a_succeeded_copy_at_the_deadline() {
         let (api, process) = overdue("").await;
         let (what, copy) = copies(&api).swap_remove(position);
         let name = copy.metadata.name.clone().unwrap();
-        process.context.shared.stores.show(api.pods());
+        process.context.stores.show(api.pods());
         api.world.lock().pods.insert(name.clone(), copy);
         process.reconcile(api.job()).await.unwrap();
         // The fate is reported once its attempts are seen as deleted.
@@ -117,7 +117,7 @@ async fn an_attempt_without_labels_runs_on_wins_and_is_let_go() {
 #[tokio::test]
 async fn an_unlabeled_attempt_that_finished_counts_at_the_deadline() {
     let (api, process) = overdue("").await;
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     for id in [(0, 0), (1, 0)] {
         api.exit(id, 0, Instant(clock::now().0 - 30_000));
         strip(&api, id);

@@ -44,7 +44,7 @@ fn wait_over(api: &Apiserver) {
 async fn panics(watched: Arc<DeadlineJob>, context: Arc<ReconcileContext>) -> Result<Wake, Error> {
     let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap().into();
     assert!(
-        !context.shared.plan_slices.take(&uid).is_empty(),
+        !context.plan_slices.take(&uid).is_empty(),
         "on purpose, but too early"
     );
     panic!("on purpose:\nit fails");
@@ -96,7 +96,7 @@ async fn a_panic_quarantines_the_job_and_gives_its_slice_back() {
     assert_eq!(api.condition(api::QUARANTINED), Some(expected));
     assert_eq!(held(&api), (1, 60));
     assert!(process.is_drained().await);
-    let page = process.context.shared.metrics.page().unwrap();
+    let page = process.context.metrics.page().unwrap();
     let counted = r#"shed_reconcile_crashes_total{reason="panicked"} 1"#;
     assert!(page.contains(counted), "{page}");
     // Neither this process nor a new one begins a reconcile, with a slice or without.
@@ -118,7 +118,7 @@ async fn a_reconcile_that_takes_too_long_quarantines_its_job() {
     let hangs = |watched: Arc<DeadlineJob>, context: Arc<ReconcileContext>| async move {
         let _guard = guard;
         let uid: Arc<str> = watched.metadata.uid.as_deref().unwrap().into();
-        assert!(!context.shared.plan_slices.take(&uid).is_empty());
+        assert!(!context.plan_slices.take(&uid).is_empty());
         std::future::pending().await
     };
     let context = Arc::clone(&process.context);
@@ -306,7 +306,7 @@ async fn to_rest(api: &Apiserver, process: &Process, slice: &[Move], at: usize) 
             shown = api.pods();
         }
         process.plan(&api.job(), slice.to_vec());
-        process.context.shared.stores.show(shown.clone());
+        process.context.stores.show(shown.clone());
         let now = Arc::clone(&now);
         let struck = |watched, context| async move {
             tokio::select! {

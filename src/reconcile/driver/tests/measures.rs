@@ -9,7 +9,7 @@ async fn a_won_race_is_measured_with_its_slots_its_stop_and_its_slack() {
     process.look(&api).await.unwrap();
     api.kill_deleted();
     process.look(&api).await.unwrap();
-    let page = process.context.shared.metrics.page().unwrap();
+    let page = process.context.metrics.page().unwrap();
     for series in [
         r#"shed_attempts_finished_total{kind="clone",outcome="won"} 1"#,
         r#"shed_attempts_finished_total{kind="original",outcome="superseded"} 1"#,

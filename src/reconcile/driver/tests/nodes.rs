@@ -233,7 +233,6 @@ async fn a_pod_that_a_kubelet_refuses_is_disrupted_and_waits_longer() {
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     let troubled = process
         .context
-        .shared
         .job_memories
         .with(&uid, |memory| memory.planned.troubled.clone());
     assert_eq!(troubled.of_task(0).len(), 1);
@@ -253,7 +252,7 @@ async fn the_next_clone_keeps_off_the_node_where_the_straggler_was() {
     process.plan(&api.job(), vec![stop_the_straggler]);
     process.look(&api).await.unwrap();
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    let job_memories = &process.context.shared.job_memories;
+    let job_memories = &process.context.job_memories;
     let troubled = job_memories.with(&uid, |memory| memory.planned.troubled.clone());
     assert_eq!(troubled.of_task(0), [Arc::from("node-1")]);
 }
@@ -293,7 +292,7 @@ fn stick(api: &Apiserver, process: &Process, id: (u32, u32), node: &str) {
     api.place(id, node);
     api.stick(id, "ImagePullBackOff");
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
-    process.context.shared.job_memories.with(&uid, |memory| {
+    process.context.job_memories.with(&uid, |memory| {
         memory.planned.traces.entry(id).or_default().stuck_since = Some(ago(6));
     });
 }

@@ -88,9 +88,9 @@ async fn a_pass_does_not_wait_forever_to_record_a_refusal() {
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     api.script(move |call| match call.words.starts_with("POST pod") {
         true => {
-            let ticks = context.shared.clock.ticks();
+            let ticks = context.clock.ticks();
             let last_write = Some(context.ledger_rate.note(usize::MAX, ticks));
-            let job_memories = &context.shared.job_memories;
+            let job_memories = &context.job_memories;
             job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
             Fate::Refused(403, "Forbidden", QUOTA)
         }
@@ -401,7 +401,7 @@ async fn a_claim_for_one_node_is_reported_if_clones_start_over() {
 #[tokio::test]
 async fn a_claim_that_can_not_be_read_keeps_no_job_from_running() {
     let (api, process) = with_claim(vec!["ReadWriteOnce"], RESUMES).await;
-    process.context.shared.job_memories.retain(|_| false);
+    process.context.job_memories.retain(|_| false);
     api.said();
     api.refuse("GET claim", 403, "Forbidden", "no");
     process.plan(&api.job(), originals(1));
@@ -464,7 +464,7 @@ async fn a_new_process_lists_pods_that_the_last_one_may_have_created() {
     before.look(&api).await.unwrap_err();
     // Its creation is carried out only after the next process has listed everything.
     let next = Process::start(&api);
-    next.context.shared.stores.show(vec![]);
+    next.context.stores.show(vec![]);
     api.said();
     api.refuse("POST pod", 403, "Forbidden", QUOTA);
     next.reconcile(api.job()).await.unwrap();
@@ -500,7 +500,7 @@ async fn a_silent_watch_retries_no_task_that_must_not_run_twice() {
     let change = "{completions: 1, idempotency: None}";
     let api = Apiserver::new(fixtures::job_of_age(0, change));
     let process = Process::start(&api);
-    let clock = Arc::clone(&process.context.shared.clock);
+    let clock = Arc::clone(&process.context.clock);
     process.plan(&api.job(), originals(1));
     // From here on the watch of pods shows nothing.
     process.reconcile(api.job()).await.unwrap();

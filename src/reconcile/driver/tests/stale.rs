@@ -13,7 +13,7 @@ async fn retried() -> (Apiserver, Process, Arc<DeadlineJob>) {
     process.plan(&old, vec![launch(0, AttemptKind::Retry)]);
     process.look(&api).await.unwrap();
     assert!(api.said().contains(&"POST pod 0-1".to_owned()));
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     (api, process, old)
 }
 
@@ -21,7 +21,7 @@ async fn retried() -> (Apiserver, Process, Arc<DeadlineJob>) {
 async fn a_pass_with_an_old_copy_deletes_no_retry() {
     let (api, process, old) = retried().await;
     // As the planner does, once the watch has caught up.
-    let _ = process.context.shared.job_memories.newest(&api.job());
+    let _ = process.context.job_memories.newest(&api.job());
     process.reconcile(old).await.unwrap();
     assert_eq!(api.said(), WAITS);
 }
@@ -29,10 +29,10 @@ async fn a_pass_with_an_old_copy_deletes_no_retry() {
 #[tokio::test]
 async fn an_ended_retry_is_counted_before_it_is_released() {
     let (api, process, old) = retried().await;
-    let _ = process.context.shared.job_memories.newest(&api.job());
+    let _ = process.context.job_memories.newest(&api.job());
     api.run((0, 1));
     api.exit((0, 1), 0, clock::now());
-    process.context.shared.stores.show(api.pods());
+    process.context.stores.show(api.pods());
     process.reconcile(old).await.unwrap();
     assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-1"]);
 }

@@ -28,7 +28,7 @@ async fn running() -> (Apiserver, Process) {
 }
 
 fn count(process: &Process, series: &str) -> f64 {
-    let page = process.context.shared.metrics.page().unwrap();
+    let page = process.context.metrics.page().unwrap();
     let line = page.lines().find(|line| line.starts_with(series));
     let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
     value.unwrap_or(0.0)
@@ -56,7 +56,7 @@ async fn the_effect_of_an_unanswered_write_is_reported_once_it_shows() {
         count(&process, won),
         1.0,
         "{}",
-        process.context.shared.metrics.page().unwrap()
+        process.context.metrics.page().unwrap()
     );
     assert!(process.memory(&api.job()).reconcile.unanswered.is_empty());
 }

@@ -41,7 +41,7 @@ async fn a_pod_whose_volume_is_missing_is_reported_after_a_minute() {
     await_volume(&api, (0, 0));
     process.look(&api).await.unwrap();
     assert_eq!(words(&api, api::ATTEMPTS_BLOCKED), None);
-    let clock = &process.context.shared.clock;
+    let clock = &process.context.clock;
     clock.skip_for_tests(Span::from_seconds(61));
     process.look(&api).await.unwrap();
     let reported = words(&api, api::ATTEMPTS_BLOCKED).unwrap();
@@ -58,10 +58,7 @@ async fn a_pod_whose_volume_is_missing_is_reported_after_a_minute() {
     );
     // Another process tells the same, and the condition ends with the first container.
     let next = Process::start(&api);
-    next.context
-        .shared
-        .clock
-        .skip_for_tests(Span::from_seconds(61));
+    next.context.clock.skip_for_tests(Span::from_seconds(61));
     next.look(&api).await.unwrap();
     assert_eq!(words(&api, api::ATTEMPTS_BLOCKED), Some(reported));
     api.run((0, 0));

@@ -11,10 +11,10 @@ use crate::reconcile::write_places::LaunchPlace;
 /// The job's ledger was last written `ago` milliseconds ago, and had a MiB.
 fn wrote_a_mib(process: &Process, job: &DeadlineJob, ago: i64) {
     let uid: Arc<str> = job.metadata.uid.as_deref().unwrap().into();
-    let at = process.context.shared.clock.ticks().plus(Span(-ago));
+    let at = process.context.clock.ticks().plus(Span(-ago));
     let paid = at.plus(Span(1048));
     let last_write = Some(LastWrite { at, paid });
-    let job_memories = &process.context.shared.job_memories;
+    let job_memories = &process.context.job_memories;
     job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
 }
 
@@ -27,7 +27,7 @@ async fn a_large_ledger_is_written_less_often_and_its_slice_waits() {
     process.look(&api).await.unwrap();
     assert_eq!(api.said(), WAITS);
     assert!(!process.is_drained().await, "the slice is not lost");
-    assert_eq!(process.context.shared.metrics.ledger.deferred.get(), 1);
+    assert_eq!(process.context.metrics.ledger.deferred.get(), 1);
     wrote_a_mib(&process, &api.job(), 1100);
     process.look(&api).await.unwrap();
     assert_eq!(api.said().len(), 5, "the ledger and four pods");
@@ -131,17 +131,17 @@ async fn a_recorded_launch_waits_for_its_turn_and_nothing_else_does() {
 async fn what_all_jobs_write_delays_a_launch_and_no_stop() {
     let (api, process) = one_to_stop().await;
     let rate = &process.context.ledger_rate;
-    let ticks = process.context.shared.clock.ticks();
+    let ticks = process.context.clock.ticks();
     let uid: Arc<str> = api.job().metadata.uid.as_deref().unwrap().into();
     for _ in 0..40 {
         let last_write = Some(rate.note(1_000_000, ticks.plus(Span(-300))));
-        let job_memories = &process.context.shared.job_memories;
+        let job_memories = &process.context.job_memories;
         job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
     }
     let last_write = process.memory(&api.job()).reconcile.last_write;
     process.look(&api).await.unwrap();
     assert_eq!(api.said()[0], "PUT job status");
-    let job_memories = &process.context.shared.job_memories;
+    let job_memories = &process.context.job_memories;
     job_memories.with(&uid, |memory| memory.reconcile.last_write = last_write);
     process.plan(&api.job(), vec![launch(0, AttemptKind::Clone)]);
     process.look(&api).await.unwrap();
@@ -158,7 +158,7 @@ async fn a_write_carries_the_status_alone_and_is_counted() {
     assert!(put.get("spec").is_none(), "{put}");
     let fields: Vec<_> = put["metadata"].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["name", "namespace", "resourceVersion", "uid"]);
-    let metrics = &process.context.shared.metrics;
+    let metrics = &process.context.metrics;
     assert_eq!(metrics.ledger.bytes.get(), put.to_string().len() as u64);
     assert_eq!(metrics.ledger.over_budget.get(), 0);
     let newest = process.planned(&api.job()).newest.unwrap();
@@ -174,12 +174,8 @@ async fn a_slice_is_finished_before_its_pods_are_created() {
     let context = Arc::clone(&process.context);
     let (held, seen) = std::sync::mpsc::channel();
     api.script(move |call| {
-        let ticks = context.shared.clock.ticks();
-        let is_held = !context
-            .shared
-            .plan_slices
-            .held(Span(i64::MAX), ticks)
-            .is_empty();
+        let ticks = context.clock.ticks();
+        let is_held = !context.plan_slices.held(Span(i64::MAX), ticks).is_empty();
         let _ = held.send((call.words.clone(), is_held));
         Fate::Served
     });
@@ -244,7 +240,7 @@ async fn a_pod_is_stopped_and_released_once_though_the_watch_lags() {
         assert_eq!(api.said(), WAITS);
     }
     // Another process does not know.
-    let next = Process::with_stores(&api, Arc::clone(&process.context.shared.stores));
+    let next = Process::with_stores(&api, Arc::clone(&process.context.stores));
     next.reconcile(api.job()).await.unwrap();
     assert_eq!(api.said(), ["GET job", "DELETE pod 1-0", "PATCH pod 1-1"]);
 }
