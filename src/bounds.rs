@@ -126,7 +126,7 @@ impl Bounds {
             return 0;
         }
         let reported = ledger.tasks.values_mut().filter_map(|task| {
-            let lives = task.attempts.iter().any(|attempt| attempt.kill.is_none());
+            let lives = task.lives();
             let point = task.resume.take()?;
             // The ledger holds the start point of an attempt anyway.
             task.resume = begun_at(task).cloned().map(Box::new);

@@ -368,10 +368,7 @@ mod tests {
             .and_then(|status| status.ledger.as_mut());
         ledger.unwrap().form = LEDGER_FORM + 1;
         let newest = job_memories.newest(&Arc::new(watched));
-        let ledger = newest
-            .status
-            .as_ref()
-            .and_then(|status| status.ledger.as_ref());
+        let ledger = newest.ledger();
         assert_eq!(ledger.unwrap().form, LEDGER_FORM + 1);
     }
 }

@@ -155,8 +155,7 @@ impl QuarantineMemory {
 
 /// The quarantine that the job's ledger holds.
 pub fn entry(job: &DeadlineJob) -> Option<&QuarantineEntry> {
-    let status = job.status.as_ref()?;
-    status.ledger.as_ref()?.quarantine.as_ref()
+    job.ledger()?.quarantine.as_ref()
 }
 
 pub(crate) fn uid(job: &DeadlineJob) -> Arc<str> {

@@ -139,11 +139,6 @@ impl Jobs {
     }
 }
 
-/// The Job that owns a companion.
-pub fn owner(companion: &DeadlineJob) -> Option<&OwnerReference> {
-    controller(&companion.metadata)
-}
-
 /// The Job that controls the object with this metadata.
 pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = metadata.owner_references.iter().flatten();

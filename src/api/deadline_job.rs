@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use shed_core::snapshot::{Idempotency, OnMiss, Preemption, SpeculationMode};
 
+use super::Ledger;
 use super::batch::{PodFailurePolicy, PodReplacementPolicy, SuccessPolicy};
 use super::deadline::Deadline;
 use super::job_status::DeadlineJobStatus;
@@ -214,6 +215,13 @@ pub struct DeadlineJobSpec {
 
 fn default_backoff_limit() -> i32 {
     3
+}
+
+impl DeadlineJob {
+    /// The ledger that its status holds.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.status.as_ref()?.ledger.as_ref()
+    }
 }
 
 impl DeadlineJobSpec {

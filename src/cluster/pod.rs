@@ -186,6 +186,14 @@ impl PodFacts {
         }
     }
 
+    /// The pod as writes name it.
+    pub fn reference(&self) -> PodRef {
+        PodRef {
+            name: self.name.to_string(),
+            uid: self.uid.clone(),
+        }
+    }
+
     /// Whether it is an attempt of the job that controls it.
     pub fn is_attempt(&self) -> bool {
         self.identity.attempt.is_some()

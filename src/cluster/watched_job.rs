@@ -192,7 +192,7 @@ impl WatchedJob {
     pub fn completion(&self) -> Option<(Arc<str>, Completion)> {
         match self {
             Self::Live(job, _) => {
-                let ledger = job.status.as_ref()?.ledger.as_ref()?;
+                let ledger = job.ledger()?;
                 validate::class(&job.metadata).zip(Completion::of(ledger))
             }
             Self::Skeleton(skeleton) => match &skeleton.rest {
@@ -215,10 +215,7 @@ pub fn whole_bytes(job: &DeadlineJob) -> usize {
 
 /// Whether a job has attempts, or is ending. What it does then can't wait.
 pub fn has_begun(job: &DeadlineJob) -> bool {
-    let ledger = job
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
+    let ledger = job.ledger();
     ledger.is_some_and(|ledger| {
         let mut tasks = ledger.tasks.values();
         ledger.ending.is_some() || tasks.any(|task| !task.attempts.is_empty())
@@ -268,8 +265,7 @@ pub type JobVersion = (Option<u64>, i64, Option<i64>);
 
 /// The job's version.
 pub fn job_version(job: &DeadlineJob) -> JobVersion {
-    let status = job.status.as_ref();
-    let ledger = status.and_then(|status| status.ledger.as_ref());
+    let ledger = job.ledger();
     let revision = ledger.map_or(0, |ledger| ledger.revision);
     (version(&job.metadata), revision, job.metadata.generation)
 }

@@ -5,9 +5,10 @@ use shed_core::plan::JobReport;
 use shed_core::snapshot::JobSnapshot;
 use shed_core::time::{Instant, Span};
 
-use crate::api::{Ledger, TaskEntry, reason};
+use crate::api::{Ledger, reason};
 use crate::bounds::Bounds;
 use crate::clock::{self, Clock};
+use crate::job::facts;
 
 /// Shorter waits are not reported, because each report would cause two writes.
 pub const REPORTED_AFTER: Span = Span::from_seconds(10);
@@ -92,7 +93,7 @@ fn any_waits(ledger: &Ledger, facts: &JobSnapshot, now: Instant) -> bool {
     let held_off =
         facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
     let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
-    is_open && any_idle(ledger, facts)
+    is_open && facts::idle_tasks(ledger, facts) > 0
 }
 
 /// Whether `AttemptsBlocked` explains that nothing is launched: attempts cannot be created or
@@ -101,21 +102,6 @@ fn has_other_condition(facts: &JobSnapshot) -> bool {
     let mut attempts = facts.tasks.iter().flat_map(|task| &task.attempts);
     let (no_node, most) = (facts.obstacles.no_node, facts.obstacles.attempts_max);
     no_node || most.is_some() || attempts.any(|attempt| attempt.unplaceable && attempt.lives())
-}
-
-fn lives(task: &TaskEntry) -> bool {
-    task.attempts.iter().any(|attempt| attempt.kill.is_none())
-}
-
-/// Tasks that have a live attempt.
-fn running(ledger: &Ledger) -> usize {
-    ledger.tasks.values().filter(|task| lives(task)).count()
-}
-
-/// Whether a task has not ended and has no live attempt.
-fn any_idle(ledger: &Ledger, facts: &JobSnapshot) -> bool {
-    let ended = facts.done.len() as usize + facts.failed.len() as usize;
-    ended + running(ledger) < facts.rules.completions as usize
 }
 
 fn found(
@@ -132,14 +118,17 @@ fn found(
             _ => reason::HEADROOM_RESERVED,
         })
     };
-    let idle = || ledger.tasks.values().filter(|task| !lives(task));
+    let idle = || ledger.tasks.values().filter(|task| !task.lives());
     let retries = idle().filter_map(|task| task.retry_not_before);
     let retry = retries.filter(|&at| at > now).min();
     let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
-    if running(ledger) >= facts.rules.parallelism as usize {
+    if facts::running_tasks(ledger) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
     } else if bounds.further(ledger) == 0 {
-        Some((reason::OBJECT_SIZE_LIMIT, running(ledger).to_string()))
+        Some((
+            reason::OBJECT_SIZE_LIMIT,
+            facts::running_tasks(ledger).to_string(),
+        ))
     } else if let Some(reason) = report.and_then(of_capacity) {
         Some((reason, String::new()))
     } else if let Some(at) = retry {

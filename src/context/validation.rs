@@ -180,16 +180,12 @@ fn owner(companion: &DeadlineJob, jobs: Option<&Jobs>) -> Result<Arc<Job>, Unfit
 }
 
 fn has_finished(job: &DeadlineJob) -> bool {
-    ledger(job).is_some_and(|ledger| ledger.finished)
+    job.ledger().is_some_and(|ledger| ledger.finished)
 }
 
 /// Whether anything of the job was ever recorded.
 pub fn has_begun(job: &DeadlineJob) -> bool {
-    ledger(job).is_some_and(Ledger::has_begun)
-}
-
-fn ledger(job: &DeadlineJob) -> Option<&Ledger> {
-    job.status.as_ref()?.ledger.as_ref()
+    job.ledger().is_some_and(Ledger::has_begun)
 }
 
 /// The Job's cache entry already holds the fields that its pods get unchanged.

@@ -26,6 +26,7 @@ use crate::fair_places::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::reach::Reach;
 use crate::polling::{self, Follower, Key, Rules, Table};
+use crate::progress::{self, HttpClient};
 
 /// Maximum number of concurrent polls. An agent holds its poll while the task requests no grant.
 const POLLED_AT_ONCE_MAX: usize = 1024;
@@ -213,7 +214,7 @@ pub struct Fence {
 /// Polls without end.
 pub async fn run(fence: Fence) {
     let poller = Arc::new(Poller::new(fence));
-    let client = request::client();
+    let client = progress::client(request::PATIENCE);
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -285,7 +286,7 @@ impl Poller {
 }
 
 /// One poll, and the grant if there is one by then.
-async fn attend(fence: &Fence, client: &request::HttpClient, target: &Target) {
+async fn attend(fence: &Fence, client: &HttpClient, target: &Target) {
     let (table, attempt) = (&fence.table, &target.attempt);
     match request::poll(client, &target.agent, &attempt.pod).await {
         Some(nonce) => {

@@ -5,29 +5,13 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Method, Request};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use shed_agent::fence::{FENCE_PATH, POLL_HELD, read_poll};
 use shed_agent::signed::ORDER_BYTES_MAX;
 
-use crate::progress::HEAD_BYTES_MAX;
+use crate::progress::HttpClient;
 
 /// Longest wait for a connection, and for an answer that need not be waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
-
-pub(super) fn client() -> HttpClient {
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(PATIENCE));
-    Client::builder(TokioExecutor::new())
-        // Pod addresses are used again by others.
-        .pool_max_idle_per_host(0)
-        // hyper's default is 400 KiB, which a pod could fill with headers.
-        .http1_max_buf_size(HEAD_BYTES_MAX)
-        .build(connector)
-}
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The agent's nonce if its task requests a grant, within `Some`; None without a usable answer.
 pub(super) async fn poll(client: &HttpClient, agent: &str, uid: &str) -> Option<Option<String>> {

@@ -89,7 +89,7 @@ async fn a_task_that_asks_and_is_granted_is_reported_once() {
         attempt: pod(),
         agent: agent.address.to_string(),
     };
-    let client = request::client();
+    let client = progress::client(request::PATIENCE);
     fence.table.allow("pod", grant(7));
     attend(&fence, &client, &target).await;
     assert_eq!(agent.orders(), 1);

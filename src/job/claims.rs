@@ -30,13 +30,13 @@ pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (
             Some(uid) if *uid != job.uid => false,
             Some(_) if matches => true,
             Some(_) => {
-                claims.release.push(reference(pod));
+                claims.release.push(pod.reference());
                 false
             }
             None => {
                 let deleting = pod.attempt.as_ref().is_none_or(|attempt| attempt.deleting);
                 if matches && !deleting {
-                    claims.adopt.push(reference(pod));
+                    claims.adopt.push(pod.reference());
                 }
                 matches
             }
@@ -44,15 +44,8 @@ pub fn sort(job: &Adopted, mut pods: JobPods, unlabelled: &[Arc<PodFacts>]) -> (
     });
     claims
         .release
-        .extend(unlabelled.iter().map(|pod| reference(pod)));
+        .extend(unlabelled.iter().map(|pod| pod.reference()));
     (pods, claims)
-}
-
-fn reference(pod: &PodFacts) -> PodRef {
-    PodRef {
-        name: pod.name.to_string(),
-        uid: pod.uid.clone(),
-    }
 }
 
 #[cfg(test)]

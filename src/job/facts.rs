@@ -99,6 +99,23 @@ pub struct Reported {
     pub units: Option<Units>,
 }
 
+/// An attempt of a job.
+pub fn attempt_of(job: &JobSnapshot, (task, number): AttemptId) -> Option<&AttemptSnapshot> {
+    let mut attempts = job.task(TaskIndex(task))?.attempts.iter();
+    attempts.find(|attempt| attempt.number.0 == number)
+}
+
+/// The number of tasks that have a live attempt.
+pub fn running_tasks(ledger: &Ledger) -> usize {
+    ledger.tasks.values().filter(|task| task.lives()).count()
+}
+
+/// The number of tasks that have not ended and have no live attempt.
+pub fn idle_tasks(ledger: &Ledger, job: &JobSnapshot) -> usize {
+    let ended = job.done.len() as usize + job.failed.len() as usize;
+    (job.rules.completions as usize).saturating_sub(ended + running_tasks(ledger))
+}
+
 /// The facts about one job.
 pub fn facts(view: &JobView) -> JobSnapshot {
     let (job, ledger) = (&*view.job, &view.ledger);

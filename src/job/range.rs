@@ -11,7 +11,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobRules, ResumePoint, TaskSnapshot};
 use shed_core::time::Instant;
 
-use crate::api::{Ledger, SegmentEntry};
+use crate::api::{Ledger, SegmentEntry, TaskEntry};
 use crate::job::view::JobView;
 use crate::validate::ValidatedJob;
 
@@ -25,7 +25,7 @@ pub(super) fn rules(job: &ValidatedJob, ledger: &Ledger) -> JobRules {
     rules.completions = ledger.indexes(rules.completions);
     let runs = |part: &&SegmentEntry| {
         let entry = ledger.tasks.get(&part.index);
-        entry.is_some_and(|entry| entry.attempts.iter().any(|attempt| attempt.kill.is_none()))
+        entry.is_some_and(TaskEntry::lives)
     };
     let mut running: BTreeMap<u32, u32> = BTreeMap::new();
     for part in ledger.segments.values().filter(runs) {

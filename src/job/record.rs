@@ -12,6 +12,7 @@ use shed_core::time::Instant;
 
 use crate::api::{JobRecord, Ledger, Pocd, WaitingRecord};
 use crate::clock;
+use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::view::JobView;
 
@@ -45,18 +46,6 @@ impl Input<'_> {
     fn now(&self) -> Instant {
         self.view.now
     }
-
-    /// Tasks that have not ended and have no live attempt.
-    fn idle_tasks(&self) -> i32 {
-        let lives = |task: &&crate::api::TaskEntry| {
-            let mut attempts = task.attempts.iter();
-            attempts.any(|attempt| attempt.kill.is_none())
-        };
-        let running = self.ledger.tasks.values().filter(lives).count();
-        let ended = self.facts.done.len() as usize + self.facts.failed.len() as usize;
-        let all = self.facts.rules.completions as usize;
-        count(all.saturating_sub(ended + running))
-    }
 }
 
 fn count(number: usize) -> i32 {
@@ -77,7 +66,7 @@ pub fn continued(input: Input<'_>, attempts_max: usize) -> JobRecord {
         decisions: decisions::continued(&input),
         waiting: input.waiting.map(|reason| WaitingRecord {
             reason: reason.to_owned(),
-            tasks: input.idle_tasks(),
+            tasks: count(facts::idle_tasks(input.ledger, input.facts)),
         }),
     }
 }

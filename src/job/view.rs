@@ -90,8 +90,7 @@ pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
         }
         false => clock::instant(job.metadata.creation_timestamp.as_ref()?),
     };
-    let status = job.status.as_ref();
-    match status.and_then(|status| status.ledger.as_ref()) {
+    match job.ledger() {
         Some(ledger) => rule.instant(from, ledger),
         None => rule.instant(from, &Ledger::default()),
     }

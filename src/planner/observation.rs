@@ -11,7 +11,7 @@ use shed_core::resources::Resources;
 use shed_core::snapshot::{AttemptKind, JobSnapshot, Snapshot};
 use shed_core::time::{Instant, Span};
 
-use crate::api::{DeadlineJob, Ledger};
+use crate::api::{DeadlineJob, Ledger, TaskEntry};
 use crate::cluster::identity::Owner;
 use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
@@ -309,8 +309,7 @@ fn hold(ledger: &mut Ledger, slice: &[Move], now: Instant) {
             continue;
         };
         let entry = ledger.tasks.get(&launch.task.0);
-        let mut attempts = entry.into_iter().flat_map(|entry| &entry.attempts);
-        let lives = attempts.any(|attempt| attempt.kill.is_none());
+        let lives = entry.is_some_and(TaskEntry::lives);
         let is_clone = launch.kind == AttemptKind::Clone;
         if is_clone == lives {
             let _ = ledger.launch(launch, now);

@@ -111,7 +111,7 @@ impl<'a> Apart<'a> {
         let accused = accused.filter(|job| crate::quarantine::entry(job).is_none());
         let states = self.jobs.iter().filter_map(|job| {
             let uid = job.metadata.uid.as_deref()?;
-            let ledger = job.status.as_ref()?.ledger.as_ref()?;
+            let ledger = job.ledger()?;
             Some((JobKey::from(uid), ledger.policy_state.clone()?))
         });
         SetApart {
@@ -158,8 +158,7 @@ fn facts(
 
 /// The attempts that the ledger holds.
 fn recorded(job: &DeadlineJob) -> BTreeSet<AttemptId> {
-    let status = job.status.as_ref();
-    let ledger = status.and_then(|status| status.ledger.as_ref());
+    let ledger = job.ledger();
     let attempts = ledger.into_iter().flat_map(Ledger::open_attempts);
     attempts.map(|(id, _)| id).collect()
 }

@@ -23,10 +23,7 @@ impl Rules for Everything {
     const OUTLASTS: bool = true;
 
     fn job(job: &Arc<DeadlineJob>, _: Option<&Jobs>) -> Option<usize> {
-        let ledger = job
-            .status
-            .as_ref()
-            .and_then(|status| status.ledger.as_ref());
+        let ledger = job.ledger();
         Some(ledger.map_or(0, |ledger| ledger.segments.len()))
     }
 

@@ -24,7 +24,7 @@ use launches::Launches;
 pub(crate) use period::jittered;
 use poller::ProgressRules;
 pub use poller::run;
-pub(crate) use request::HEAD_BYTES_MAX;
+pub(crate) use request::{HttpClient, client};
 
 /// Unanswered polls in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;

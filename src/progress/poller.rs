@@ -61,7 +61,7 @@ pub async fn run(
         metrics,
         key,
         clock,
-        client: request::client(),
+        client: request::client(request::PATIENCE),
     });
     let mut budget = TokenBucket::per_second(per_second);
     let mut ticks = tokio::time::interval(TICK);
@@ -180,8 +180,7 @@ impl Rules for ProgressRules {
 impl AskedJob {
     pub(super) fn of(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Self> {
         let rule = validate::progress_rule(&job.spec).ok()??;
-        let status = job.status.as_ref();
-        let ledger = status.and_then(|status| status.ledger.as_ref());
+        let ledger = job.ledger();
         let segments = ledger.iter().flat_map(|ledger| ledger.segments.values());
         Some(Self {
             rule,
@@ -220,10 +219,7 @@ impl Entry {
 }
 
 fn new_entry(job: &DeadlineJob, attempt: &AttemptFacts, ticks: Instant) -> Entry {
-    let ledger = job
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
+    let ledger = job.ledger();
     let recorded = ledger.and_then(|ledger| {
         let mut attempts = ledger.tasks.get(&attempt.task)?.attempts.iter();
         attempts.find(|entry| entry.number == attempt.number)

@@ -25,18 +25,18 @@ use crate::progress::Answer;
 use crate::validate::ProgressSource;
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Most bytes of an answer that are held unread.
-pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
+const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// An HTTP client without TLS, because pods are polled by address.
 pub type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
-/// A client for all polls.
-pub fn client() -> HttpClient {
+/// A client for all polls, which waits this long for a connection.
+pub fn client(patience: Duration) -> HttpClient {
     let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(PATIENCE));
+    connector.set_connect_timeout(Some(patience));
     Client::builder(TokioExecutor::new())
         // The agent closes each connection; pod addresses are used again by others.
         .pool_max_idle_per_host(0)

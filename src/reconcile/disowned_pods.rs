@@ -11,9 +11,7 @@ use kube::api::ObjectMeta;
 use kube::runtime::events::EventType;
 use shed_core::time::{Instant, Span};
 
-use crate::adopt;
 use crate::api;
-use crate::cluster::WatchedJob;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
 use crate::metrics::disowned_reasons::{NAME, NAMESPACE, NO_JOB, OWNER};
@@ -81,7 +79,7 @@ fn look(
         let reported = job.filter(|_| reason == OWNER || reason == NAME);
         if let Some(job) = reported.filter(|_| !strangers.reported.contains_key(uid)) {
             strangers.reported.insert(uid.to_owned(), now);
-            events.push((subject(&job), note(pod, reason)));
+            events.push((events::subject(&job, job.is_companion()), note(pod, reason)));
         }
     }
     events
@@ -101,22 +99,6 @@ impl Strangers {
             }
         }
         fresh
-    }
-}
-
-/// The job, or the batch/v1 Job that it represents.
-fn subject(job: &WatchedJob) -> ObjectReference {
-    let owner = adopt::controller(job.meta()).filter(|_| job.is_companion());
-    match owner {
-        Some(owner) => ObjectReference {
-            api_version: Some(owner.api_version.clone()),
-            kind: Some(owner.kind.clone()),
-            name: Some(owner.name.clone()),
-            namespace: job.meta().namespace.clone(),
-            uid: Some(owner.uid.clone()),
-            ..ObjectReference::default()
-        },
-        None => job.object_ref(&()),
     }
 }
 

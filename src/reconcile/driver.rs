@@ -317,7 +317,7 @@ fn announce(context: &ReconcileContext, pass: &Pass, step: &Step, recorded: &Dea
 /// orphaned it on purpose, shed must delete it.
 async fn let_go(context: &ReconcileContext, owner: &DeadlineJob) -> Result<Wake, Error> {
     let has_begun = owner.status.is_some();
-    if !has_begun || adopt::owner(owner).is_some() {
+    if !has_begun || adopt::controller(&owner.metadata).is_some() {
         return Ok(Wake::await_change());
     }
     delete_job(context, &owner.metadata).await

@@ -54,7 +54,7 @@ pub fn announce(
             action,
             secondary: pod.map(|name| reference_to(name, &job.namespace)),
         };
-        publish_event(context, &subject(owner), event);
+        publish_event(context, &subject(owner, owner.spec.is_companion()), event);
     }
 }
 
@@ -107,7 +107,8 @@ pub fn publish(
     reason: &str,
     note: String,
 ) {
-    publish_about(context, &subject(owner), type_, reason, note);
+    let about = subject(owner, owner.spec.is_companion());
+    publish_about(context, &about, type_, reason, note);
 }
 
 /// Publishes one event about any object.
@@ -140,14 +141,17 @@ fn publish_event(context: &ReconcileContext, object: &ObjectReference, event: Ev
 }
 
 /// The job, or the batch/v1 Job that it represents.
-fn subject(owner: &DeadlineJob) -> ObjectReference {
-    let job = adopt::owner(owner).filter(|_| owner.spec.is_companion());
+pub(super) fn subject(
+    owner: &impl Resource<DynamicType = ()>,
+    is_companion: bool,
+) -> ObjectReference {
+    let job = adopt::controller(owner.meta()).filter(|_| is_companion);
     match job {
         Some(job) => ObjectReference {
             api_version: Some(job.api_version.clone()),
             kind: Some(job.kind.clone()),
             name: Some(job.name.clone()),
-            namespace: owner.metadata.namespace.clone(),
+            namespace: owner.meta().namespace.clone(),
             uid: Some(job.uid.clone()),
             ..ObjectReference::default()
         },

@@ -162,20 +162,13 @@ async fn release(
     mut pods: Vec<Arc<PodFacts>>,
 ) -> Arc<str> {
     keep_counted(context, &mut pods).await;
-    let pods: Vec<PodRef> = pods.iter().map(|pod| reference(pod)).collect();
+    let pods: Vec<PodRef> = pods.iter().map(|pod| pod.reference()).collect();
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
     let writer = PodWriter::new(context, &namespace);
     if let Some(error) = writer.release(&api, &pods).await.failure {
         tracing::warn!(%error, %namespace, "release of orphans, trying again");
     }
     namespace
-}
-
-fn reference(pod: &PodFacts) -> PodRef {
-    PodRef {
-        name: pod.name.to_string(),
-        uid: pod.uid.clone(),
-    }
 }
 
 /// Takes out the pods of jobs that the watch does not show and that exist: their ledgers count them. The watch of pods

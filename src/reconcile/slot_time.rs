@@ -1,11 +1,11 @@
 //! Slot time of the attempts whose end a step has counted. A write without an answer is announced later without
 //! these facts, so its attempts are missing here.
 
-use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::Outcome;
 use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobSnapshot};
 use shed_core::time::Instant;
 
+use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::metrics::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics, WON};
 
@@ -17,14 +17,12 @@ pub(super) fn measure(
     now: Instant,
 ) {
     for notice in notices {
-        let (&(task, number), outcome) = match notice {
+        let (&id, outcome) = match notice {
             Notice::Won { id, .. } => (id, None),
             Notice::Counted { id, outcome, .. } => (id, Some(*outcome)),
             _ => continue,
         };
-        let attempts = facts.task(TaskIndex(task)).map(|task| &task.attempts);
-        let mut attempts = attempts.into_iter().flatten();
-        if let Some(attempt) = attempts.find(|attempt| attempt.number == AttemptNumber(number)) {
+        if let Some(attempt) = facts::attempt_of(facts, id) {
             measure_one(metrics, attempt, outcome, now);
         }
     }

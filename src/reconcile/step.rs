@@ -9,8 +9,8 @@ use shed_core::ids::{AttemptNumber, TaskIndex};
 use shed_core::plan::{Kill, Move, Outcome, Settled};
 use shed_core::settle::settle;
 use shed_core::snapshot::{
-    AttemptKind, AttemptSnapshot, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot,
-    KillKind, OnMiss, Resume, SlotTime,
+    AttemptKind, AttemptState, Conclusion, FailureRule, Idempotency, JobSnapshot, KillKind, OnMiss,
+    Resume, SlotTime,
 };
 use shed_core::time::{Instant, Span};
 
@@ -179,10 +179,7 @@ fn grant(step: &mut Step, input: Input<'_>) {
 
 fn runs(ledger: &Ledger, facts: &JobSnapshot, id: AttemptId) -> bool {
     let entry = ledger.attempt(id.0, id.1);
-    let attempt = facts.task(TaskIndex(id.0)).and_then(|task| {
-        let mut attempts = task.attempts.iter();
-        attempts.find(|attempt| attempt.number.0 == id.1)
-    });
+    let attempt = facts::attempt_of(facts, id);
     entry.is_some_and(|entry| entry.kill.is_none())
         && attempt.is_some_and(|attempt| attempt.state == AttemptState::Running)
 }
@@ -205,10 +202,8 @@ fn live_attempts<'a>(
     facts: &'a JobSnapshot,
     task: TaskIndex,
 ) -> impl Iterator<Item = u32> + 'a {
-    let seen = facts.task(task);
     let ended = move |number: u32| {
-        let mut attempts = seen.into_iter().flat_map(|task| &task.attempts);
-        let attempt = attempts.find(|attempt| attempt.number.0 == number);
+        let attempt = facts::attempt_of(facts, (task.0, number));
         attempt.is_some_and(|attempt| !attempt.holds_capacity())
     };
     let entry = ledger.tasks.get(&task.0);
@@ -295,7 +290,7 @@ fn is_uncommitted(
     (task, number): (TaskIndex, AttemptNumber),
     outcome: Outcome,
 ) -> bool {
-    let attempt = find(input.facts, task, number);
+    let attempt = facts::attempt_of(input.facts, (task.0, number.0));
     let has_succeeded =
         attempt.is_some_and(|one| matches!(one.state, AttemptState::Succeeded { .. }));
     has_succeeded && matches!(outcome, Outcome::Failed | Outcome::CloneFailed)
@@ -310,16 +305,12 @@ fn slot_time_after(
 ) -> SlotTime {
     let mut time = step.ledger.slot_time;
     let has_budget = input.view.job.rules.clone_budget.is_some();
-    if let Some(attempt) = find(input.facts, task, number).filter(|_| has_budget) {
+    if let Some(attempt) = facts::attempt_of(input.facts, (task.0, number.0)).filter(|_| has_budget)
+    {
         let until = attempt.held_until(input.view.now);
         time.add(attempt.kind, attempt.launched, until);
     }
     time
-}
-
-fn find(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> Option<&AttemptSnapshot> {
-    let mut attempts = facts.task(task)?.attempts.iter();
-    attempts.find(|attempt| attempt.number == number)
 }
 
 fn end(step: &mut Step, input: Input<'_>, conclusion: Conclusion) {
@@ -349,8 +340,7 @@ fn awaits_pods(step: &Step, input: Input<'_>) -> bool {
 
 /// Whether it is a clone that can't be placed: one more would not be either.
 fn is_in_vain(facts: &JobSnapshot, task: TaskIndex, number: AttemptNumber) -> bool {
-    let mut attempts = facts.task(task).into_iter().flat_map(|task| &task.attempts);
-    let clone = attempts.find(|attempt| attempt.number == number);
+    let clone = facts::attempt_of(facts, (task.0, number.0));
     clone.is_some_and(|clone| clone.kind == AttemptKind::Clone && clone.unplaceable)
 }
 
@@ -370,16 +360,11 @@ fn restarts_at_limit(step: &Step, input: Input<'_>) -> Option<String> {
 /// The pod that failed the job, its failure, and the matched rule. Recorded now, because the pod
 /// may soon be gone.
 fn failing_pod(input: Input<'_>) -> Option<String> {
-    let fails_job = |id: &AttemptId| {
-        let task = input.facts.task(TaskIndex(id.0))?;
-        let attempt = task.attempts.iter().find(|a| a.number.0 == id.1)?;
-        (attempt.failure_rule == Some(FailureRule::FailJob)).then_some(())
+    let fails_job = |id: AttemptId| {
+        let attempt = facts::attempt_of(input.facts, id);
+        attempt.is_some_and(|attempt| attempt.failure_rule == Some(FailureRule::FailJob))
     };
-    let (_, pod) = input
-        .view
-        .pods
-        .iter()
-        .find(|(id, _)| fails_job(id).is_some())?;
+    let (_, pod) = input.view.pods.iter().find(|(id, _)| fails_job(**id))?;
     let matched = facts::failure_match(&input.view.job.failure_rules, pod)?;
     Some(format!(
         "pod {}: {}, for which rules[{}] of spec.podFailurePolicy fails the job",
@@ -394,7 +379,7 @@ fn win(
     number: AttemptNumber,
     finished: Instant,
 ) {
-    let Some(attempt) = find(input.facts, task, number) else {
+    let Some(attempt) = facts::attempt_of(input.facts, (task.0, number.0)) else {
         return;
     };
     // The time of a whole task: a resumed attempt did only the rest of it.
@@ -468,7 +453,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
         delete(step, pod);
     }
     if pod.attempt.as_ref().is_some_and(|attempt| attempt.tracked) {
-        step.releases.push(reference(pod));
+        step.releases.push(pod.reference());
     }
     // The notice comes with the write, not while the pod ends.
     if writes(step) > before && !step.ledger.knows(id.0, id.1) {
@@ -481,14 +466,7 @@ fn clear(step: &mut Step, id: AttemptId, pod: &PodFacts) {
 fn delete(step: &mut Step, pod: &PodFacts) {
     let deleting = pod.attempt.as_ref().is_some_and(|attempt| attempt.deleting);
     if !deleting {
-        step.deletes.push(reference(pod));
-    }
-}
-
-fn reference(pod: &PodFacts) -> PodRef {
-    PodRef {
-        name: pod.name.to_string(),
-        uid: pod.uid.clone(),
+        step.deletes.push(pod.reference());
     }
 }
 

@@ -65,8 +65,7 @@ fn look(context: &ReconcileContext, reported: &mut Reported) -> Vec<Arc<Deadline
 
 /// Whether a companion's Job was begun, has not ended, and is not shed's to run.
 fn is_left(stores: &Stores, job: &DeadlineJob) -> bool {
-    let status = job.status.as_ref();
-    let ledger = status.and_then(|status| status.ledger.as_ref());
+    let ledger = job.ledger();
     let is_open = ledger.is_some_and(|ledger| !ledger.finished);
     if !is_open || !job.spec.is_companion() || job.metadata.deletion_timestamp.is_some() {
         return false;

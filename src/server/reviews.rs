@@ -146,13 +146,8 @@ impl Reviewer {
 }
 
 /// Answers that are used again for a while.
+#[derive(Default)]
 struct Kept<T>(Mutex<HashMap<Hash, Answer<T>>>);
-
-impl<T> Default for Kept<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
 
 struct Answer<T> {
     answer: T,

@@ -367,7 +367,7 @@ impl Replay {
     fn ledger_of(&self, job: &str) -> Option<&Ledger> {
         let (job, ledger) = self.jobs.get(job)?;
         // A companion goes with its Job, a moment later.
-        let owner = adopt::owner(job).filter(|_| job.spec.is_companion());
+        let owner = adopt::controller(&job.metadata).filter(|_| job.spec.is_companion());
         let stays = owner.is_none_or(|owner| self.batch.contains_key(&owner.uid));
         (stays && job.metadata.deletion_timestamp.is_none()).then_some(ledger)
     }

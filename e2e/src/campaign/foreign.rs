@@ -99,7 +99,7 @@ fn labels_of(job: &DeadlineJob, task: u32, number: u32) -> Value {
     ] {
         labels[label] = json!(value);
     }
-    let owner = adopt::owner(job).filter(|_| job.spec.is_companion());
+    let owner = adopt::controller(&job.metadata).filter(|_| job.spec.is_companion());
     if let Some(owner) = owner {
         labels[CONTROLLER_UID] = json!(owner.uid);
     }
@@ -156,14 +156,15 @@ impl Home {
 
     /// A pod of a job that lost its labels: only its finalizer and its owner are left.
     async fn stray(&self, name: &str, job: &DeadlineJob, node: &str) -> Result<()> {
-        let (finalizer, owner) = match adopt::owner(job).filter(|_| job.spec.is_companion()) {
-            Some(owner) => (api::JOB_TRACKING_FINALIZER, json!(owner)),
-            None => {
-                let owner = json!({"apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob",
+        let (finalizer, owner) =
+            match adopt::controller(&job.metadata).filter(|_| job.spec.is_companion()) {
+                Some(owner) => (api::JOB_TRACKING_FINALIZER, json!(owner)),
+                None => {
+                    let owner = json!({"apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob",
                     "name": job.name_any(), "uid": job.uid(), "controller": true});
-                (api::ATTEMPT_FINALIZER, owner)
-            }
-        };
+                    (api::ATTEMPT_FINALIZER, owner)
+                }
+            };
         let metadata = json!({"finalizers": [finalizer], "ownerReferences": [owner],
             "annotations": {"shed.dev/kwok-run-ms": "500"}});
         let spec = json!({"nodeName": node, "restartPolicy": "Never", "containers": [{}]});

@@ -18,6 +18,13 @@ const ENDED_RUNS_MAX: usize = 32;
 #[error("ledger form {0} is newer than form {LEDGER_FORM}, the newest that this version supports")]
 pub struct NewerForm(pub u32);
 
+impl TaskEntry {
+    /// Whether an attempt of it was launched, and neither stopped nor counted.
+    pub fn lives(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.kill.is_none())
+    }
+}
+
 impl Ledger {
     /// The ledger of a job, as the next write has it; one without a status has an empty ledger.
     pub fn from_status(status: Option<&DeadlineJobStatus>) -> Result<Self, NewerForm> {

@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use shed_core::ids::TaskIndex;
 use shed_core::plan::Outcome;
 use shed_core::snapshot::{
     AttemptKind, AttemptSnapshot, AttemptState as State, Resume, ResumePoint,
@@ -14,6 +13,7 @@ use shed_core::time::Instant;
 use crate::api::{AttemptEntry, AttemptRecord, AttemptState, Decimal};
 use crate::clock;
 use crate::cluster::pod::AttemptId;
+use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::record::Input;
 
@@ -125,14 +125,14 @@ impl<'a> Found<'a> {
         let attempts = tasks.flat_map(|task| task.attempts.iter().map(|it| (task.index, it)));
         attempts.map(|(task, entry)| {
             let id = (task, entry.number);
-            let state = state(entry, snapshot(self.input, id));
+            let state = state(entry, facts::attempt_of(self.input.facts, id));
             (self.order(id, state, None), Source::Ledger(state))
         })
     }
 
     fn now_ended(&self) -> impl Iterator<Item = (Order, Source<'a>)> {
         self.ended.iter().map(|(&id, &state)| {
-            let seen = snapshot(self.input, id).and_then(finished);
+            let seen = facts::attempt_of(self.input.facts, id).and_then(finished);
             let end = seen.unwrap_or(self.input.now());
             (self.order(id, state, Some(end)), Source::Ended(state, end))
         })
@@ -180,11 +180,6 @@ fn ended(notice: &Notice) -> Option<(AttemptId, AttemptState)> {
     }
 }
 
-fn snapshot<'a>(input: &Input<'a>, id: AttemptId) -> Option<&'a AttemptSnapshot> {
-    let mut attempts = input.facts.task(TaskIndex(id.0))?.attempts.iter();
-    attempts.find(|attempt| attempt.number.0 == id.1)
-}
-
 /// The state of an attempt that is not counted yet. One that was just launched has no facts.
 fn state(entry: &AttemptEntry, facts: Option<&AttemptSnapshot>) -> AttemptState {
     match facts.map(|facts| facts.state) {
@@ -216,7 +211,7 @@ fn line(input: &Input<'_>, id: AttemptId, source: Source<'_>) -> AttemptRecord {
     let old = old.find(|line| (line.task, line.attempt) == (task, attempt));
     let entry = input.ledger.attempt(id.0, id.1);
     let entry = entry.or_else(|| input.view.ledger.attempt(id.0, id.1));
-    let facts = snapshot(input, id);
+    let facts = facts::attempt_of(input.facts, id);
     let pod = input.view.pods.get(&id);
     let node = pod.and_then(|pod| pod.node.as_deref());
     let node = node.or(entry.and_then(|entry| Some(&*entry.node.as_ref()?.name)));

@@ -27,7 +27,7 @@ fn polling(stores: &Arc<Stores>) -> Arc<Poller> {
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
         clock: Clock::for_tests(),
-        client: request::client(),
+        client: request::client(request::PATIENCE),
     })
 }
 

@@ -156,10 +156,7 @@ async fn record_again(
     (mut ledger, deadline): (Ledger, Option<Instant>),
 ) -> Result<(), Error> {
     // The step was recorded under the owner's revision, so this write builds on that.
-    let recorded = owner
-        .status
-        .as_ref()
-        .and_then(|status| status.ledger.as_ref());
+    let recorded = owner.ledger();
     ledger.revision = recorded.map_or(ledger.revision, |ledger| ledger.revision);
     let refused = Step {
         deadline,

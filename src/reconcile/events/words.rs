@@ -65,6 +65,14 @@ impl Names<'_> {
     fn tasks(self, ids: &[AttemptId]) -> String {
         tasks(ids.iter().map(|id| self.task(*id)))
     }
+
+    /// Such as `clone x of task 3`, or `2 clones of tasks 3 and 5`.
+    fn attempts(self, kind: &str, ids: &[AttemptId]) -> String {
+        match ids {
+            [id] => format!("{kind} {} of task {}", self.pod(*id), self.task(*id)),
+            _ => format!("{} {kind}s of {}", ids.len(), self.tasks(ids)),
+        }
+    }
 }
 
 /// Such as `task 3`, or `tasks 2, 5 and 7`.
@@ -266,32 +274,21 @@ fn win_words(ids: &[AttemptId], names: Names<'_>) -> Words {
 }
 
 fn uncommitted_words(ids: &[AttemptId], names: Names<'_>) -> Words {
-    let what = match ids {
-        [id] => format!(
-            "attempt {} of task {} ended with exit code 0 and never requested a commit grant, so it counts as failed",
-            names.pod(*id),
-            names.task(*id)
-        ),
-        _ => format!(
-            "{} attempts of {} ended with exit code 0 and never requested a commit grant, so they count as failed",
-            ids.len(),
-            names.tasks(ids)
-        ),
+    let what = names.attempts("attempt", ids);
+    let count = match ids {
+        [_] => "it counts",
+        _ => "they count",
     };
-    let note = format!("{what}; {REQUEST_A_GRANT}");
+    let note = format!(
+        "{what} ended with exit code 0 and never requested a commit grant, so {count} as failed; {REQUEST_A_GRANT}"
+    );
     (EventType::Warning, reason::COMMIT_NOT_REQUESTED, note)
 }
 
 /// Stops that follow from the end of a task or of the job are no events of their own.
 fn stop_words(kind: KillKind, ids: &[AttemptId], names: Names<'_>) -> Option<Words> {
-    let what = match ids {
-        [id] => format!("attempt {} of task {}", names.pod(*id), names.task(*id)),
-        _ => format!("{} attempts of {}", ids.len(), names.tasks(ids)),
-    };
-    let clone = match ids {
-        [id] => format!("clone {} of task {}", names.pod(*id), names.task(*id)),
-        _ => format!("{} clones of {}", ids.len(), names.tasks(ids)),
-    };
+    let what = names.attempts("attempt", ids);
+    let clone = names.attempts("clone", ids);
     let (type_, reason, note) = match kind {
         KillKind::Settle | KillKind::JobEnd | KillKind::Suspend | KillKind::Surplus => return None,
         KillKind::Prune => (

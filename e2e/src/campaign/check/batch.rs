@@ -139,7 +139,9 @@ impl Replay {
     fn companion_of(&self, uid: &str) -> Option<&Ledger> {
         let mut jobs = self.jobs.values();
         let is_its = |owner: &str| owner == uid;
-        let found = jobs.find(|(job, _)| adopt::owner(job).is_some_and(|owner| is_its(&owner.uid)));
+        let found = jobs.find(|(job, _)| {
+            adopt::controller(&job.metadata).is_some_and(|owner| is_its(&owner.uid))
+        });
         found.map(|(_, ledger)| ledger)
     }
 
