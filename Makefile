@@ -92,7 +92,7 @@ generate: ## Write the CRD, the chart's generated files, manifests/, figures of 
 PROGRAMS = $${CARGO_TARGET_DIR:-target}/debug
 
 .PHONY: test
-test: ## Everything that CI checks, with end-to-end tests on a local cluster (an hour)
+test: ## Everything that CI checks, with end-to-end tests on a local cluster (45 min)
 	@e2e/step.sh --begin
 	e2e/step.sh "cluster and tools" --budget 14 $(MAKE) --no-print-directory tools
 	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
@@ -101,7 +101,7 @@ test: ## Everything that CI checks, with end-to-end tests on a local cluster (an
 	e2e/step.sh "research, if it changed" --budget 12 .ci/check --research
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
 	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
-	e2e/step.sh "end to end" --budget 16 e2e/run.sh
+	e2e/step.sh "end to end" --budget 20 e2e/run.sh
 	e2e/step.sh "upstream Job suite" --budget 6 $(MAKE) --no-print-directory upstream-jobs-if-containers
 	e2e/step.sh "built-in Job controller as oracle" --budget 3 env SHED_PROGRAMS=$(PROGRAMS) $(MAKE) --no-print-directory test-differential COUNT=60
 	e2e/step.sh "faults, a sample" --budget 4 env SHED_PROGRAMS=$(PROGRAMS) $(MAKE) --no-print-directory campaign-sample
