@@ -355,6 +355,8 @@ mod tests {
         let read = wishes(block).unwrap();
         assert_eq!(read.deadline.unwrap().within.as_deref(), Some("5m"));
         assert_eq!(read.on_miss, Some(OnMiss::Fail));
+        let tabs = wishes("{shed.dev/deadline: \"\\t5m\\t\"}").unwrap();
+        assert_eq!(tabs.deadline.unwrap().within.as_deref(), Some("5m"));
     }
 
     #[test]
