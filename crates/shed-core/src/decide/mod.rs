@@ -124,7 +124,6 @@ fn opened<'a>(
     let rule = policy.speculation.rule();
     let terms = Terms {
         launch_overhead: rule.launch_overhead(),
-        slow_half_life: rule.slow_half_life(),
         looks_at_all: rule.looks_at_all(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
         distribution: policy.distribution,

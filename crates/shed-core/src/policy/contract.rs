@@ -29,10 +29,6 @@ use crate::time::{Instant, Span};
 /// t_avg until one is measured, for policies that have no parameter of their own for it.
 const LAUNCH_OVERHEAD: Span = Span::from_seconds(3);
 
-/// Half-life of the node-slowness estimate. Once a slow node's attempts are pruned, no attempt runs there that could
-/// show its speed. The node then looks as free as a healthy one.
-pub const SLOW_HALF_LIFE: Span = Span::from_seconds(120);
-
 /// After a clone was disrupted, its task gets no other clone for this share of the job's time, within these bounds.
 const CLONE_REST_SHARE: f64 = 0.05;
 const CLONE_REST_MIN: Span = Span::from_seconds(10);
@@ -224,11 +220,6 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         Span::from_seconds_f64(theta).clamp(CLONE_REST_MIN, CLONE_REST_MAX)
     }
 
-    /// Half-life of the node-slowness estimate; above 0.
-    fn slow_half_life(&self) -> Span {
-        SLOW_HALF_LIFE
-    }
-
     /// How the policy assesses the attempts of a job. Like [`PolicyRule::judge`], which follows it, the result
     /// depends only on the job.
     fn assess(&self, _job: &JobView<'_>) -> Assessment {
@@ -275,7 +266,6 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
     fn launch_overhead(&self) -> Span;
     fn looks_at_all(&self) -> bool;
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
-    fn slow_half_life(&self) -> Span;
     fn open<'s>(
         &'s self,
         memory: &Memory,
@@ -359,10 +349,6 @@ impl<R: PolicyRule> AnyRule for R {
 
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {
         PolicyRule::clone_rest(self, limit, overhead)
-    }
-
-    fn slow_half_life(&self) -> Span {
-        PolicyRule::slow_half_life(self)
     }
 
     fn open<'s>(

@@ -33,9 +33,7 @@ pub use crate::memory::PolicyState;
 pub use crate::round::Assessment;
 pub use crate::settings::ParsePolicyError;
 pub(crate) use contract::KeptBeliefs;
-pub use contract::{
-    Arranged, Comparison, Judgement, PolicyRule, Recall, Remembered, SLOW_HALF_LIFE, Summary,
-};
+pub use contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Remembered, Summary};
 pub use desk::Desk;
 pub use hadoop_ns::HadoopNs;
 pub use order_setting::Order;

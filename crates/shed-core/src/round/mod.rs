@@ -49,8 +49,6 @@ use work::Work;
 pub(crate) struct Terms<'p> {
     /// t_avg until one is measured.
     pub(crate) launch_overhead: Span,
-    /// Half-life of the node-slowness estimate.
-    pub(crate) slow_half_life: Span,
     /// Whether the pass looks at every job, whatever has changed, and no news wait for the next one.
     pub(crate) looks_at_all: bool,
     /// How long a task gets no clone after one of its clones was disrupted, given the time of its job and t_avg.
@@ -120,7 +118,7 @@ impl<'a> Round<'a> {
             JobView::new(job, found)
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
-        let beliefs = slow::beliefs(snapshot, &jobs, memory, terms.slow_half_life);
+        let beliefs = slow::beliefs(snapshot, &jobs, memory);
         let learner = Learner::new(&jobs, memory.history(), terms.distribution);
         for state in &mut jobs {
             state.judge(&learner, &beliefs, terms);

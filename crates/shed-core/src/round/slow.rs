@@ -11,7 +11,6 @@ use crate::ids::Tenant;
 use crate::memory::{Memory, SlowNodes};
 use crate::round::JobView;
 use crate::snapshot::{Node, NodeIndex, Snapshot};
-use crate::time::Span;
 
 mod evidence;
 mod paces;
@@ -70,14 +69,9 @@ struct View {
     doubtful: Vec<NodeIndex>,
 }
 
-/// Combines the present evidence about each node with the remembered one, which loses half its weight in `half_life`.
-pub(crate) fn beliefs(
-    snapshot: &Snapshot,
-    jobs: &[JobView<'_>],
-    memory: &Memory,
-    half_life: Span,
-) -> Beliefs {
-    let testimonies = testimonies(snapshot, jobs, memory, half_life);
+/// Combines the present evidence about each node with the remembered one.
+pub(crate) fn beliefs(snapshot: &Snapshot, jobs: &[JobView<'_>], memory: &Memory) -> Beliefs {
+    let testimonies = testimonies(snapshot, jobs, memory);
     let mut pooled: Vec<Pooled> = snapshot.nodes.iter().map(Pooled::of).collect();
     for reported in testimonies.iter().flat_map(|testimony| &testimony.reported) {
         if let Some(pooled) = pooled.get_mut(reported.node.0) {

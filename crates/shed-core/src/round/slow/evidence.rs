@@ -26,12 +26,15 @@ pub(super) struct Reported {
     pub(super) weight: f64,
 }
 
-/// The evidence of each tenant's attempts about nodes. Remembered evidence loses half its weight in `half_life`.
+/// The time in which remembered evidence loses half its weight. Once a slow node's attempts are pruned, none runs there
+/// that could show its speed, and the node then looks as free as a healthy one.
+const HALF_LIFE: Span = Span::from_seconds(120);
+
+/// The evidence of each tenant's attempts about nodes. Remembered evidence loses half its weight in [`HALF_LIFE`].
 pub(super) fn testimonies(
     snapshot: &Snapshot,
     jobs: &[JobView<'_>],
     memory: &Memory,
-    half_life: Span,
 ) -> Vec<Testimony> {
     let mut by_tenant: BTreeMap<&Tenant, (Vec<&JobView<'_>>, Remembered<'_>)> = BTreeMap::new();
     for state in jobs.iter().filter(|state| !state.heard.is_empty()) {
@@ -51,8 +54,7 @@ pub(super) fn testimonies(
     let all = by_tenant.into_iter().map(|(tenant, (jobs, remembered))| {
         jobs.into_iter().for_each(|state| heard.add(&state.heard));
         let reported = heard.take(&remembered).into_iter();
-        let reported =
-            reported.map(|(node, seen, past)| stronger(snapshot.now, half_life, node, seen, past));
+        let reported = reported.map(|(node, seen, past)| stronger(snapshot.now, node, seen, past));
         Testimony {
             tenant: tenant.clone(),
             reported: reported.collect(),
@@ -68,12 +70,11 @@ type Remembered<'a> = Vec<(NodeIndex, &'a NodeSlowness)>;
 /// clear it. The sum of both would count the same attempts twice.
 fn stronger(
     now: Instant,
-    half_life: Span,
     node: NodeIndex,
     seen: Evidence,
     past: Option<&NodeSlowness>,
 ) -> Reported {
-    let past_weight = past.map_or(0.0, |past| weight_left(past, now, half_life));
+    let past_weight = past.map_or(0.0, |past| weight_left(past, now));
     let (slowness, weight) = match past {
         Some(past) if past_weight > seen.weight.max(WEIGHT_MIN) => (*past, past_weight),
         _ => (seen.slowness(now), seen.weight),
@@ -85,9 +86,9 @@ fn stronger(
     }
 }
 
-fn weight_left(past: &NodeSlowness, now: Instant, half_life: Span) -> f64 {
+fn weight_left(past: &NodeSlowness, now: Instant) -> f64 {
     let age = now.since(past.seen).seconds().max(0.0);
-    past.weight * libm::exp2(-age / half_life.seconds())
+    past.weight * libm::exp2(-age / HALF_LIFE.seconds())
 }
 
 /// The present evidence about one node.
