@@ -263,14 +263,18 @@ impl PolicyRule for ShedPlus {
     }
 }
 
-/// The positions of the jobs that this pass decides about: a job has reached ξ, or θ has passed.
+/// The positions of the jobs that this pass decides about: a job has reached ξ, or θ has passed. A job that only
+/// observes calls for no run of others.
 fn members(desk: &Desk<'_, '_, ShedPlus>, plus: &ShedPlus) -> BTreeSet<usize> {
     let now = desk.now();
     let jobs = desk.jobs().iter().zip(desk.states()).enumerate();
     let acting = jobs.filter(|(_, (state, _))| state.draft.optimized);
     let acting: Vec<_> = acting.collect();
     let calls = |state, runs| plus.calls_at(state, runs, now).is_some_and(|at| at <= now);
-    let is_joint = plus.joint && acting.iter().any(|(_, (state, runs))| calls(state, runs));
+    let is_enabled = |state: &JobView<'_>| state.job.rules.speculation == SpeculationMode::Enabled;
+    let mut callers = acting.iter().map(|(_, job)| job);
+    let is_joint =
+        plus.joint && callers.any(|(state, runs)| is_enabled(state) && calls(state, runs));
     let members = acting
         .iter()
         .filter(|(_, (state, runs))| is_joint || calls(state, runs));

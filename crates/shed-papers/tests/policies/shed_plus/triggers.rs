@@ -5,6 +5,7 @@ use shed_core::fixtures::{JobBuilder, World, at, attempt, brief, job, plan_of, r
 use shed_core::ids::JobKey;
 use shed_core::memory::{JobMemory, Memory};
 use shed_core::policy::PolicyState;
+use shed_core::snapshot::SpeculationMode;
 
 /// Job `a` took part in a run then.
 fn ran_at(seconds: f64) -> Memory {
@@ -104,6 +105,18 @@ fn a_job_that_reaches_xi_has_the_clones_of_all_decided_again() {
     let owed = |key: &str| after.state(&JobKey::from(key)).unwrap().transient.clone();
     assert_eq!(owed("b"), format!("ran={};owed=0:1", at(30.0).0));
     assert_eq!(owed("a"), format!("ran={}", at(30.0).0));
+}
+
+#[test]
+fn a_job_that_observes_has_no_clones_of_others_decided_again() {
+    let jobs = world(30.0, 2, 2000).job(late("a", 0, true));
+    let observes = late("b", 1, false).speculation(SpeculationMode::Observe);
+    let (plan, after) = plan_of(&jobs.job(observes).build(), &ran_at(29.0), &shed_plus());
+    assert_eq!(brief(&plan), [""; 0]);
+    assert_eq!(report(&plan, "b").clones.len(), 1);
+    let ran = |key: &str| after.state(&JobKey::from(key)).unwrap().transient.clone();
+    assert_eq!(ran("a"), format!("ran={}", at(29.0).0));
+    assert_eq!(ran("b"), format!("ran={}", at(30.0).0));
 }
 
 #[test]
