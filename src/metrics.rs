@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prometheus::{Gauge, IntCounter, Registry, Result, TextEncoder};
-use shed_core::policy::Policy;
 use shed_core::time::Instant;
 
 use crate::durable_state::metrics::StateMetrics;
@@ -97,7 +96,6 @@ pub struct Metrics {
     watch_age: Gauges<1>,
     memory_limit: Gauge,
     build_info: Gauges<1>,
-    policy_info: Gauges<2>,
     /// The election.
     pub lease: LeaseMetrics,
     /// The stored state.
@@ -176,11 +174,6 @@ impl Metrics {
                 "1, with the version of the operator",
                 ["version"],
             )?,
-            policy_info: registrar.register(
-                "shed_policy_info",
-                "1, with the policy that decides about clones, and the order of first attempts",
-                ["policy", "order"],
-            )?,
             lease: LeaseMetrics::register(&mut registrar)?,
             state: StateMetrics::register(&mut registrar)?,
             registry: Registry::default(),
@@ -202,12 +195,6 @@ impl Metrics {
         }
         let version = env!("CARGO_PKG_VERSION");
         self.build_info.with([version]).set(1.0);
-    }
-
-    /// The operator decides by this policy.
-    pub fn show_policy(&self, policy: &Policy) {
-        let (name, order) = (policy.speculation.name(), policy.order.to_string());
-        self.policy_info.with([name, &order]).set(1.0);
     }
 
     /// Every metric, by name, also those without a series now.

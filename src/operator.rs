@@ -97,7 +97,7 @@ pub async fn run(args: OperatorArgs, work: Handle, policies: &Registry) -> anyho
     let protection = protection(&args, &config)?;
     let doors = server::Doors::open(args.http_address, args.probe_address).await?;
     let metrics = Arc::new(Metrics::with_jobs(args.metrics_jobs).context("metrics")?);
-    metrics.show_policy(&policy);
+    metrics.planning.show_policy(&policy);
     let standing = Arc::new(Standing::default());
     let clock = Clock::new();
     let polls = watched_polls(&config, &clock)?;

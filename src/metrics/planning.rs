@@ -2,8 +2,9 @@
 
 use prometheus::{Histogram, IntCounter, Result, exponential_buckets};
 use shed_core::plan_check::Rule;
+use shed_core::policy::Policy;
 
-use crate::registrar::{Counters, metrics};
+use crate::registrar::{Counters, Gauges, metrics};
 
 const RULES: [Rule; 20] = [
     Rule::UnknownTarget,
@@ -31,6 +32,8 @@ const RULES: [Rule; 20] = [
 metrics! {
     /// Metrics of planning passes.
     pub struct PlanningMetrics {
+        policy: Gauges<2> = "shed_policy_info",
+            "1, with the policy that decides about clones, and the order of first attempts", ["policy", "order"];
         pub pass_seconds: Histogram = "shed_planning_pass_duration_seconds",
             "Duration of one planning pass: observe, decide, check and publish", pass_buckets()?;
         pub decide_seconds: Histogram = "shed_planning_decision_duration_seconds",
@@ -47,6 +50,12 @@ metrics! {
 }
 
 impl PlanningMetrics {
+    /// The operator decides by this policy.
+    pub fn show_policy(&self, policy: &Policy) {
+        let (name, order) = (policy.speculation.name(), policy.order.to_string());
+        self.policy.with([name, &order]).set(1.0);
+    }
+
     fn show_zeros(&self) {
         for rule in RULES {
             let _ = self.refused.with([rule.label()]);

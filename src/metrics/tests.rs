@@ -13,7 +13,9 @@ pub(super) fn labels(namespace: &str, name: &str) -> JobLabels {
 #[test]
 fn the_page_has_the_build_the_policy_and_the_ages_of_watches() {
     let metrics = Metrics::new().unwrap();
-    metrics.show_policy(&Policy::default());
+    metrics
+        .planning
+        .show_policy(&shed_core::policy::Policy::default());
     let page = metrics.page().unwrap();
     assert!(page.contains("shed_build_info{version=\""), "{page}");
     let policy = "shed_policy_info{policy=\"shed-prime\",order=\"lst\"} 1";
