@@ -172,10 +172,11 @@ verify: scale otel research prometheus airflow clients page test-differential ##
 	e2e/docs-commands.py verify
 	@echo 'Commands of the pages that no test runs:'
 	@e2e/docs-commands.py --list
-research: ## Format, clippy and tests of the laboratory in research/, a workspace of its own (10 min; `make test` runs it when it changed)
+research: ## Format, clippy and tests of the laboratory in research/, a workspace of its own, and the papers' figures against their page (30 min; `make test` runs it when it changed)
 	cargo fmt --manifest-path research/Cargo.toml --check
 	cargo clippy --locked --manifest-path research/Cargo.toml --all-targets -- -D warnings
 	cargo test --locked --manifest-path research/Cargo.toml
+	cargo run --locked --quiet --manifest-path research/Cargo.toml -- reproduce all --check docs/research/reproduction.md
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
@@ -209,7 +210,7 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 ##@ Measure
 
-.PHONY: bench bench-planner bench-scale bench-latency bench-large league frontier profile
+.PHONY: bench bench-planner bench-scale bench-latency bench-large league frontier reproduction profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-papers --bench passes --bench optimizers
 	cargo bench --locked --package shed-formulas --bench dollymp
@@ -234,6 +235,8 @@ league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRA
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
 	research/frontier.sh
 
+reproduction: ## The papers' figures run again on 20 seeds: docs/research/reproduction.md (20 min of CPU; needs SHED_TRACES; `make research` compares the page)
+	cargo run --locked --quiet --manifest-path research/Cargo.toml -- reproduce all --out docs/research/reproduction.md
 profile: ## Flame graphs of the simulator and of the operator under a bench (needs perf)
 	e2e/profile.sh
 

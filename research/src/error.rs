@@ -30,6 +30,14 @@ pub enum LabError {
         /// Why.
         error: TrainError,
     },
+    /// The committed page of the reproduction is not that of a fresh run.
+    #[error("{} differs from a fresh run (- committed, + now):\n{}", file.display(), differences.join("\n"))]
+    Page {
+        /// The committed page.
+        file: PathBuf,
+        /// Its lines and those of now.
+        differences: Vec<String>,
+    },
 }
 
 impl From<InputError> for LabError {
@@ -58,7 +66,7 @@ impl LabError {
                 error: TrainError::TooFew { .. },
                 ..
             } => 2,
-            Self::Figure { .. } | Self::Train { .. } => 1,
+            Self::Figure { .. } | Self::Train { .. } | Self::Page { .. } => 1,
         }
     }
 }

@@ -14,9 +14,11 @@
 //! - [`speedup`]: DollyMP's fit and the speedup by copies.
 //! - [`sca`]: one slot of SCA; [`gradient`]: the printed solver of its program.
 //! - [`ese`]: the cost of ESE's duplicates, and one slot.
+//! - [`closed_forms`]: the values of the reproduction's page that need no simulation.
 
 mod best_fit;
 pub mod board;
+pub mod closed_forms;
 pub mod cluster;
 pub mod dag;
 pub mod delay;

@@ -92,6 +92,11 @@ pub struct Losses {
     pub forest: Option<Loss>,
     /// A predictor that always returns the median of the training data.
     pub median: Loss,
+    /// Mean losses of the network with the number of layers that \[L\] chose: of the half of the test whose times are
+    /// nearest to the mean, and of the other half.
+    pub near_and_far: [f64; 2],
+    /// The same network's mean of the true and of the predicted times, by fifths of the test, shortest first.
+    pub by_time: [[f64; 2]; 5],
 }
 
 impl Losses {
@@ -103,9 +108,9 @@ impl Losses {
     }
 }
 
-/// Networks of each number of hidden layers, and their losses.
+/// The network of the chosen number of hidden layers, and the losses of all.
 struct Compared {
-    networks: Vec<Regressor>,
+    chosen: Regressor,
     losses: Losses,
 }
 
@@ -126,35 +131,63 @@ pub fn compare(
 ) -> Result<(Networks, [Losses; 3]), TrainError> {
     check(samples)?;
     let jobs = samples.jobs;
-    let mut of = |what, features: &[Feature], samples| {
+    let mut of = |what, hidden, features: &[Feature], samples| {
         let divided = divide(samples, jobs, plan.seed);
-        compare_one(what, features, &divided, plan, trees, tick)
+        compare_one((what, hidden), features, &divided, plan, trees, tick)
     };
-    let task = of("task", &TASK_FEATURES, &samples.task)?;
-    let job = of("job", &JOB_FEATURES, &samples.job)?;
-    let machine = of("machine", &JOB_FEATURES, &samples.machine)?;
+    let task = of("task", HIDDEN[0], &TASK_FEATURES, &samples.task)?;
+    let job = of("job", HIDDEN[1], &JOB_FEATURES, &samples.job)?;
+    let machine = of("machine", HIDDEN[2], &JOB_FEATURES, &samples.machine)?;
     let networks = Networks {
         version: VERSION,
         seed: plan.seed,
         training: plan.describe(samples),
-        task: task.chosen(HIDDEN[0])?,
-        job: job.chosen(HIDDEN[1])?,
-        machine: machine.chosen(HIDDEN[2])?,
+        task: task.chosen,
+        job: job.chosen,
+        machine: machine.chosen,
     };
     Ok((networks, [task.losses, job.losses, machine.losses]))
 }
 
-impl Compared {
-    fn chosen(&self, hidden: usize) -> Result<Regressor, TrainError> {
-        let network = LAYERS.iter().zip(&self.networks);
-        let mut network = network.filter(|(layers, _)| **layers == hidden);
-        let network = network.next().map(|(_, network)| network.clone());
-        network.ok_or(TrainError::Diverged(self.losses.what))
+/// The times of the test, and a network's predictions of them.
+struct Tested<'a> {
+    test: &'a [&'a Sample],
+    predicted: Vec<f64>,
+}
+
+impl Tested<'_> {
+    /// True and predicted times, in the order of a key.
+    fn sorted_by(&self, key: impl Fn(f64) -> f64) -> Vec<[f64; 2]> {
+        let times = self.test.iter().zip(&self.predicted);
+        let mut pairs: Vec<[f64; 2]> = times.map(|(s, predicted)| [s.time, *predicted]).collect();
+        pairs.sort_by(|a, b| key(a[0]).total_cmp(&key(b[0])));
+        pairs
+    }
+
+    fn near_and_far(&self) -> [f64; 2] {
+        let middle = mean(self.test.iter().map(|sample| sample.time));
+        let pairs = self.sorted_by(|time| (time - middle).abs());
+        let (near, far) = pairs.split_at(pairs.len() / 2);
+        [near, far].map(|half| {
+            mean(
+                half.iter()
+                    .map(|[time, predicted]| (predicted - time).abs()),
+            )
+        })
+    }
+
+    fn by_time(&self) -> [[f64; 2]; 5] {
+        let pairs = self.sorted_by(|time| time);
+        std::array::from_fn(|fifth| {
+            let at = |fifth: usize| fifth * pairs.len() / 5;
+            let group = &pairs[at(fifth)..at(fifth + 1)];
+            [0, 1].map(|which| mean(group.iter().map(|pair| pair[which])))
+        })
     }
 }
 
 fn compare_one(
-    what: &'static str,
+    (what, hidden): (&'static str, usize),
     features: &[Feature],
     Divided { train: known, test }: &Divided<'_>,
     plan: &Plan,
@@ -162,9 +195,12 @@ fn compare_one(
     tick: &mut dyn FnMut(),
 ) -> Result<Compared, TrainError> {
     let mut networks = Vec::new();
-    for hidden in LAYERS {
-        networks.push(train(what, features, known, plan.shape(hidden), tick)?);
+    for layers in LAYERS {
+        networks.push(train(what, features, known, plan.shape(layers), tick)?);
     }
+    let chosen = LAYERS.iter().position(|layers| *layers == hidden);
+    let chosen = chosen.and_then(|at| networks.get(at).cloned());
+    let chosen = chosen.ok_or(TrainError::Diverged(what))?;
     let loss = |network: &Regressor| {
         let predicted = test.iter().map(|sample| network.predict(&sample.features));
         Loss::of(test, predicted)
@@ -176,6 +212,11 @@ fn compare_one(
             Some(Loss::of(test, predicted.into_iter()))
         }
     };
+    let predicted = test.iter().map(|sample| chosen.predict(&sample.features));
+    let tested = Tested {
+        test,
+        predicted: predicted.collect(),
+    };
     let losses = Losses {
         what,
         trained: known.len(),
@@ -184,8 +225,10 @@ fn compare_one(
         layers: networks.iter().map(loss).collect(),
         forest,
         median: Loss::of(test, std::iter::repeat(median(known))),
+        near_and_far: tested.near_and_far(),
+        by_time: tested.by_time(),
     };
-    Ok(Compared { networks, losses })
+    Ok(Compared { chosen, losses })
 }
 
 fn mean(times: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -197,4 +240,30 @@ fn median(samples: &[&Sample]) -> f64 {
     let mut times: Vec<f64> = samples.iter().map(|sample| sample.time).collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_split_by_their_times_distance_from_the_mean() {
+        let sample = |time| Sample {
+            job: 0,
+            features: Vec::new(),
+            time,
+        };
+        let samples = [10.0, 90.0, 100.0, 110.0, 190.0].map(sample);
+        let test: Vec<&Sample> = samples.iter().collect();
+        let tested = Tested {
+            test: &test,
+            predicted: vec![60.0, 92.0, 101.0, 109.0, 130.0],
+        };
+        // The mean is 100: 100 and one of its neighbors are near.
+        let [near, far] = tested.near_and_far();
+        assert_eq!(near, 1.5);
+        assert!((far - 37.0).abs() < 1e-9);
+        assert_eq!(tested.by_time()[0], [10.0, 60.0]);
+        assert_eq!(tested.by_time()[4], [190.0, 130.0]);
+    }
 }

@@ -1,7 +1,11 @@
-//! Findings of a figure: values next to published ones, orderings that must hold, and set-ups that
-//! were tried if the two differ. Only this module makes the verdicts.
+//! Findings of a figure: values next to printed ones, orderings that must hold, values that the paper has in a
+//! picture only, and the closed forms of our own specification. Only [`super::verdict`] judges them.
 
+use shed_formulas::closed_forms::{self, Expected};
 use shed_sim::stats;
+
+use super::causes::Causes;
+use super::verdict::{Check, Verdict, judge, judge_order};
 
 /// One number per seed; one number alone is a closed form.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +29,16 @@ impl Sample {
         }))
     }
 
+    /// Without the seeds that have no such number.
+    pub fn finite(self) -> Self {
+        Self(
+            self.0
+                .into_iter()
+                .filter(|value| value.is_finite())
+                .collect(),
+        )
+    }
+
     /// The mean; NaN of nothing.
     pub fn mean(&self) -> f64 {
         stats::mean(&self.0)
@@ -42,103 +56,69 @@ impl Sample {
     }
 }
 
-/// How ours is held against the published value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Check {
-    /// At most so far from it.
-    Within(f64),
-    /// At most that share of it away.
-    Relative(f64),
-    /// At least this, independent of the published value.
-    AtLeast(f64),
-    /// At most this, independent of the published value.
-    AtMost(f64),
-    /// Not compared, because the specification requires only a report.
-    Report,
-}
+/// What the source of a printed value begins with.
+const SOURCES: [&str; 6] = [
+    "Figure ",
+    "Figures ",
+    "Table ",
+    "section ",
+    "equation ",
+    "abstract",
+];
 
-/// Result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It holds.
-    Holds,
-    /// It does not hold, but the interval over seeds contains a value for which it would.
-    Open,
-    /// It does not.
-    Differs,
-    /// No check is required.
-    Reported,
-}
-
-impl Verdict {
-    /// For tables.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Open => "open: within the interval",
-            Self::Differs => "**differs**",
-            Self::Reported => "reported",
-        }
-    }
-}
-
-/// A published value next to ours.
+/// A printed value next to ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// The measure, with its unit.
     pub what: String,
-    /// As published; absent where the paper gives an order alone.
-    pub published: Option<f64>,
+    /// Where the paper prints it.
+    pub source: &'static str,
+    /// As printed; absent where the paper has words, which the check reads.
+    pub printed: Option<f64>,
     /// Ours.
     pub ours: Sample,
     /// How they are compared.
     pub check: Check,
+    /// Why there is no value of ours.
+    pub missing: Option<&'static str>,
 }
 
 impl Line {
-    /// A line with a published value.
-    pub fn new(what: impl Into<String>, published: f64, ours: Sample, check: Check) -> Self {
+    /// A line with a printed value.
+    pub fn new(
+        what: impl Into<String>,
+        source: &'static str,
+        printed: f64,
+        ours: Sample,
+        check: Check,
+    ) -> Self {
         Self {
             what: what.into(),
-            published: Some(published),
+            source,
+            printed: Some(printed),
             ours,
             check,
+            missing: None,
         }
     }
 
-    /// A line without a published number.
-    pub fn unpublished(what: impl Into<String>, ours: Sample, check: Check) -> Self {
-        Self {
-            what: what.into(),
-            published: None,
-            ours,
-            check,
-        }
-    }
-
-    /// Whether the check holds.
+    /// The verdict on it.
     pub fn verdict(&self) -> Verdict {
-        let published = self.published.unwrap_or(f64::NAN);
-        let off = self.ours.mean() - published;
-        // By how much it fails; NaN (nothing measured or published) fails too.
-        let short = match self.check {
-            Check::Report => return Verdict::Reported,
-            Check::Within(tolerance) => off.abs() - tolerance,
-            Check::Relative(share) => off.abs() - share * published.abs(),
-            Check::AtLeast(least) => least - self.ours.mean(),
-            Check::AtMost(most) => self.ours.mean() - most,
-        };
-        judge(short, self.ours.half_width())
+        let accepted = self.check.accepted(self.printed.unwrap_or(f64::NAN));
+        judge(accepted, self.ours.mean(), self.ours.half_width())
     }
-}
 
-fn judge(short: f64, half_width: Option<f64>) -> Verdict {
-    if short <= 0.0 {
-        Verdict::Holds
-    } else if half_width.is_some_and(|half| short <= half) {
-        Verdict::Open
-    } else {
-        Verdict::Differs
+    /// Returns what the line lacks to be a comparison with a paper.
+    fn fault(&self) -> Option<String> {
+        if !SOURCES.iter().any(|start| self.source.starts_with(start)) {
+            return Some(format!(
+                "`{}` has no source in the paper, but `{}`",
+                self.what, self.source
+            ));
+        }
+        let needs_value = matches!(self.check, Check::Within(_) | Check::Relative(_));
+        let has_value = self.printed.is_some_and(f64::is_finite);
+        (needs_value && !has_value).then(|| format!("`{}` has no printed value", self.what))
     }
 }
 
@@ -174,81 +154,166 @@ impl Gate {
         }
     }
 
-    /// Whether it holds.
+    /// The verdict on it.
+    pub fn verdict(&self) -> Verdict {
+        let difference = &self.difference;
+        judge_order(self.margin, difference.mean(), difference.half_width())
+    }
+}
+
+/// A closed form next to the value of our own specification.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// The measure, with its unit.
+    pub what: String,
+    /// The specified value.
+    pub value: f64,
+    /// Ours.
+    pub ours: f64,
+    /// The largest difference that agrees.
+    pub tolerance: f64,
+}
+
+impl Reference {
+    /// Whether they agree.
     pub fn verdict(&self) -> Verdict {
         judge(
-            self.margin - self.difference.mean(),
-            self.difference.half_width(),
+            Check::Within(self.tolerance).accepted(self.value),
+            self.ours,
+            None,
         )
     }
 }
 
-/// Set-ups that were tried to find the cause of a published value.
+/// Values that the paper has in a picture only, and nobody can compare.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trials {
-    /// The parameter that varies.
+pub struct Series {
+    /// The picture, and what was measured in place of it.
     pub about: String,
-    /// The measures, each with the published value.
-    pub columns: Vec<(String, Option<f64>)>,
-    /// The set-ups, each with a sample per column.
+    /// The first column's name, then the others'.
+    pub columns: Vec<String>,
+    /// The first column, and a sample for each of the others.
     pub rows: Vec<(String, Vec<Sample>)>,
 }
 
-impl Trials {
-    /// With columns that each have a published value or none.
-    pub fn new<C: Into<String>>(
+impl Series {
+    /// With names of its columns.
+    pub fn new(
         about: impl Into<String>,
-        columns: impl IntoIterator<Item = (C, Option<f64>)>,
+        columns: impl IntoIterator<Item = &'static str>,
         rows: Vec<(String, Vec<Sample>)>,
     ) -> Self {
-        let columns = columns.into_iter();
         Self {
             about: about.into(),
-            columns: columns.map(|(what, value)| (what.into(), value)).collect(),
+            columns: columns.into_iter().map(str::to_owned).collect(),
             rows,
         }
-    }
-
-    /// The mean distance of a row from the published values; absent without any.
-    pub fn distance(&self, row: &[Sample]) -> Option<f64> {
-        let columns = self.columns.iter().zip(row);
-        let distances: Vec<f64> = columns
-            .filter_map(|((_, published), ours)| Some((ours.mean() - (*published)?).abs()))
-            .collect();
-        (!distances.is_empty()).then(|| stats::mean(&distances))
-    }
-
-    /// The position of the row with the least distance; the first of equals.
-    pub fn nearest(&self) -> Option<usize> {
-        let rows = self.rows.iter().enumerate();
-        let distances = rows.filter_map(|(at, (_, row))| Some((at, self.distance(row)?)));
-        let least = distances.min_by(|a, b| a.1.total_cmp(&b.1));
-        least.map(|(at, _)| at)
     }
 }
 
 /// All results of a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
-    /// Published and ours.
+    /// Printed values and ours.
     pub lines: Vec<Line>,
     /// Orderings.
     pub gates: Vec<Gate>,
-    /// Set-ups that were tried if they differ.
-    pub trials: Vec<Trials>,
+    /// Values of our own specification and ours.
+    pub references: Vec<Reference>,
+    /// Pictures.
+    pub series: Vec<Series>,
+    /// Variants of the set-up that were tried for lines that differ.
+    pub causes: Option<Causes>,
     /// Parts of the figure that were not run, with the reason.
     pub not_run: Vec<String>,
 }
 
 impl Findings {
-    /// Adds a published value and ours.
-    pub fn compare(&mut self, what: impl Into<String>, published: f64, ours: Sample, check: Check) {
-        self.lines.push(Line::new(what, published, ours, check));
+    /// Of lines alone.
+    pub fn of_lines(lines: Vec<Line>) -> Self {
+        Self {
+            lines,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a printed value and ours.
+    pub fn compare(
+        &mut self,
+        what: impl Into<String>,
+        source: &'static str,
+        printed: f64,
+        ours: Sample,
+        check: Check,
+    ) {
+        let line = Line::new(what, source, printed, ours, check);
+        self.lines.push(line);
+    }
+
+    /// Adds a printed value that nothing here can be compared with.
+    pub fn cannot_be_made(
+        &mut self,
+        what: impl Into<String>,
+        source: &'static str,
+        check: Check,
+        reason: &'static str,
+    ) {
+        self.lines.push(Line {
+            what: what.into(),
+            source,
+            printed: None,
+            ours: Sample(Vec::new()),
+            check,
+            missing: Some(reason),
+        });
     }
 
     /// Adds that `higher` must not be below `lower`.
     pub fn not_below(&mut self, claim: impl Into<String>, higher: &Sample, lower: &Sample) {
         self.gates.push(Gate::not_below(claim, higher, lower));
+    }
+
+    /// The closed forms of a figure, each in the table that its value belongs to.
+    pub fn of_closed_forms(id: &str) -> Self {
+        let mut findings = Self::default();
+        let mut pictured = Vec::new();
+        for form in closed_forms::of(id) {
+            let (what, ours) = (form.what, Sample::exact(form.ours));
+            match form.expected {
+                Expected::Printed {
+                    source,
+                    value,
+                    tolerance,
+                } => findings.compare(what, source, value, ours, Check::Within(tolerance)),
+                Expected::AtMost { source, most } => findings.lines.push(Line {
+                    what,
+                    source,
+                    printed: None,
+                    ours,
+                    check: Check::AtMost(most),
+                    missing: None,
+                }),
+                Expected::Specified { value, tolerance } => findings.references.push(Reference {
+                    what,
+                    value,
+                    ours: form.ours,
+                    tolerance,
+                }),
+                Expected::Pictured => pictured.push((what, vec![ours])),
+            }
+        }
+        if !pictured.is_empty() {
+            let about = "the picture, by the closed form";
+            findings
+                .series
+                .push(Series::new(about, ["what", "ours"], pictured));
+        }
+        findings
+    }
+
+    /// Returns the first fault: every printed value has a source in its paper.
+    pub fn fault(&self) -> Option<String> {
+        self.lines.iter().find_map(Line::fault)
     }
 }
 
@@ -261,26 +326,6 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_judged_by_its_tolerance_and_its_interval() {
-        let verdict = |ours: &[f64], check| Line::new("x", 90.0, sample(ours), check).verdict();
-        assert_eq!(verdict(&[85.0, 87.0], Check::Within(5.0)), Verdict::Holds);
-        assert_eq!(verdict(&[80.0, 88.0], Check::Within(5.0)), Verdict::Open);
-        assert_eq!(verdict(&[80.0, 80.0], Check::Within(5.0)), Verdict::Differs);
-        assert_eq!(verdict(&[82.0], Check::Relative(0.1)), Verdict::Holds);
-        assert_eq!(verdict(&[80.0], Check::Relative(0.1)), Verdict::Differs);
-        assert_eq!(verdict(&[95.0], Check::AtMost(94.0)), Verdict::Differs);
-        assert_eq!(verdict(&[95.0], Check::AtLeast(95.0)), Verdict::Holds);
-        assert_eq!(verdict(&[1.0], Check::Report), Verdict::Reported);
-        assert_eq!(verdict(&[], Check::Within(5.0)), Verdict::Differs);
-    }
-
-    #[test]
-    fn what_was_not_published_is_never_within_a_tolerance() {
-        let line = Line::unpublished("x", sample(&[1.0]), Check::Within(1e9));
-        assert_eq!(line.verdict(), Verdict::Differs);
-    }
-
-    #[test]
     fn an_order_is_judged_on_differences_paired_by_seed() {
         let (high, low) = (sample(&[10.0, 50.0, 90.0]), sample(&[9.0, 49.0, 89.0]));
         let gate = |a, b, margin| Gate::above_by("a over b", a, b, margin).verdict();
@@ -288,21 +333,60 @@ mod tests {
         assert_eq!(gate(&high, &low, 1.5), Verdict::Differs);
         assert_eq!(gate(&low, &high, 0.0), Verdict::Differs);
         let mixed = sample(&[8.0, 52.0, 85.0]);
-        assert_eq!(gate(&mixed, &low, 0.0), Verdict::Open);
+        assert_eq!(gate(&mixed, &low, 0.0), Verdict::CannotBeMade);
     }
 
     #[test]
-    fn the_nearest_setup_has_the_least_mean_distance() {
-        let mut trials = Trials {
-            about: String::new(),
-            columns: vec![("a".into(), Some(10.0)), ("b".into(), None)],
-            rows: vec![
-                ("far".into(), vec![Sample::exact(20.0), Sample::exact(0.0)]),
-                ("near".into(), vec![Sample::exact(9.0), Sample::exact(5.0)]),
-            ],
+    fn a_printed_value_without_a_source_is_refused() {
+        let line = |source, printed, check| Line {
+            printed,
+            ..Line::new("met, %", source, 1.0, sample(&[90.0]), check)
         };
-        assert_eq!(trials.nearest(), Some(1));
-        trials.columns[0].1 = None;
-        assert_eq!(trials.nearest(), None);
+        for (source, printed, check, fault) in [
+            (
+                "Figure 4, section VI.B",
+                Some(90.0),
+                Check::Within(10.0),
+                None,
+            ),
+            ("abstract", Some(90.0), Check::Relative(0.1), None),
+            ("Figures 2 and 3", Some(90.0), Check::Within(10.0), None),
+            ("Figure 2", None, Check::AtMost(5.0), None),
+            ("", Some(90.0), Check::Within(10.0), Some("has no source")),
+            (
+                "the specification",
+                Some(90.0),
+                Check::Within(10.0),
+                Some("`the specification`"),
+            ),
+            (
+                "Table II",
+                None,
+                Check::Within(10.0),
+                Some("no printed value"),
+            ),
+            (
+                "Table II",
+                Some(f64::NAN),
+                Check::Within(10.0),
+                Some("no printed value"),
+            ),
+        ] {
+            let found = Findings::of_lines(vec![line(source, printed, check)]).fault();
+            match fault {
+                None => assert_eq!(found, None, "{source}"),
+                Some(part) => assert!(found.is_some_and(|text| text.contains(part)), "{source}"),
+            }
+        }
+    }
+
+    #[test]
+    fn specified_values_stand_apart_from_printed_ones() {
+        let model = Findings::of_closed_forms("S5-model");
+        assert_eq!((model.lines.len(), model.references.len()), (4, 20));
+        assert_eq!(model.fault(), None);
+        let pictured = Findings::of_closed_forms("P-clones");
+        assert_eq!(pictured.series.len(), 1);
+        assert_eq!(pictured.lines.len(), 2);
     }
 }

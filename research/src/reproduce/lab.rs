@@ -14,7 +14,7 @@ use super::findings::Sample;
 use crate::LabError;
 use shed_sim::cli::{CliError, Prepared, RunOptions};
 use shed_sim::engine::Engine;
-use shed_sim::outcome::{AttemptOutcome, Outcome};
+use shed_sim::outcome::Outcome;
 use shed_sim::parallel::in_order;
 use shed_sim::settings::Cluster;
 use shed_sim::trace::{self, Demand, Trace};
@@ -59,12 +59,32 @@ pub struct Run {
     pub utilisation: Option<f64>,
     /// The largest share of slots held at a time; absent on nodes.
     pub peak: Option<f64>,
+    /// The share of slots held in each tenth of the time while jobs arrived, in order; NaN on nodes.
+    pub tenths: [f64; 10],
+    /// While jobs arrived, by fifths of the slots held; NaN on nodes.
+    pub levels: [Level; 5],
     /// The time for which attempts held a place, summed.
     pub machine_seconds: f64,
     /// From the first arrival to the last end.
     pub makespan: f64,
     /// Tasks with a clone, over all tasks.
     pub cloned: f64,
+}
+
+/// The time in which a run held so many slots.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// As a share of the time.
+    pub time: f64,
+    /// Mean number of active jobs then; NaN if there was no such time.
+    pub active: f64,
+}
+
+impl Level {
+    const UNKNOWN: Self = Self {
+        time: f64::NAN,
+        active: f64::NAN,
+    };
 }
 
 impl Run {
@@ -121,6 +141,11 @@ impl Runs {
     /// The share of deadlines met, in %.
     pub fn met(&self) -> Sample {
         self.sample(Run::met)
+    }
+
+    /// The share of slots held while jobs arrived, in %.
+    pub fn held(&self) -> Sample {
+        self.sample(|run| 100.0 * run.utilisation.unwrap_or(f64::NAN))
     }
 
     /// The mean flow time in seconds.
@@ -291,12 +316,18 @@ fn measure(outcome: &Outcome, prepared: &Prepared) -> Run {
     }
     let tasks: usize = jobs.iter().map(|job| job.tasks).sum();
     let slots = prepared.slots.map(f64::from);
-    let held = slots.map(|slots| Occupancy::of(&outcome.attempts, slots));
+    let held = slots.map(|slots| Occupancy::of(outcome, slots));
     let arrivals = || outcome.jobs.iter().map(|job| job.arrival.0);
     let [first, last] = [arrivals().min(), arrivals().max()].map(Option::unwrap_or_default);
     Run {
         utilisation: held.as_ref().map(|held| held.mean(first, last)),
         peak: held.as_ref().map(Occupancy::peak),
+        tenths: held
+            .as_ref()
+            .map_or([f64::NAN; 10], |held| held.tenths(first, last)),
+        levels: held
+            .as_ref()
+            .map_or([Level::UNKNOWN; 5], |held| held.levels(first, last)),
         machine_seconds: outcome.totals.machine_ms as f64 / 1000.0,
         makespan: outcome.span().seconds(),
         cloned: cloned.len() as f64 / tasks.max(1) as f64,
@@ -331,42 +362,78 @@ fn share_of(demand: Demand, total: Option<[f64; 2]>) -> f64 {
         .sum()
 }
 
-/// How many slots were held when.
+/// How many slots were held when, and how many jobs were active.
 struct Occupancy {
-    /// Instants in milliseconds, ascending, with the change at each.
-    changes: Vec<(i64, i64)>,
+    /// Instants in milliseconds, ascending, with the changes of slots and jobs at each.
+    changes: Vec<(i64, i64, i64)>,
     slots: f64,
 }
 
 impl Occupancy {
-    fn of(attempts: &[AttemptOutcome], slots: f64) -> Self {
+    fn of(outcome: &Outcome, slots: f64) -> Self {
         let mut changes = Vec::new();
-        for attempt in attempts {
+        for attempt in &outcome.attempts {
             if let Some(placed) = attempt.placed {
-                changes.push((placed.0, 1));
-                changes.push((attempt.ended.0, -1));
+                changes.push((placed.0, 1, 0));
+                changes.push((attempt.ended.0, -1, 0));
+            }
+        }
+        for job in &outcome.jobs {
+            changes.push((job.arrival.0, 0, 1));
+            if let Some(ended) = job.ended {
+                changes.push((ended.0, 0, -1));
             }
         }
         changes.sort_unstable();
         Self { changes, slots }
     }
 
+    /// Calls `each` with the slots held, the active jobs and the duration of every interval within [from, to].
+    fn intervals(&self, from: i64, to: i64, mut each: impl FnMut(i64, i64, i64)) {
+        let (mut held, mut active, mut since) = (0, 0, from);
+        for &(at, slots, jobs) in &self.changes {
+            let now = at.clamp(from, to);
+            each(held, active, now - since);
+            since = now;
+            held += slots;
+            active += jobs;
+        }
+    }
+
     /// The mean share within [from, to].
     fn mean(&self, from: i64, to: i64) -> f64 {
-        let (mut held, mut since, mut sum) = (0, from, 0.0);
-        for &(at, change) in &self.changes {
-            let now = at.clamp(from, to);
-            sum += held as f64 * (now - since) as f64;
-            since = now;
-            held += change;
-        }
+        let mut sum = 0.0;
+        self.intervals(from, to, |held, _, duration| {
+            sum += held as f64 * duration as f64;
+        });
         sum / (self.slots * (to - from).max(1) as f64)
+    }
+
+    fn tenths(&self, from: i64, to: i64) -> [f64; 10] {
+        std::array::from_fn(|tenth| {
+            let at = |tenth: usize| from + (to - from) * tenth as i64 / 10;
+            self.mean(at(tenth), at(tenth + 1))
+        })
+    }
+
+    fn levels(&self, from: i64, to: i64) -> [Level; 5] {
+        let mut sums = [[0.0; 2]; 5];
+        self.intervals(from, to, |held, active, duration| {
+            let fifth = (5.0 * held as f64 / self.slots) as usize;
+            let [time, jobs] = &mut sums[fifth.min(4)];
+            *time += duration as f64;
+            *jobs += active as f64 * duration as f64;
+        });
+        sums.map(|[time, jobs]| Level {
+            time: time / (to - from).max(1) as f64,
+            active: jobs / time,
+        })
     }
 
     fn peak(&self) -> f64 {
         let mut held = 0;
-        let held = self.changes.iter().map(|(_, change)| {
-            held += change;
+        let held = self.changes.iter().map(|(_, slots, _)| {
+            held += slots;
             held
         });
         held.max().unwrap_or(0) as f64 / self.slots
@@ -380,12 +447,27 @@ mod tests {
     #[test]
     fn occupancy_is_weighed_by_time_within_the_interval() {
         let held = Occupancy {
-            changes: vec![(0, 1), (10, 1), (20, -1), (40, -1)],
+            changes: vec![
+                (0, 0, 1),
+                (0, 1, 0),
+                (10, 0, 2),
+                (10, 1, 0),
+                (20, -1, 0),
+                (40, -1, -1),
+            ],
             slots: 4.0,
         };
         // 1 slot for 10, 2 for 10, 1 for 20: 50 of 4 × 40.
         assert!((held.mean(0, 40) - 50.0 / 160.0).abs() < 1e-12);
         assert!((held.mean(10, 20) - 0.5).abs() < 1e-12);
         assert!((held.peak() - 0.5).abs() < 1e-12);
+        let tenths = held.tenths(0, 40);
+        assert_eq!([tenths[0], tenths[3], tenths[9]], [0.25, 0.5, 0.25]);
+        // A quarter of the slots is in the second fifth, a half in the third.
+        let levels = held.levels(0, 40);
+        assert_eq!([levels[1].time, levels[2].time], [0.75, 0.25]);
+        assert_eq!(levels[2].active, 3.0);
+        assert!((levels[1].active - 70.0 / 30.0).abs() < 1e-12);
+        assert!(levels[4].active.is_nan());
     }
 }

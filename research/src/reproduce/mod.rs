@@ -1,12 +1,17 @@
-//! The papers' figures and tables, run again: published value, ours, and a verdict for each.
+//! The papers' figures and tables, run again: printed value, ours, and a verdict for each.
 //!
 //! - [`PAPERS`]: every figure, as data.
-//! - [`findings`]: results of a figure, and the verdicts.
+//! - [`findings`]: results of a figure.
+//! - [`verdict`]: the rule of the verdicts.
+//! - [`causes`]: variants of a set-up, for the values that differ.
 //! - [`lab`]: runs of the simulator, by flags of `shed-sim run`.
 //! - [`render`]: the page.
+//! - [`check`]: a page compared with the committed one.
 //!
 //! Each paper has a file. A figure that is not run contains the reason.
 
+pub mod causes;
+pub mod check;
 mod dollymp;
 pub mod findings;
 pub mod lab;
@@ -16,10 +21,13 @@ mod sca;
 mod shed;
 mod shed_plus;
 mod testbed;
+pub mod verdict;
 
 use crate::LabError;
-use findings::Findings;
+use causes::Causes;
+use findings::{Findings, Line};
 use lab::Lab;
+use verdict::Verdict;
 
 /// A figure, a table, or a group of values of a paper.
 #[derive(Debug, Clone, Copy)]
@@ -30,14 +38,52 @@ pub struct Figure {
     pub title: &'static str,
     /// How it was run, and where that is a reading of the paper.
     pub about: &'static str,
-    make: fn(&mut Lab) -> Result<Findings, LabError>,
+    make: Make,
+    /// Whether its last digits depend on the processor.
+    pub is_inexact: bool,
 }
 
 impl Figure {
-    /// Runs it.
+    /// Runs it. A printed value without a source in the paper is an error.
     pub fn make(&self, lab: &mut Lab) -> Result<Findings, LabError> {
-        (self.make)(lab)
+        let findings = match self.make {
+            Make::ClosedForms => Findings::of_closed_forms(self.id),
+            Make::Runs(make) => make(lab)?,
+        };
+        match findings.fault() {
+            None => Ok(findings),
+            Some(fault) => Err(LabError::usage(format!("{}: {fault}", self.id))),
+        }
     }
+}
+
+/// How a figure is made.
+#[derive(Debug, Clone, Copy)]
+enum Make {
+    /// From `shed_formulas::closed_forms`, by the figure's name.
+    ClosedForms,
+    /// From runs of the simulator.
+    Runs(fn(&mut Lab) -> Result<Findings, LabError>),
+}
+
+/// Runs the variants of a figure if one of its lines differs, and keeps their effects. `lines` returns the figure's
+/// lines in one set-up, in the same order for all.
+fn tried<S>(
+    lab: &mut Lab,
+    findings: &mut Findings,
+    variants: &[(&str, S)],
+    lines: impl Fn(&mut Lab, &S) -> Result<Vec<Line>, LabError>,
+) -> Result<(), LabError> {
+    let differs = |line: &Line| line.verdict() == Verdict::Differs;
+    if !findings.lines.iter().any(differs) {
+        return Ok(());
+    }
+    let mut runs = Vec::new();
+    for (name, set_up) in variants {
+        runs.push(((*name).to_owned(), lines(lab, set_up)?));
+    }
+    findings.causes = Causes::of(&findings.lines, &runs);
+    Ok(())
 }
 
 /// A paper with its figures.

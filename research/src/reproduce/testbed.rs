@@ -6,11 +6,116 @@
 //! on the same workload. The baselines know no deadline: each is run once, and its jobs within D are
 //! counted. Hadoop-S looks every 3 s, as often as attempts report. First attempts are served first come, first served.
 
-use super::findings::{Check, Gate, Line, Sample, Trials};
+use super::findings::{Gate, Line, Sample};
 use super::lab::{Lab, Runs};
+use super::tried;
+use super::verdict::Check;
 use crate::LabError;
 
-/// A set-up.
+/// What the papers leave open about their testbed. A variant of a figure has other values than [`AS_READ`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SetUp {
+    /// From an attempt's launch to its start: seconds, or a share of the job's median.
+    pub(super) launch: &'static str,
+    /// Longest time of an attempt in seconds.
+    pub(super) longest: Option<u32>,
+    /// Whether the load counts launches: a slot is busy from the launch of its task on.
+    pub(super) counts_launches: bool,
+    /// Further flags of `shed-sim run`.
+    pub(super) more: &'static str,
+}
+
+/// The specification's reading of Shed+'s testbed.
+pub(super) const AS_READ: SetUp = SetUp {
+    launch: "60",
+    longest: Some(600),
+    counts_launches: false,
+    more: "--job-masters",
+};
+
+/// Variants of [`AS_READ`]: causes that a difference from the paper may have.
+pub(super) const VARIANTS: [(&str, SetUp); 5] = [
+    (
+        "launch 20 s",
+        SetUp {
+            launch: "20",
+            ..AS_READ
+        },
+    ),
+    (
+        "launch 6 s",
+        SetUp {
+            launch: "6",
+            ..AS_READ
+        },
+    ),
+    (
+        "the load counts launches",
+        SetUp {
+            counts_launches: true,
+            ..AS_READ
+        },
+    ),
+    (
+        "times not cut off",
+        SetUp {
+            longest: None,
+            ..AS_READ
+        },
+    ),
+    (
+        "no job masters",
+        SetUp {
+            more: "",
+            ..AS_READ
+        },
+    ),
+];
+
+/// Shortest time of an attempt in seconds, and the shape of the distribution.
+const T_MIN: f64 = 120.0;
+const BETA: f64 = 2.0;
+
+impl SetUp {
+    /// Equal slots and a workload of the paper; `parameters` name its sizes.
+    pub(super) fn testbed(&self, name: &str, parameters: &str, load: f64) -> Testbed {
+        let longest = self
+            .longest
+            .map_or(String::new(), |max| format!(",max={max}"));
+        let load = self.load(load);
+        Testbed {
+            workload: format!("{name}{{{parameters}{longest},load={load:.4}}}"),
+            slots: 138,
+            launch: self.launch,
+            beta: BETA,
+            t_min: T_MIN,
+            runs_on: false,
+            more: self.more,
+        }
+    }
+
+    /// The load in the simulator's sense, which counts the tasks' own times.
+    fn load(&self, load: f64) -> f64 {
+        match self.launch.parse::<f64>() {
+            Ok(launch) if self.counts_launches => {
+                let mean = self.mean_time();
+                load * mean / (mean + launch)
+            }
+            _ => load,
+        }
+    }
+
+    fn mean_time(&self) -> f64 {
+        let whole = BETA * T_MIN / (BETA - 1.0);
+        self.longest.map_or(whole, |longest| {
+            let share = T_MIN / f64::from(longest);
+            let kept = 1.0 - libm::pow(share, BETA - 1.0);
+            whole * kept / (1.0 - libm::pow(share, BETA))
+        })
+    }
+}
+
+/// A set-up with its workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Testbed {
     /// The synthetic workload: its name and parameters, without deadline.
@@ -28,19 +133,6 @@ pub(super) struct Testbed {
 }
 
 impl Testbed {
-    /// Pareto times from 120 s on 138 slots, of shape `beta`.
-    pub(super) fn local(workload: impl Into<String>, launch: &'static str, beta: f64) -> Self {
-        Self {
-            workload: workload.into(),
-            slots: 138,
-            launch,
-            beta,
-            t_min: 120.0,
-            runs_on: false,
-            more: "",
-        }
-    }
-
     /// The same, but Shed and Shed+ let late jobs run on.
     pub(super) fn on_after_deadline(&self) -> Self {
         Self {
@@ -163,11 +255,22 @@ impl Five {
         [self.plus.met(), self.shed.met(), dolly, hopper, hadoop]
     }
 
-    /// A line for each, with the published value and its check.
-    pub(super) fn lines(&self, of: &str, published: [(f64, Check); 5]) -> Vec<Line> {
-        let met = NAMES.iter().zip(self.met()).zip(published);
+    /// The workload's name with the deadline.
+    pub(super) fn name(&self, of: &str) -> String {
+        format!("{of}, D {} s", self.deadline)
+    }
+
+    /// A line for each of the first policies that has a printed value and a check.
+    pub(super) fn lines(
+        &self,
+        of: &str,
+        source: &'static str,
+        printed: &[(f64, Check)],
+    ) -> Vec<Line> {
+        let met = NAMES.iter().zip(self.met()).zip(printed);
         met.map(|((name, met), (value, check))| {
-            Line::new(format!("{of}: {name}, deadlines met, %"), value, met, check)
+            let what = format!("{of}: {name}, deadlines met, %");
+            Line::new(what, source, *value, met, *check)
         })
         .collect()
     }
@@ -184,29 +287,13 @@ impl Five {
     }
 }
 
-/// Distributions and launches that were tried, each with the runs of some policies: jobs within
-/// `seconds` in % and mean times, next to the `published` value of each policy.
-pub(super) fn times_tried(
-    seconds: u32,
-    published: &[(&str, f64, f64)],
-    tried: Vec<(String, Vec<Runs>)>,
-) -> Trials {
-    let shares = published.iter();
-    let shares = shares.map(|(name, within, _)| (format!("{name} ≤ {seconds} s, %"), *within));
-    let means = published.iter();
-    let means = means.map(|(name, _, mean)| (format!("{name} mean, s"), *mean));
-    let columns = shares.chain(means).map(|(what, value)| (what, Some(value)));
-    let limit = f64::from(seconds);
-    let row = |runs: &[Runs]| {
-        let shares = runs.iter().map(|runs| runs.sample(|run| run.within(limit)));
-        shares.chain(runs.iter().map(Runs::flow)).collect()
-    };
-    let rows = tried.into_iter().map(|(name, runs)| (name, row(&runs)));
-    Trials::new(
-        "distributions of attempt times and launches",
-        columns,
-        rows.collect(),
-    )
+/// Tries [`VARIANTS`] for the lines that differ.
+pub(super) fn try_variants(
+    lab: &mut Lab,
+    findings: &mut super::findings::Findings,
+    lines: impl Fn(&mut Lab, &SetUp) -> Result<Vec<Line>, LabError>,
+) -> Result<(), LabError> {
+    tried(lab, findings, &VARIANTS, lines)
 }
 
 #[cfg(test)]
@@ -222,8 +309,21 @@ mod tests {
                 "setup:P-4{tasks=20,load=0.5,deadline=400} ",
             ),
         ] {
-            let flags = Testbed::local(workload, "60", 2.0).flags("shed", 400, "");
+            let testbed = Testbed {
+                workload: workload.to_owned(),
+                ..AS_READ.testbed("P-1", "jobs=9", 0.4)
+            };
+            let flags = testbed.flags("shed", 400, "");
             assert!(flags.contains(with), "{flags}");
         }
+    }
+
+    #[test]
+    fn a_load_that_counts_launches_has_fewer_tasks() {
+        // The mean time is 200 s, so that a launch of 60 s takes a fifth more than a quarter.
+        assert!((AS_READ.mean_time() - 200.0).abs() < 1e-9);
+        let (_, counting) = VARIANTS[2];
+        assert!((counting.load(0.52) - 0.4).abs() < 1e-9);
+        assert!((AS_READ.load(0.52) - 0.52).abs() < 1e-9);
     }
 }

@@ -1,8 +1,10 @@
 use indicatif::ProgressBar;
 
-use super::findings::{Line, Verdict};
+use shed_formulas::closed_forms;
+
+use super::findings::Line;
 use super::lab::{Lab, Scale};
-use super::{PAPERS, find, known};
+use super::{find, known};
 
 fn scale() -> Scale {
     Scale {
@@ -15,40 +17,49 @@ fn scale() -> Scale {
 }
 
 #[test]
-fn the_closed_forms_are_those_of_the_papers() {
+fn the_closed_forms_of_every_group_are_on_the_page() {
     let bar = ProgressBar::hidden();
     let mut lab = Lab::new(scale(), &bar);
-    let mut anchors = 0;
-    for paper in PAPERS {
-        let models = paper
-            .figures
-            .iter()
-            .filter(|figure| figure.id.ends_with("model"));
-        for figure in models {
-            let findings = figure.make(&mut lab).unwrap();
-            for line in &findings.lines {
-                let ours = line.ours.mean();
-                assert_eq!(
-                    line.verdict(),
-                    Verdict::Holds,
-                    "{}: {} is {ours}",
-                    figure.id,
-                    line.what
-                );
-            }
-            for gate in &findings.gates {
-                assert_eq!(
-                    gate.verdict(),
-                    Verdict::Holds,
-                    "{}: {}",
-                    figure.id,
-                    gate.claim
-                );
-            }
-            anchors += findings.lines.len();
+    let mut references = 0;
+    for group in closed_forms::GROUPS {
+        let [(_, figure)] = find(group.id)[..] else {
+            panic!("{} is a figure", group.id);
+        };
+        let findings = figure.make(&mut lab).unwrap();
+        let pictured: usize = findings.series.iter().map(|series| series.rows.len()).sum();
+        let rows = findings.lines.len() + findings.references.len() + pictured;
+        assert_eq!(rows, closed_forms::of(group.id).len(), "{}", group.id);
+        references += findings.references.len();
+    }
+    assert_eq!(references, 194);
+}
+
+#[test]
+fn every_variant_has_an_effect_on_every_value_that_differs() {
+    let bar = ProgressBar::hidden();
+    let mut lab = Lab::new(scale(), &bar);
+    for name in ["S-3", "P-4", "S4"] {
+        let [(_, figure)] = find(name)[..] else {
+            panic!("one figure has this name");
+        };
+        let findings = figure.make(&mut lab).unwrap();
+        let Some(causes) = findings.causes else {
+            continue;
+        };
+        assert!(
+            causes
+                .rows
+                .iter()
+                .all(|row| row.effects.len() == causes.variants.len())
+        );
+        for row in &causes.rows {
+            assert!(
+                row.effects
+                    .iter()
+                    .all(|effect| effect.difference.0.len() == 2)
+            );
         }
     }
-    assert!(anchors >= 40, "{anchors} anchors");
 }
 
 #[test]

@@ -1,9 +1,35 @@
 //! P-6: Table II, PoCD by ξ and θ'.
 
-use super::super::findings::{Check, Findings, Gate, Sample, Trials};
+use super::super::findings::{Findings, Gate, Line, Sample};
 use super::super::lab::Lab;
-use super::super::testbed::Testbed;
+use super::super::testbed::{AS_READ, SetUp};
+use super::super::tried;
+use super::super::verdict::Check;
 use crate::LabError;
+
+/// Launches of a share of the job's median differ from job to job.
+const LAUNCH_BY_JOB: SetUp = SetUp {
+    launch: "15%",
+    ..AS_READ
+};
+
+const VARIANTS: [(&str, SetUp); 3] = [
+    (
+        "launch 20 s",
+        SetUp {
+            launch: "20",
+            ..AS_READ
+        },
+    ),
+    ("launch 15 % of the job's median", LAUNCH_BY_JOB),
+    (
+        "the same, and reports wrong by 50 %",
+        SetUp {
+            more: "--report-noise 0.5",
+            ..LAUNCH_BY_JOB
+        },
+    ),
+];
 
 /// θ' of Table II in %.
 const THETAS: [u32; 8] = [5, 7, 10, 15, 20, 25, 30, 40];
@@ -15,83 +41,54 @@ const TABLE_2: [(u32, [f64; 8]); 3] = [
     (30, [39.0, 66.0, 82.0, 98.0, 90.0, 88.0, 79.0, 72.0]),
 ];
 
-/// Shed+ with θ = θ'·D.
-fn cell(
-    lab: &mut Lab,
-    testbed: &Testbed,
-    deadline: u32,
-    xi: u32,
-    theta: u32,
-) -> Result<Sample, LabError> {
+/// Deadlines met by Shed+ with θ = θ'·D.
+fn cell(lab: &mut Lab, set_up: &SetUp, xi: u32, theta: u32) -> Result<Sample, LabError> {
+    let testbed = set_up.testbed("P-6", &format!("jobs={}", lab.jobs(100)), 0.4);
     let more = format!(
         ",theta_floor=off,xi={},theta={}",
         f64::from(xi) / 100.0,
         f64::from(theta) / 100.0
     );
-    Ok(testbed.plus(lab, deadline, &more)?.met())
+    Ok(testbed.plus(lab, 400, &more)?.met())
+}
+
+fn lines(lab: &mut Lab, set_up: &SetUp) -> Result<Vec<Line>, LabError> {
+    let mut lines = Vec::new();
+    for (xi, of_theta) in TABLE_2 {
+        for (theta, printed) in THETAS.into_iter().zip(of_theta) {
+            let met = cell(lab, set_up, xi, theta)?;
+            let what = format!("deadlines met, %, ξ {xi} %, θ' {theta} %");
+            lines.push(Line::new(
+                what,
+                "Table II",
+                printed,
+                met,
+                Check::Within(10.0),
+            ));
+        }
+    }
+    Ok(lines)
 }
 
 pub(super) fn table_2(lab: &mut Lab) -> Result<Findings, LabError> {
-    let mut findings = Findings::default();
-    let workload = format!("P-6{{jobs={},max=600,load=0.4}}", lab.jobs(100));
-    let testbed = Testbed::local(workload, "60", 2.0);
-    let mut of_xi: Vec<Sample> = Vec::new();
-    for (xi, of_theta) in TABLE_2 {
-        let mut samples = Vec::new();
-        for (theta, published) in THETAS.into_iter().zip(of_theta) {
-            let met = cell(lab, &testbed, 400, xi, theta)?;
-            let what = format!("deadlines met, %, ξ {xi} %, θ' {theta} %");
-            findings.compare(what, published, met.clone(), Check::Report);
-            samples.push(met);
-        }
+    let mut findings = Findings::of_lines(lines(lab, &AS_READ)?);
+    let rows = findings.lines.chunks(THETAS.len());
+    let rows: Vec<Vec<Sample>> = rows
+        .map(|row| row.iter().map(|line| line.ours.clone()).collect())
+        .collect();
+    for ((xi, _), samples) in TABLE_2.iter().zip(&rows) {
         let best = samples.iter().max_by(|a, b| a.mean().total_cmp(&b.mean()));
         if let (Some(best), Some(smallest)) = (best, samples.first()) {
             let claim = format!("ξ {xi} %: the best θ' is 30 points above θ' = 5 %");
-            findings
-                .gates
-                .push(Gate::above_by(claim, best, smallest, 30.0));
+            let gate = Gate::above_by(claim, best, smallest, 30.0);
+            findings.gates.push(gate);
         }
-        of_xi.push(Sample::mean_of(&samples));
     }
+    let of_xi: Vec<Sample> = rows.iter().map(|row| Sample::mean_of(row)).collect();
     for (pair, (low, high)) in of_xi.windows(2).zip([(10, 20), (20, 30)]) {
         let claim = format!("mean over θ': ξ {low} % ≥ ξ {high} %");
         findings.not_below(claim, &pair[0], &pair[1]);
     }
-    findings.trials.push(table_2_tried(lab)?);
+    tried(lab, &mut findings, &VARIANTS, lines)?;
     Ok(findings)
-}
-
-/// Launch, load, further flags.
-const TABLE_2_TRIED: [(&str, &str, &str); 7] = [
-    ("60", "0.4", ""),
-    ("20", "0.4", ""),
-    ("15%", "0.4", ""),
-    ("20%", "0.4", ""),
-    ("15%", "0.8", ""),
-    ("15%", "0.4", "--report-noise 0.5"),
-    ("15%", "0.6", "--report-noise 0.5"),
-];
-
-/// The row ξ = 10 % under other set-ups.
-fn table_2_tried(lab: &mut Lab) -> Result<Trials, LabError> {
-    let mut rows = Vec::new();
-    for (launch, load, more) in TABLE_2_TRIED {
-        let workload = format!("P-6{{jobs={},max=600,load={load}}}", lab.jobs(100));
-        let testbed = Testbed {
-            more,
-            ..Testbed::local(workload, launch, 2.0)
-        };
-        let mut row = Vec::new();
-        for theta in THETAS {
-            row.push(cell(lab, &testbed, 400, 10, theta)?);
-        }
-        rows.push((format!("launch {launch}, load {load} {more}"), row));
-    }
-    let columns = THETAS.into_iter().zip(TABLE_2[0].1);
-    Ok(Trials::new(
-        "the row ξ = 10 % with launches of other lengths (in seconds, or a share of the job's median, so that \
-                they differ from job to job), loads, and reports that are wrong",
-        columns.map(|(theta, published)| (format!("θ' {theta} %"), Some(published))),
-        rows,
-    ))
 }

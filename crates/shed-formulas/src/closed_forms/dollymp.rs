@@ -1,39 +1,32 @@
-//! Closed forms and Figure 2.
+//! DollyMP (ICPP 2022): the speedup of copies, and Figure 2.
 
 use std::collections::BTreeMap;
 
-use shed_formulas::board::Board;
-use shed_formulas::cluster::{CpuMem, Server};
-use shed_formulas::dag::{DagError, Job, Phase, Task};
-use shed_formulas::dollymp::{DollyMp, cached_levels, passes, priorities};
-use shed_formulas::fluid::{FluidJob, simulate};
-use shed_formulas::ordering::{TetrisScore, tetris};
-use shed_formulas::speedup::{pareto_from_moments, speedup};
+use super::{ClosedForm, Expected};
+use crate::board::Board;
+use crate::cluster::{CpuMem, Server};
+use crate::dag::{DagError, Job, Phase, Task};
+use crate::dollymp::{DollyMp, cached_levels, passes, priorities};
+use crate::fluid::{FluidJob, simulate};
+use crate::ordering::{TetrisScore, tetris};
+use crate::speedup::{pareto_from_moments, speedup};
 
-use super::super::findings::{Check, Findings, Sample};
-use super::super::lab::Lab;
-use crate::LabError;
-
-pub(super) fn speedups(_: &mut Lab) -> Result<Findings, LabError> {
-    let mut findings = Findings::default();
-    for (cv, published) in [
+pub(super) fn speedups() -> Vec<ClosedForm> {
+    let mut forms = Vec::new();
+    for (cv, values) in [
         (0.5, [3.236068, 1.223607, 1.298142]),
         (1.0, [2.414214, 1.353553, 1.471405]),
         (2.0, [2.118034, 1.447214, 1.596285]),
     ] {
         let alpha = pareto_from_moments(1.0, cv).beta;
         let of = |copies| speedup(alpha, copies).unwrap_or(f64::NAN);
-        for ((what, published), ours) in
-            ["α", "h(2)", "h(3)"]
-                .into_iter()
-                .zip(published)
-                .zip([alpha, of(2.0), of(3.0)])
-        {
+        let ours = [alpha, of(2.0), of(3.0)];
+        for (at, what) in ["α", "h(2)", "h(3)"].into_iter().enumerate() {
             let what = format!("CV {cv}: {what}");
-            findings.compare(what, published, Sample::exact(ours), Check::Within(1e-6));
+            forms.push(ClosedForm::specified(what, values[at], ours[at], 1e-6));
         }
     }
-    Ok(findings)
+    forms
 }
 
 /// Sum of the flow times of Figure 2, with `clones` clones; by Tetris or DollyMP.
@@ -85,18 +78,21 @@ fn figure_2_sum(is_tetris: bool, clones: u32) -> Result<f64, DagError> {
     Ok(outcome.flow_sum)
 }
 
-pub(super) fn figure_2(_: &mut Lab) -> Result<Findings, LabError> {
-    let mut findings = Findings::default();
-    for (name, is_tetris, clones, published) in [
+pub(super) fn figure_2() -> Vec<ClosedForm> {
+    let rows = [
         ("Tetris", true, 0, 46.0),
         ("Tetris with clones", true, 1, 42.0),
         ("DollyMP¹", false, 1, 28.0),
         ("DollyMP⁰", false, 0, 34.0),
-    ] {
-        let sum =
-            figure_2_sum(is_tetris, clones).map_err(|error| LabError::usage(error.to_string()))?;
-        let what = format!("{name}: sum of completion times, s");
-        findings.compare(what, published, Sample::exact(sum), Check::Within(1e-9));
-    }
-    Ok(findings)
+    ];
+    let forms = rows.map(|(name, is_tetris, clones, value)| ClosedForm {
+        what: format!("{name}: sum of completion times, s"),
+        expected: Expected::Printed {
+            source: "Figure 2, section 2",
+            value,
+            tolerance: 1e-9,
+        },
+        ours: figure_2_sum(is_tetris, clones).unwrap_or(f64::NAN),
+    });
+    forms.into()
 }
