@@ -132,7 +132,7 @@ The code that ran is of commit `abc`.
     }
 
     #[test]
-    fn figures_without_their_trace_are_left_out_with_their_paper_counts() {
+    fn figures_without_a_trace_are_left_out_with_their_counts() {
         let leniency = Leniency {
             not_run: vec!["D1"],
             not_counted: vec!["dollymp"],

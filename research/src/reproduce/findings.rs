@@ -185,7 +185,7 @@ impl Reference {
     }
 }
 
-/// Values that the paper has in a picture only, and nobody can compare.
+/// Values that the paper has in a picture only, and that cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The picture, and what was measured in place of it.

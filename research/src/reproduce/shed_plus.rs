@@ -297,7 +297,7 @@ fn figure_7([plus, shed, ..]: &[Runs; 4]) -> Series {
         (name, [of(plus), of(shed)].concat())
     };
     Series::new(
-        "Figure 7: share of the time while jobs arrive in which all copies together take so many of the slots, and mean \
+        "Figure 7: share of the time while jobs arrive in which all copies together take such a share of the slots, and mean \
          number of active jobs then",
         [
             "copies, of slots",
