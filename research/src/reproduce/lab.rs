@@ -71,7 +71,7 @@ pub struct Run {
     pub cloned: f64,
 }
 
-/// The time in which a run held so many slots.
+/// The time in which a run held this number of slots.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// As a share of the time.

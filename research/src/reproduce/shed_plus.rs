@@ -285,7 +285,7 @@ fn p_4(lab: &mut Lab) -> Result<Findings, LabError> {
     Ok(findings)
 }
 
-/// Figure 7: utilization over the number of copies, of which each takes a slot, and the active jobs.
+/// Figure 7: utilization over the number of copies (each takes a slot), and the active jobs.
 fn figure_7([plus, shed, ..]: &[Runs; 4]) -> Series {
     let level = |fifth: usize| {
         let of = |runs: &Runs| {
