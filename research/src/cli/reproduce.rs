@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -59,7 +60,8 @@ pub(super) struct ReproduceArgs {
 pub(super) fn run(args: &ReproduceArgs) -> Result<(), LabError> {
     let wanted = wanted(&args.names)?;
     let committed = args.check.as_deref().map(read_text).transpose()?;
-    let bar = ProgressBar::new(wanted.len() as u64);
+    let count = wanted.len();
+    let bar = ProgressBar::new(count as u64);
     let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {prefix} {elapsed}  {wide_msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let scale = Scale {
@@ -73,8 +75,14 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<(), LabError> {
     let mut results = Vec::new();
     for (paper, figure) in wanted {
         bar.set_prefix(figure.id);
+        let begun = Instant::now();
         results.push((paper, figure, figure.make(&mut lab)?));
         bar.inc(1);
+        // The bar is drawn only on a terminal.
+        if bar.is_hidden() {
+            let took = begun.elapsed().as_secs();
+            eprintln!("{} of {}: {} in {took} s", bar.position(), count, figure.id);
+        }
     }
     bar.finish_and_clear();
     let commit = args.commit.clone().unwrap_or_else(commit_of_work_tree);
