@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use shed_core::fair::keep_fair;
 use shed_core::snapshot::Conclusion;
+use shed_core::tenant_fairness::keep_fair;
 use shed_core::time::{Instant, Span};
 
 use crate::api::{Ledger, Quantile};

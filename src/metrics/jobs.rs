@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use prometheus::{IntGauge, Result};
-use shed_core::fair::fair_order;
+use shed_core::tenant_fairness::fair_order;
 use shed_core::time::{Instant, Span};
 
 use super::JobLabels;

@@ -41,7 +41,7 @@
 //!
 //! Attempt durations have a *distribution* ([`estimate`]): [Pareto](estimate::pareto), as in the papers,
 //! [log-normal](estimate::log_normal), [Weibull](estimate::weibull) or [empirical](estimate::empirical). It is fitted
-//! by likelihood with running attempts as censored ([`estimate::fit`], [`estimate::shape`]). It is shrunk towards the
+//! by likelihood with running attempts as censored ([`estimate::fit`], [`estimate::pareto_fit`]). It is shrunk towards the
 //! times of earlier jobs of its class ([`estimate::history`]).
 //!
 //! An attempt's remaining time follows from its progress (\[S+\] eqs. 14 to 16, [`estimate::progress`]) or, if it is
@@ -66,7 +66,6 @@
 pub mod capacity;
 pub mod decide;
 pub mod estimate;
-pub mod fair;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod float;
@@ -83,5 +82,6 @@ pub mod round;
 pub mod settings;
 pub mod settle;
 pub mod snapshot;
+pub mod tenant_fairness;
 pub mod time;
 pub mod validate;

@@ -13,16 +13,16 @@ use crate::index_set::IndexSet;
 use crate::resources::Resources;
 use crate::time::{Instant, Span};
 
-mod beginning;
-mod ending;
-mod expected;
+mod end_rules;
+mod expected_duration;
 mod kill;
+mod new_task;
 mod obstacles;
 mod ranges;
 mod slot_time;
 
-pub use ending::{Conclusion, EndRules, SuccessRule};
-pub use expected::{ExpectedDuration, ExpectedDurationError};
+pub use end_rules::{Conclusion, EndRules, SuccessRule};
+pub use expected_duration::{ExpectedDuration, ExpectedDurationError};
 pub use kill::KillKind;
 pub use obstacles::Obstacles;
 pub use slot_time::SlotTime;

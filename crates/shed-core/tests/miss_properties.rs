@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use shed_core::estimate::pareto::{ln_miss, ln_miss_silent};
+use shed_core::estimate::pareto_fit::{ShapePrior, fit};
 use shed_core::estimate::pocd::{TaskMiss, ln_job_pocd_uniform, ln_task_pocd, probability};
 use shed_core::estimate::progress::{
     ProcessedRange, RateReading, beta_from_remaining, remaining_time, resume_offset,
 };
-use shed_core::estimate::shape::{ShapePrior, fit};
 
 /// Seeds that failed once are kept next to this file and tried first.
 fn cases(cases: u32) -> ProptestConfig {

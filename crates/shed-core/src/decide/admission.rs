@@ -14,14 +14,14 @@ use crate::policy::{Order, Policy};
 use crate::round::Number;
 use crate::round::Round;
 use crate::round::estimates::resume_point;
-use crate::round::standing::{Standing, standing};
+use crate::round::task_state::{TaskState, task_state};
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex, TaskSnapshot};
 use crate::time::Instant;
 
 mod by_node;
-mod surge;
+mod pending_surge;
 
-use surge::Surge;
+use pending_surge::Surge;
 
 /// Launches the attempts that fit, in the policy's order, and evicts clones for the others. A job that does not fit
 /// does not delay the jobs after it.
@@ -138,7 +138,7 @@ fn serve_by_share(
 /// The first attempts and retries that the job's tasks wait for at `now`, at most `most`, in the order of service. No
 /// node is chosen, and none is avoided because of what others have reported.
 pub fn next_attempts(now: Instant, job: &JobSnapshot, most: u32) -> Vec<Launch> {
-    let waits = |task: &&TaskSnapshot| standing(now, job, task) == Standing::Ready;
+    let waits = |task: &&TaskSnapshot| task_state(now, job, task) == TaskState::Ready;
     let ready = job.tasks.iter().filter(waits).map(|task| task.index);
     let all = ready.chain(Untouched::new(job)).take(most as usize);
     all.map(|index| first_attempt(job, index)).collect()

@@ -8,9 +8,9 @@ use crate::policy::{KeptBeliefs, Policy};
 pub use admission::next_attempts;
 pub use ageing::may_be_served;
 
-pub use crate::round::slow::{NodePace, Witness};
+pub use crate::round::slow_nodes::{NodePace, Witness};
 pub use crate::round::{Appointment, Changed, News};
-use crate::round::{JobView, KeptJobs, Lessons, Round, Terms, slow};
+use crate::round::{FindingsCache, JobView, MemoryUpdate, Round, Terms, slow_nodes};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 use crate::validate::sound;
@@ -20,7 +20,7 @@ mod ageing;
 mod evict;
 pub mod feasibility;
 mod order;
-pub mod places;
+pub mod queue_positions;
 
 /// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
@@ -29,7 +29,7 @@ const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
 /// [`Changed`].
 #[derive(Debug, Default)]
 pub struct Planner {
-    jobs: KeptJobs,
+    jobs: FindingsCache,
     beliefs: Option<KeptBeliefs>,
     queue: Option<Vec<(usize, u32)>>,
 }
@@ -47,9 +47,9 @@ impl Planner {
         changed: Changed<'_>,
     ) -> Plan {
         let past = std::mem::take(self);
-        let (plan, lessons, kept) = past.pass(snapshot, memory, policy, changed);
+        let (plan, update, kept) = past.pass(snapshot, memory, policy, changed);
         *self = kept;
-        lessons.enter(memory);
+        update.enter(memory);
         plan
     }
 
@@ -76,7 +76,7 @@ impl Planner {
         memory: &Memory,
         policy: &Policy,
         changed: Changed<'_>,
-    ) -> (Plan, Lessons, Self) {
+    ) -> (Plan, MemoryUpdate, Self) {
         let rule = policy.speculation.rule();
         let mut round = opened(snapshot, memory, policy, self.jobs, changed);
         let mut session = rule.open(memory, &round, self.beliefs);
@@ -95,22 +95,28 @@ impl Planner {
         }
         let states = session.states(&round);
         let queue = round.queue.take();
-        let (plan, mut lessons, jobs) = round.finish();
-        lessons.add_states(snapshot, states);
+        let (plan, mut update, jobs) = round.finish();
+        update.add_states(snapshot, states);
         let kept = Self {
             jobs,
             beliefs: Some(session.keep()),
             queue,
         };
-        (plan, lessons, kept)
+        (plan, update, kept)
     }
 }
 
 /// The estimates of all nodes, in the snapshot's order, as the policy has them in a pass that looks at every job.
 pub fn node_paces(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Vec<NodePace> {
     let (snapshot, _) = sound(snapshot);
-    let round = opened(&snapshot, memory, policy, KeptJobs::default(), Changed::All);
-    slow::paces(&round)
+    let round = opened(
+        &snapshot,
+        memory,
+        policy,
+        FindingsCache::default(),
+        Changed::All,
+    );
+    slow_nodes::paces(&round)
 }
 
 /// The pass in its initial state.
@@ -118,7 +124,7 @@ fn opened<'a>(
     snapshot: &'a Snapshot,
     memory: &'a Memory,
     policy: &Policy,
-    kept: KeptJobs,
+    kept: FindingsCache,
     changed: Changed<'_>,
 ) -> Round<'a> {
     let rule = policy.speculation.rule();

@@ -55,8 +55,8 @@ pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)
             Order::LeastSlack => by_slack(pass, position, state),
             Order::Fifo => usual(0, none),
             Order::EarliestDeadline => usual(state.job.deadline.map_or(i64::MAX, |at| at.0), none),
-            Order::Srpt => usual(0, Number(pass.measures(position, 0.0, SLOT).time)),
-            Order::Svf => usual(0, Number(pass.measures(position, 0.0, SLOT).volume)),
+            Order::Srpt => usual(0, Number(pass.job_size(position, 0.0, SLOT).time)),
+            Order::Svf => usual(0, Number(pass.job_size(position, 0.0, SLOT).volume)),
             Order::DollyMp => {
                 let level = levels.get(position).map_or(i64::MAX, |at| i64::from(*at));
                 usual(level, Number(-pass.capacity.alignment(position)))
@@ -109,7 +109,7 @@ pub(super) fn times(count: usize, share: f64) -> f64 {
 fn tetris_scores(pass: &Round<'_>) -> Vec<f64> {
     let of = |position: usize| {
         let alignment = pass.capacity.alignment(position);
-        let work = pass.measures(position, 0.0, SLOT).volume;
+        let work = pass.job_size(position, 0.0, SLOT).volume;
         let inverse = if work > 0.0 { 1.0 / work } else { 0.0 };
         [alignment, inverse]
     };

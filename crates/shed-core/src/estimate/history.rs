@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::distribution::{Distribution, DistributionKind};
 use crate::estimate::fit::{fit, max_likelihood};
 use crate::estimate::pareto::ParetoDistribution;
+use crate::estimate::pareto_fit::ShapePrior;
 use crate::estimate::sample::{Observation, Sample};
-use crate::estimate::shape::ShapePrior;
-use crate::fair::{keep_fair, keep_newest};
 use crate::float;
 use crate::ids::{JobClass, JobKey, Tenant};
+use crate::tenant_fairness::{keep_fair, keep_newest};
 use crate::time::{Instant, Span};
 
 /// The weight of a prior against observed attempts, at every level.

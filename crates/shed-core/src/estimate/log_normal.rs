@@ -1,10 +1,10 @@
 //! The log-normal distribution: ln T is normal.
 
 use crate::estimate::distribution::{AttemptDistribution, ln_share};
-use crate::estimate::pareto::LN_CERTAIN;
-use crate::estimate::special::{
+use crate::estimate::log_tails::{
     ln_normal_tail, ln_normal_tail_ratio, mills_ratio_quotient, normal_tail_quantile,
 };
+use crate::estimate::pareto::LN_CERTAIN;
 
 /// ln √(2π).
 const LN_SQRT_2PI: f64 = 0.918_938_533_204_672_7;

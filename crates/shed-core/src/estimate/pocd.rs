@@ -4,8 +4,8 @@
 //! attempts are taken as independent (Shed (1), (2)).
 
 use crate::estimate::distribution::{AttemptDistribution, Evidence};
+use crate::estimate::log_tails::ln_one_minus_exp;
 use crate::estimate::pareto::LN_CERTAIN;
-use crate::estimate::special::ln_one_minus_exp;
 
 /// ln of a task's PoCD, `ln(1 − e^ln_miss)`, given ln P(all its attempts miss).
 ///

@@ -1,8 +1,8 @@
 //! The Weibull distribution: exponential with shape 1, lighter-tailed above, heavier-tailed below.
 
 use crate::estimate::distribution::{AttemptDistribution, ln_share};
+use crate::estimate::log_tails::{lower_gamma_scaled, upper_gamma_scaled};
 use crate::estimate::pareto::LN_CERTAIN;
-use crate::estimate::special::{lower_gamma_scaled, upper_gamma_scaled};
 
 /// P(T > t) = exp(−(t/λ)^k).
 #[derive(Debug, Clone, Copy, PartialEq)]

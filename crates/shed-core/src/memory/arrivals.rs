@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fair::surplus;
 use crate::float;
 use crate::ids::{JobKey, Tenant};
+use crate::tenant_fairness::surplus;
 use crate::time::Instant;
 
 /// Jobs that are remembered; the one of the tenant with the most that was submitted first is forgotten first.

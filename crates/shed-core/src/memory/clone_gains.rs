@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fair::keep_newest;
 use crate::float;
 use crate::ids::{JobClass, JobKey, Tenant};
+use crate::tenant_fairness::keep_newest;
 use crate::time::{Instant, Span};
 
 /// The weight of what is known without a level's own pairs: two pairs of full weight.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fair::keep_fair;
 use crate::float;
 use crate::ids::{JobKey, Tenant};
+use crate::tenant_fairness::keep_fair;
 use crate::time::Instant;
 
 /// Jobs that are remembered, those submitted last. The present jobs alone would not do: at any time most jobs that are

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::estimate::progress::optimization_interval;
 use crate::ids::Tenant;
 use crate::memory::{Memory, PolicyState, ShownTimes};
-use crate::policy::desk::Desk;
+use crate::policy::pass_view::Desk;
 use crate::round::{Assessment, JobView, Origin, Round};
 use crate::settings::{Parsed, Setting};
 use crate::time::{Instant, Span};

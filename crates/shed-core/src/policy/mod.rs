@@ -22,9 +22,9 @@ use crate::estimate::fit::DistributionChoice;
 use crate::settings;
 
 mod contract;
-mod desk;
 mod hadoop_ns;
 mod order_setting;
+mod pass_view;
 pub mod prune;
 mod registry;
 mod shed_prime;
@@ -34,9 +34,9 @@ pub use crate::round::Assessment;
 pub use crate::settings::ParsePolicyError;
 pub(crate) use contract::KeptBeliefs;
 pub use contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Remembered, Summary};
-pub use desk::Desk;
 pub use hadoop_ns::HadoopNs;
 pub use order_setting::Order;
+pub use pass_view::Desk;
 pub use registry::{Registry, Speculation};
 pub use shed_prime::{Hedge, ShedPrime};
 

@@ -1,7 +1,7 @@
 //! Rules that keep or stop attempts of a task, shared by the policies that prune.
 
 use crate::policy::contract::PolicyRule;
-use crate::policy::desk::Desk;
+use crate::policy::pass_view::Desk;
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::SpeculationMode;
 use crate::time::Span;

@@ -15,7 +15,7 @@
 //! `docs/research/shed-prime.md` has the reasons.
 
 use crate::policy::contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Summary};
-use crate::policy::desk::Desk;
+use crate::policy::pass_view::Desk;
 use crate::policy::prune::GRACE_MIN;
 use crate::round::{Assessment, JobView, REST_MAX};
 use crate::settings::{Setting, word};

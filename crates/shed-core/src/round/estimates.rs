@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::f64::consts::LN_2;
 
 use crate::round::Assessment;
-use crate::round::learn::Learner;
+use crate::round::job_distribution::Learner;
 use smallvec::{SmallVec, smallvec};
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution};

@@ -4,10 +4,10 @@
 use crate::capacity::{Holdings, UnusableNodes};
 use crate::ids::TaskIndex;
 use crate::round::estimates::JobEstimate;
-use crate::round::kept::{Appointment, News, Origin, shifted};
-use crate::round::slow::Heard;
+use crate::round::findings_cache::{Appointment, News, Origin, shifted};
+use crate::round::slow_nodes::Heard;
 use crate::round::specification::Specification;
-use crate::round::standing::{Standing, is_active, standing};
+use crate::round::task_state::{TaskState, is_active, task_state};
 use crate::snapshot::{JobSnapshot, TaskSnapshot};
 use crate::time::{Instant, Span};
 
@@ -133,17 +133,17 @@ impl JobFindings {
         let mut touched = 0u32;
         for task in &job.tasks {
             self.holdings.count(job, task, unusable);
-            let standing = standing(now, job, task);
-            touched += u32::from(standing != Standing::Ended);
+            let state = task_state(now, job, task);
+            touched += u32::from(state != TaskState::Ended);
             self.estimate.note_ended(task);
             let retry = task.retry_not_before.filter(|&at| at > now);
             self.next_retry = self.next_retry.into_iter().chain(retry).min();
             self.active += u32::from(is_active(job, task));
-            match standing {
-                Standing::Ended | Standing::Succeeded => {}
-                Standing::Live => note(self, task),
-                Standing::Ready => self.ready.push(task.index),
-                Standing::Unsettled | Standing::BackOff(_) | Standing::NotGone => {
+            match state {
+                TaskState::Ended | TaskState::Succeeded => {}
+                TaskState::Live => note(self, task),
+                TaskState::Ready => self.ready.push(task.index),
+                TaskState::Unsettled | TaskState::BackOff(_) | TaskState::NotGone => {
                     self.held_back.push(task.index);
                 }
             }

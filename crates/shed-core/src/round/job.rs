@@ -10,9 +10,9 @@ use crate::plan::JobReport;
 use crate::round::draft::JobDraft;
 use crate::round::estimates::TaskEstimate;
 use crate::round::findings::JobFindings;
-use crate::round::kept::{News, Origin};
-use crate::round::learn::Learner;
-use crate::round::slow::Beliefs;
+use crate::round::findings_cache::{News, Origin};
+use crate::round::job_distribution::Learner;
+use crate::round::slow_nodes::Beliefs;
 use crate::round::{Assessment, Terms};
 use crate::snapshot::{
     AttemptKind, JobPhase, JobSnapshot, NodeIndex, Snapshot, SpeculationMode, TaskSnapshot,

@@ -12,38 +12,38 @@ use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedM
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
-mod assess;
+mod assessment;
 pub mod clones;
 mod draft;
-mod ends;
 pub(crate) mod estimates;
+mod expected_ends;
 pub(crate) mod findings;
+mod findings_cache;
 pub(crate) mod job;
-mod kept;
-mod learn;
-mod lessons;
+mod job_distribution;
+mod job_pocd;
+mod job_size;
 pub mod levels;
-mod measures;
-mod pocd;
+mod memory_update;
 mod risk;
-pub(crate) mod slow;
+pub(crate) mod slow_nodes;
 mod specification;
-pub(crate) mod standing;
-mod work;
+mod step_budget;
+pub(crate) mod task_state;
 
-pub use assess::Assessment;
+pub use assessment::Assessment;
 pub use draft::{Allowance, Claim, JobDraft, ValueDensity};
 pub(crate) use estimates::REPORTS_MIN;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use findings::JobFindings;
+pub(crate) use findings_cache::REST_MAX;
+pub use findings_cache::{Appointment, Changed, News};
+pub(crate) use findings_cache::{FindingsCache, Origin};
 pub use job::JobView;
-pub(crate) use kept::REST_MAX;
-pub use kept::{Appointment, Changed, News};
-pub(crate) use kept::{KeptJobs, Origin};
-use learn::Learner;
-pub(crate) use lessons::Lessons;
-use slow::Beliefs;
-use work::Work;
+use job_distribution::Learner;
+pub(crate) use memory_update::MemoryUpdate;
+use slow_nodes::Beliefs;
+use step_budget::StepBudget;
 
 /// The parameters of the policy and its settings that a pass needs.
 pub(crate) struct Terms<'p> {
@@ -86,7 +86,7 @@ pub struct Round<'a> {
     /// The positions of the jobs whose tasks still wait after admission, in the order of service, with the number of
     /// attempts that each could still get; absent where that order changes with each attempt.
     pub(crate) queue: Option<Vec<(usize, u32)>>,
-    work: Work,
+    steps: StepBudget,
     kills: Vec<PlannedMove>,
     launches: Vec<PlannedMove>,
     /// The positions of the jobs that the plan launches attempts for.
@@ -100,7 +100,7 @@ impl<'a> Round<'a> {
         snapshot: &'a Snapshot,
         memory: &'a Memory,
         terms: &Terms<'_>,
-        kept: KeptJobs,
+        kept: FindingsCache,
         changed: Changed<'_>,
     ) -> Self {
         let changed = match terms.looks_at_all {
@@ -118,7 +118,7 @@ impl<'a> Round<'a> {
             JobView::new(job, found)
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
-        let beliefs = slow::beliefs(snapshot, &jobs, memory);
+        let beliefs = slow_nodes::beliefs(snapshot, &jobs, memory);
         let learner = Learner::new(&jobs, memory.history(), terms.distribution);
         for state in &mut jobs {
             state.judge(&learner, &beliefs, terms);
@@ -138,7 +138,7 @@ impl<'a> Round<'a> {
             by_submission: by_submission(snapshot),
             gone,
             queue: None,
-            work: Work::new(terms.work_max),
+            steps: StepBudget::new(terms.work_max),
             kills: Vec::new(),
             launches: Vec::new(),
             launching: Vec::new(),
@@ -320,16 +320,16 @@ impl<'a> Round<'a> {
     }
 
     /// The plan, what the pass has learned, and the findings for the next pass.
-    pub(crate) fn finish(mut self) -> (Plan, Lessons, KeptJobs) {
+    pub(crate) fn finish(mut self) -> (Plan, MemoryUpdate, FindingsCache) {
         let snapshot = self.snapshot;
         let mut used_after = self.capacity.used.clone();
-        let mut lessons = Lessons::of(&mut self);
+        let mut update = MemoryUpdate::of(&mut self);
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in &mut self.jobs {
             if state.draft.launched > 0 {
                 used_after.add_times(&state.job.demand, state.draft.launched);
             }
-            lessons.add(snapshot.now, state);
+            update.add(snapshot.now, state);
             jobs.push(state.report(snapshot));
         }
         let mut launches = self.launches;
@@ -341,7 +341,7 @@ impl<'a> Round<'a> {
         } else {
             actions.extend(launches);
         }
-        let (kept, next_look) = KeptJobs::of(snapshot, self.capacity.unusable, self.jobs);
+        let (kept, next_look) = FindingsCache::of(snapshot, self.capacity.unusable, self.jobs);
         let report = PlanReport {
             capacity: CapacityReport {
                 usable: self.capacity.usable,
@@ -351,7 +351,7 @@ impl<'a> Round<'a> {
             jobs,
             next_pass: self.next.into_iter().chain(next_look).min(),
         };
-        (Plan { actions, report }, lessons, kept)
+        (Plan { actions, report }, update, kept)
     }
 }
 

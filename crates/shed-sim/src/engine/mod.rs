@@ -21,7 +21,7 @@ mod watch;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use shed_core::decide::places::has_places;
+use shed_core::decide::queue_positions::has_places;
 use shed_core::decide::{News, decide};
 use shed_core::ids::{JobClass, JobKey, Tenant};
 use shed_core::index_set::IndexSet;

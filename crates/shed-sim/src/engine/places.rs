@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shed_core::decide::places::{Place, Seen, places};
+use shed_core::decide::queue_positions::{Place, Seen, places};
 use shed_core::decide::{News, may_be_served};
 use shed_core::ids::JobKey;
 use shed_core::plan::Move;

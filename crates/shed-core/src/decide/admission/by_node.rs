@@ -161,7 +161,7 @@ fn tetris_keys(
 /// 1/p of each job, p being its remaining work; a job without known times counts as the shortest.
 fn inverse_work(pass: &Round<'_>) -> Vec<f64> {
     let of = |position: usize| {
-        let work = pass.measures(position, 0.0, SLOT).volume;
+        let work = pass.job_size(position, 0.0, SLOT).volume;
         if work > 0.0 { 1.0 / work } else { 0.0 }
     };
     let inverse: Vec<f64> = (0..pass.jobs.len()).map(of).collect();

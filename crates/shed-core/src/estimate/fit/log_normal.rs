@@ -1,8 +1,8 @@
 //! The log-normal distribution of the largest likelihood.
 
 use crate::estimate::log_normal::LogNormalDistribution;
+use crate::estimate::log_tails::{ln_normal_tail, normal_hazard};
 use crate::estimate::sample::Sample;
-use crate::estimate::special::{ln_normal_tail, normal_hazard};
 
 /// Newton needs fewer than ten steps; each further one is a halved step.
 const STEPS_MAX: u32 = 100;

@@ -26,7 +26,7 @@ pub fn max_likelihood(kind: DistributionKind, sample: &Sample) -> Option<Distrib
 }
 
 /// t_min is the least ended time. β = d/S with d ended attempts and S = Σ ln(t/t_min) over ended and running ones
-/// beyond it; it is at most [`BETA_MAX`]. [`crate::estimate::shape::fit`] is the same with a prior. It does not count
+/// beyond it; it is at most [`BETA_MAX`]. [`crate::estimate::pareto_fit::fit`] is the same with a prior. It does not count
 /// the attempt that set t_min in d, so that β is unbiased.
 fn pareto(sample: &Sample) -> Option<ParetoDistribution> {
     let t_min = sample.ended().next()?;

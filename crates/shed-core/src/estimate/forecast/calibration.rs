@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{CELLS, Cell, Forecast, Forecasts, MOMENTS, Taught};
-use crate::fair::keep_newest;
 use crate::ids::Tenant;
+use crate::tenant_fairness::keep_newest;
 
 /// Sums are stored in units of one job over this many.
 const UNITS: f64 = 100.0;

@@ -9,7 +9,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use crate::estimate::special::normal_tail_quantile;
+use crate::estimate::log_tails::normal_tail_quantile;
 use crate::ids::JobKey;
 use crate::memory::{Arrival, Arrivals};
 use crate::policy::shed_prime::PrimeDesk;

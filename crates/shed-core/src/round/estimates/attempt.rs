@@ -1,10 +1,10 @@
 //! The estimate of one attempt: its rate, its end, and the probability that it misses the deadline.
 
 use crate::estimate::distribution::{Distribution, Evidence};
+use crate::estimate::log_tails::ln_normal_tail;
 use crate::estimate::pareto::{LN_CERTAIN, LN_IMPOSSIBLE};
 use crate::estimate::pocd::LiveAttempt;
 use crate::estimate::progress::remaining_time;
-use crate::estimate::special::ln_normal_tail;
 use crate::ids::AttemptNumber;
 use crate::snapshot::{AttemptKind, AttemptSnapshot, NodeIndex, Progress};
 use crate::time::Instant;

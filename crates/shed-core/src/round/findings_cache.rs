@@ -248,13 +248,13 @@ impl Kept {
 
 /// The findings about the jobs of the last pass, in its order.
 #[derive(Debug, Default)]
-pub(crate) struct KeptJobs {
+pub(crate) struct FindingsCache {
     jobs: Vec<Kept>,
     nodes: Vec<NodeName>,
     unusable: UnusableNodes,
 }
 
-impl KeptJobs {
+impl FindingsCache {
     /// The jobs of the snapshot, and the keys of jobs that are gone, unless every job is looked at. `look` makes a
     /// new view.
     pub(crate) fn views<'a>(

@@ -6,7 +6,7 @@ use crate::round::levels::{LevelItem, Levels, levels};
 
 /// The size of a job's remaining work.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Measures {
+pub(crate) struct JobSize {
     /// e = (θ + ρσ)/slot: the effective time of its tasks. It is 0 while nothing is known of the job. Such a job is
     /// served early, so that something becomes known.
     pub(crate) time: f64,
@@ -17,9 +17,9 @@ pub(crate) struct Measures {
 impl Round<'_> {
     /// DollyMP (14)–(17) for a job of one phase, with ρ standard deviations added to the mean and
     /// times in slots of `slot` seconds.
-    pub(crate) fn measures(&self, position: usize, rho: f64, slot: f64) -> Measures {
+    pub(crate) fn job_size(&self, position: usize, rho: f64, slot: f64) -> JobSize {
         let Some(state) = self.jobs.get(position) else {
-            return Measures {
+            return JobSize {
                 time: 0.0,
                 volume: 0.0,
             };
@@ -41,7 +41,7 @@ impl Round<'_> {
         let time = (mean + rho * deviation) / slot;
         let share = self.capacity.dominant_share(position);
         let volume = f64::from(state.unfinished()) * time * share;
-        Measures {
+        JobSize {
             time,
             volume: if volume.is_finite() { volume } else { f64::MAX },
         }
@@ -52,7 +52,7 @@ impl Round<'_> {
     pub(crate) fn levels(&self, rho: f64, slot: f64) -> Vec<u32> {
         let order = self.by_submission();
         let items = order.iter().zip(0..).map(|(&position, id)| {
-            let Measures { time, volume } = self.measures(position, rho, slot);
+            let JobSize { time, volume } = self.job_size(position, rho, slot);
             LevelItem { id, volume, time }
         });
         let items: Vec<LevelItem> = items.collect();

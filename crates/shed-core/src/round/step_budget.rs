@@ -6,11 +6,11 @@ use crate::round::Round;
 
 /// The remaining steps of a pass.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Work {
+pub(crate) struct StepBudget {
     left: u64,
 }
 
-impl Work {
+impl StepBudget {
     pub(crate) fn new(steps_max: u64) -> Self {
         Self { left: steps_max }
     }
@@ -25,9 +25,9 @@ impl Round<'_> {
 
     /// The same for several jobs that are decided together.
     pub(crate) fn afford_all(&mut self, positions: &[usize], steps: u64) -> bool {
-        match self.work.left.checked_sub(steps) {
+        match self.steps.left.checked_sub(steps) {
             Some(left) => {
-                self.work.left = left;
+                self.steps.left = left;
                 true
             }
             None => {
@@ -48,6 +48,6 @@ impl Round<'_> {
 
     /// The number of steps left.
     pub(crate) fn steps_left(&self) -> u64 {
-        self.work.left
+        self.steps.left
     }
 }

@@ -7,7 +7,7 @@ use crate::decide::order::{Tier, ranks};
 use crate::ids::JobKey;
 use crate::memory::Memory;
 use crate::policy::{Order, Policy};
-use crate::round::{Appointment, Changed, KeptJobs, Number};
+use crate::round::{Appointment, Changed, FindingsCache, Number};
 use crate::snapshot::Snapshot;
 use crate::time::Instant;
 
@@ -49,7 +49,13 @@ pub fn places(
     policy: &Policy,
     gone: Vec<JobKey>,
 ) -> Vec<Seen> {
-    let mut round = opened(snapshot, memory, policy, KeptJobs::default(), Changed::All);
+    let mut round = opened(
+        snapshot,
+        memory,
+        policy,
+        FindingsCache::default(),
+        Changed::All,
+    );
     round.gone = Some(gone);
     let now = snapshot.now;
     let by_slack = policy.order == Order::LeastSlack;
@@ -83,8 +89,8 @@ pub fn places(
         .iter()
         .map(|view| aged_at(view).filter(|_| by_slack));
     let aged: Vec<Option<Instant>> = aged.collect();
-    let (_, lessons, kept) = round.finish();
-    lessons.enter(memory);
+    let (_, update, kept) = round.finish();
+    update.enter(memory);
     let seen = places.into_iter().zip(kept.appointments()).zip(aged);
     seen.map(|((place, appointment), aged_at)| Seen {
         place,

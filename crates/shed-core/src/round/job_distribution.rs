@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution, DistributionKind};
-use crate::estimate::expected;
+use crate::estimate::expected_distribution;
 use crate::estimate::fit::{DistributionChoice, fit};
 use crate::estimate::history::{History, JobTimes, Lesson, shrunk};
 use crate::estimate::pareto::ParetoDistribution;
+use crate::estimate::pareto_fit::{self, ShapePrior};
 use crate::estimate::sample::Sample;
-use crate::estimate::shape::{self, ShapePrior};
 use crate::ids::{JobClass, Tenant};
 use crate::round::JobView;
 use crate::round::estimates::{JobEstimate, REPORTS_MIN};
@@ -67,7 +67,10 @@ impl<'a> Learner<'a> {
     pub(super) fn learn(&self, job: &JobSnapshot, estimate: &JobEstimate) -> Option<Learned> {
         let seen = Seen::new(estimate);
         let (distribution, common) = match expected_distribution(job, estimate) {
-            Some(distribution) => (distribution.clone(), expected::common(&distribution)),
+            Some(distribution) => (
+                distribution.clone(),
+                expected_distribution::common(&distribution),
+            ),
             None => (self.distribution_without_expectation(job, &seen)?, 0.0),
         };
         Some(Learned {
@@ -91,7 +94,7 @@ impl<'a> Learner<'a> {
             smallest_predicted_total: seen.smallest_predicted,
             ..self.history.shape_prior(&job.tenant, class)
         };
-        let pareto = shape::fit(seen.ended, &seen.ages, &prior);
+        let pareto = pareto_fit::fit(seen.ended, &seen.ages, &prior);
         Some(match self.ratio_distributions.get(&(&job.tenant, class)) {
             Some(ratio_distribution) => self.of_any_kind(seen, ratio_distribution, pareto),
             None => pareto.into(),
@@ -136,7 +139,7 @@ fn expected_distribution(job: &JobSnapshot, estimate: &JobEstimate) -> Option<Di
     if times.len() >= REPORTS_MIN {
         return None;
     }
-    expected::updated(expectation, &times, &ages)
+    expected_distribution::updated(expectation, &times, &ages)
 }
 
 /// The mean, or the median of a distribution without one.

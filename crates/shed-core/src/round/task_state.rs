@@ -5,7 +5,7 @@ use crate::time::Instant;
 
 /// The state of a task when a launch is considered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum TaskState {
     /// The task has a winner or has failed for good.
     Ended,
     /// An attempt succeeded, and `settle` will record it as the winner; or an attempt is publishing and must be left
@@ -24,29 +24,29 @@ pub(crate) enum Standing {
 }
 
 /// The state of the task.
-pub(crate) fn standing(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> Standing {
+pub(crate) fn task_state(now: Instant, job: &JobSnapshot, task: &TaskSnapshot) -> TaskState {
     let succeeded = |attempt: &AttemptSnapshot| {
         attempt.kill.is_none() && matches!(attempt.state, AttemptState::Succeeded { .. })
     };
     if task.winner.is_some() || job.has_ended(task.index) {
-        Standing::Ended
+        TaskState::Ended
     } else if task.attempts.iter().any(succeeded) || task.live_grant().is_some() {
-        Standing::Succeeded
+        TaskState::Succeeded
     } else if task.live().next().is_some() {
-        Standing::Live
+        TaskState::Live
     } else if task.failures > job.rules.backoff_limit_per_index
         || task
             .attempts
             .iter()
             .any(|attempt| !attempt.holds_capacity())
     {
-        Standing::Unsettled
+        TaskState::Unsettled
     } else if job.rules.waits_until_gone() && !task.attempts.is_empty() {
-        Standing::NotGone
+        TaskState::NotGone
     } else {
         match task.retry_not_before {
-            Some(until) if until > now => Standing::BackOff(until),
-            _ => Standing::Ready,
+            Some(until) if until > now => TaskState::BackOff(until),
+            _ => TaskState::Ready,
         }
     }
 }

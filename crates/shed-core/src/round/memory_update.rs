@@ -5,13 +5,13 @@ use crate::ids::JobKey;
 use crate::memory::{
     Arrivals, CloneGains, JobMemory, Memory, PolicyState, Restarts, ShownTimes, SlowNodes,
 };
-use crate::round::learn::lesson;
+use crate::round::job_distribution::lesson;
 use crate::round::{JobView, Round};
 use crate::snapshot::Snapshot;
 use crate::time::Instant;
 
 /// What a pass has learned.
-pub(crate) struct Lessons {
+pub(crate) struct MemoryUpdate {
     now: Instant,
     slow_nodes: SlowNodes,
     restarts: Restarts,
@@ -27,7 +27,7 @@ pub(crate) struct Lessons {
     gone: Option<Vec<JobKey>>,
 }
 
-impl Lessons {
+impl MemoryUpdate {
     /// Those about the cluster.
     pub(super) fn of(round: &mut Round<'_>) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Lessons {
         self.states.extend(named);
     }
 
-    /// Adds the lessons to the memory.
+    /// Writes it into the memory.
     pub(crate) fn enter(self, memory: &mut Memory) {
         memory.set_slow_nodes(self.slow_nodes);
         memory.set_restarts(self.restarts);
