@@ -64,13 +64,16 @@ fn launch_on_nodes(pass: &mut Round<'_>, order: Order, turns: &mut [Option<Turn<
 
 /// For each resource, the least demand of these jobs.
 fn least_demand(pass: &Round<'_>, positions: &[usize]) -> Amounts {
-    let demands = positions
+    let mut demands = positions
         .iter()
         .filter_map(|&at| pass.capacity.demands.get(at));
-    let least = |a: Amounts, b: &Amounts| a.iter().zip(b).map(|(a, b)| *a.min(b)).collect();
-    let mut demands = demands;
-    let first = demands.next().cloned().unwrap_or_default();
-    demands.fold(first, least)
+    let mut least = demands.next().cloned().unwrap_or_default();
+    for demand in demands {
+        for (amount, other) in least.iter_mut().zip(demand) {
+            *amount = (*amount).min(*other);
+        }
+    }
+    least
 }
 
 /// The job that an order prefers on a node.
