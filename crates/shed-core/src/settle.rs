@@ -13,6 +13,8 @@ use crate::snapshot::{
 };
 use crate::time::{Instant, Span};
 
+mod backoff_limit;
+
 /// How long an attempt may be stuck before it is replaced, because image pulls and mounts can fail briefly on a
 /// healthy cluster too.
 pub const STUCK_GRACE: Span = Span::from_seconds(5);
@@ -189,33 +191,14 @@ fn settle_task(
         });
     }
     found.remaining += remaining;
-    // A stopped attempt that still exists may yet turn out to have succeeded, so the task's result waits for it.
-    // `decide` launches no retry for such a task meanwhile. An abandoned attempt may exist for days.
-    let is_spent = awaited == 0 && failures > job.rules.backoff_limit_per_index;
     if winner.is_none()
-        && (is_spent || fails_by_rule(task))
+        && backoff_limit::fails_task(job, task, failures, awaited)
         && job.phase == JobPhase::Active
         && !job.has_ended(task.index)
     {
         found.failed += 1;
         actions.push(Settled::FailTask { task: task.index });
     }
-}
-
-/// Whether an attempt failed in a way after which its task must not be tried again, although a sibling of it may
-/// still run.
-fn fails_by_rule(task: &TaskSnapshot) -> bool {
-    task.attempts.iter().any(|attempt| {
-        attempt.kill.is_none()
-            && attempt.failure_rule == Some(FailureRule::FailTask)
-            && matches!(
-                attempt.state,
-                AttemptState::Failed {
-                    disrupted: false,
-                    ..
-                }
-            )
-    })
 }
 
 /// The attempt that wins: the earliest finish, then the lowest number, so that a restarted operator selects the same
@@ -294,7 +277,7 @@ fn outcome(
         }
         // The attempt never requested a commit grant, so it has published nothing.
         AttemptState::Succeeded { finished } if lacks_grant(job, task, attempt) => {
-            Some(failure(task, attempt, finished))
+            Some(backoff_limit::failure(task, attempt, finished))
         }
         // In time but not the winner: the task had failed for good before.
         AttemptState::Succeeded { .. } => Some(Outcome::Superseded),
@@ -302,35 +285,10 @@ fn outcome(
         AttemptState::Failed {
             disrupted: true, ..
         } => Some(Outcome::Disrupted),
-        AttemptState::Failed { finished, .. } => Some(failure(task, attempt, finished)),
+        AttemptState::Failed { finished, .. } => {
+            Some(backoff_limit::failure(task, attempt, finished))
+        }
     }
-}
-
-fn failure(task: &TaskSnapshot, attempt: &AttemptSnapshot, finished: Instant) -> Outcome {
-    let is_final = attempt.failure_rule.is_some();
-    if !is_final && is_outlived(task, attempt, finished) {
-        Outcome::CloneFailed
-    } else {
-        Outcome::Failed
-    }
-}
-
-/// Whether a sibling lived when this attempt failed. Siblings that failed later count, so that the result is the same
-/// whether one pass or two see both failures.
-fn is_outlived(task: &TaskSnapshot, attempt: &AttemptSnapshot, failed_at: Instant) -> bool {
-    task.attempts
-        .iter()
-        .filter(|sibling| sibling.number != attempt.number && sibling.kill.is_none())
-        .any(|sibling| match sibling.state {
-            AttemptState::Failed { finished, .. } | AttemptState::Succeeded { finished } => {
-                (finished, sibling.number) > (failed_at, attempt.number)
-            }
-            AttemptState::Lost => false,
-            AttemptState::Launching
-            | AttemptState::Pending
-            | AttemptState::Stuck { .. }
-            | AttemptState::Running => true,
-        })
 }
 
 /// Pushes the job's `End` or `Finish`; true if its remaining attempts must die.
@@ -364,22 +322,14 @@ fn conclusion(now: Instant, job: &JobSnapshot, found: &Found) -> Option<Conclusi
     let total = job.rules.completions as usize;
     let done = job.done.len() as usize + found.won;
     let failed = job.failed.len() as usize + found.failed;
-    let failures = job.failures.saturating_add(found.failures);
     let succeeds = || {
         let mut rules = rules.success.iter();
         rules.any(|rule| rule.is_met(&job.done, &found.winners))
     };
     if done >= total {
         Some(Conclusion::Complete)
-    } else if found.fails_job {
-        Some(Conclusion::PodFailurePolicy)
-    } else if rules.backoff_limit.is_some_and(|max| failures > max) {
-        Some(Conclusion::BackoffLimit)
-    } else if rules
-        .failed_tasks_max
-        .is_some_and(|max| failed > max as usize)
-    {
-        Some(Conclusion::MaxFailedIndexes)
+    } else if let Some(limit) = backoff_limit::fails_job(job, found) {
+        Some(limit)
     } else if succeeds() {
         Some(Conclusion::SuccessPolicy)
     } else if done + failed >= total {
@@ -443,7 +393,7 @@ fn kill_in_task(
             KillKind::Settle
         } else if ending {
             KillKind::JobEnd
-        } else if job.has_ended(task.index) || fails_by_rule(task) {
+        } else if job.has_ended(task.index) || backoff_limit::fails_by_rule(task) {
             KillKind::Surplus
         } else if job.rules.suspend && !is_spared {
             KillKind::Suspend
@@ -474,7 +424,8 @@ fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Se
     }
     let stays = |task: &&TaskSnapshot| {
         let (winner, _) = winner(job, task);
-        let ended = winner.is_some() || job.has_ended(task.index) || fails_by_rule(task);
+        let ended =
+            winner.is_some() || job.has_ended(task.index) || backoff_limit::fails_by_rule(task);
         !ended && task.live().next().is_some()
     };
     let running = job.tasks.iter().filter(stays).count();
