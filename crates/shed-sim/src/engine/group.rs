@@ -10,8 +10,8 @@ use shed_core::snapshot::{AttemptSnapshot, JobSnapshot, ResumePoint, TaskSnapsho
 use shed_core::time::{Instant, Span};
 
 use super::attempt::ReportTimes;
-use super::places::Entry;
-use super::steady::Attention;
+use super::incremental_passes::Attention;
+use super::job_queue::Entry;
 
 /// As in the operator's ledger: the number of execution times of winners that are kept.
 pub(super) const ENDED_RUNS_MAX: usize = 32;

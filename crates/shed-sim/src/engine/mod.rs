@@ -8,14 +8,14 @@ mod apply;
 mod attempt;
 mod capacity;
 mod group;
+mod incremental_passes;
+mod job_queue;
 mod launch;
 mod listed;
 mod nodes;
 mod passes;
-mod places;
 mod record;
 mod settle;
-mod steady;
 mod watch;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -44,8 +44,8 @@ use crate::trace::{Ending, Job, Trace};
 use attempt::{Attempts, ReportTimes};
 use capacity::Capacity;
 use group::{Group, Spare};
-use places::Places;
-use steady::Steady;
+use incremental_passes::Steady;
+use job_queue::Places;
 pub use watch::Watch;
 
 /// Passes at one instant: more can only mean that a policy reverses its own actions.
@@ -172,9 +172,9 @@ pub type Decide = fn(&Snapshot, Memory, &Policy) -> (Plan, Memory);
 enum Scope {
     /// Every job is looked at.
     Full,
-    /// The jobs that have changed: see `steady`.
+    /// The jobs that have changed: see `incremental_passes`.
     Steady,
-    /// Single jobs, which then stand in a queue: see `places`.
+    /// Single jobs, which then stand in a queue: see `job_queue`.
     Places,
 }
 

@@ -1,7 +1,7 @@
 //! The planner's passes.
 //!
 //! A full pass is `decide` on every job, after every event. Its cost is proportional to all
-//! running attempts, and it mostly has no effect. The other ways are in `steady` and `places`.
+//! running attempts, and it mostly has no effect. The other ways are in `incremental_passes` and `job_queue`.
 
 use shed_core::guard::{Passed, decide_guarded_by};
 use shed_core::memory::Memory;
