@@ -26,7 +26,7 @@ use crate::pod_names;
 use crate::validate::{ProgressSource, ValidatedJob};
 
 pub mod agent_context;
-pub mod preference;
+pub mod avoided_nodes;
 pub mod reserved_keys;
 
 /// Settings of the sidecar.

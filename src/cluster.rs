@@ -28,7 +28,6 @@ use crate::validate::template_extras::TemplateExtrasTable;
 mod attempts;
 mod batch;
 mod binds;
-mod calm;
 mod changes;
 pub mod clone_stops;
 pub mod failure;
@@ -46,6 +45,7 @@ pub mod pod;
 pub mod pod_end;
 pub mod requests;
 pub mod scheduling;
+mod status_only_changes;
 mod versions;
 mod watched_job;
 mod whole_bytes;
@@ -103,16 +103,16 @@ pub struct Touched {
     /// DeadlineJobs.
     pub jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     /// DeadlineJobs with a change that nothing must follow soon.
-    pub calm_jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
+    pub status_only_jobs: mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     /// batch/v1 Jobs.
     pub batch: mpsc::UnboundedSender<ObjectRef<Job>>,
 }
 
 impl Touched {
     /// Reports a change of a DeadlineJob, or of its pods.
-    fn touch(&self, job: ObjectRef<DeadlineJob>, is_calm: bool) {
-        let jobs = match is_calm {
-            true => &self.calm_jobs,
+    fn touch(&self, job: ObjectRef<DeadlineJob>, is_status_only: bool) {
+        let jobs = match is_status_only {
+            true => &self.status_only_jobs,
             false => &self.jobs,
         };
         // A closed channel means that the process is ending.
@@ -264,7 +264,7 @@ impl Stores {
         self.restored.notified().await;
     }
 
-    /// Takes a notice of the watch in; returns the pods that it is about, and whether it is calm.
+    /// Takes a notice of the watch in; returns the pods that it is about, and whether only the status follows.
     fn apply_pod_event(&self, event: Event<Trimmed<Pod>>) -> (Vec<Arc<PodFacts>>, bool) {
         let now = self.clock.now();
         self.pods.heard.store(now.0, Ordering::Relaxed);
@@ -276,7 +276,7 @@ impl Stores {
         let is_list = matches!(event, Event::InitDone);
         let mut index = self.pods.index.write();
         index.version += 1;
-        let mut is_calm = false;
+        let mut is_status_only = false;
         let changed = match event {
             Event::Init => {
                 index.incoming = Some(Vec::new());
@@ -304,7 +304,8 @@ impl Stores {
                 index.note_bind(&facts, now);
                 self.compare_pod(index.known(&facts), &facts);
                 let (facts, before) = index.put(facts);
-                is_calm = calm::is_calm(&index, before.as_deref(), &facts);
+                is_status_only =
+                    status_only_changes::is_status_only(&index, before.as_deref(), &facts);
                 // A job loses a pod that now belongs to another job.
                 let whose = |pod: &PodFacts| (pod.identity.owner.clone(), pod.identity.attempt);
                 let before = before.filter(|before| whose(before) != whose(&facts));
@@ -317,7 +318,7 @@ impl Stores {
             }
         };
         self.news.pods_changed(is_list, &changed);
-        (changed, is_calm)
+        (changed, is_status_only)
     }
 
     fn compare_pod(&self, earlier: Option<&Arc<PodFacts>>, later: &PodFacts) {
@@ -353,10 +354,10 @@ async fn watch_pods(stores: Arc<Stores>, client: Client, touched: Touched) {
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                let (pods, is_calm) = stores.apply_pod_event(event);
+                let (pods, is_status_only) = stores.apply_pod_event(event);
                 for pod in pods {
                     if let Some(job) = stores.jobs.job_of(&pod) {
-                        touched.touch(job, is_calm);
+                        touched.touch(job, is_status_only);
                     }
                 }
                 stores.changed.notify_one();

@@ -1,13 +1,13 @@
 //! State that reconcilers and the planner share.
 
 pub mod backoff;
-pub mod creation;
 pub mod done_writes;
 pub mod event_budget;
 pub mod feasibility;
 mod observation;
 pub mod pending_tasks;
 pub mod placement;
+pub mod pod_creation;
 mod quarantine;
 pub mod spacing;
 pub mod unanswered_writes;
@@ -28,11 +28,11 @@ use crate::clock::Clock;
 use crate::cluster::pod::PodFacts;
 use crate::cluster::{JobVersion, Stores, WatchedJob, job_version};
 use crate::context::backoff::{Backoff, Blocked};
-use crate::context::creation::Creations;
 use crate::context::done_writes::DoneWrites;
 use crate::context::event_budget::EventBudget;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::placement::Placement;
+use crate::context::pod_creation::Creations;
 use crate::context::spacing::LastWrite;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::validation::Validation;

@@ -39,7 +39,7 @@ use crate::lease::{Election, Place};
 use crate::metrics::Metrics;
 use crate::plan_slices::PlanSlices;
 use crate::planner_copies::CopyRequests;
-use crate::polling::reach::Reach;
+use crate::polling::poll_addresses::PollAddresses;
 use crate::progress::ProgressTable;
 use crate::reconcile::companion_failures::Failures as CompanionFailures;
 use crate::reconcile::context::ReconcileContext;
@@ -283,11 +283,11 @@ async fn act(
     let client = client(&setup.config, &clock, &term, &setup.metrics.watch_ages)?;
     let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
     let (touched, touched_jobs) = mpsc::unbounded_channel();
-    let (calm, calm_jobs) = mpsc::unbounded_channel();
+    let (status_only, status_only_jobs) = mpsc::unbounded_channel();
     let (touched_batch, batch_jobs) = mpsc::unbounded_channel();
     let reported = Touched {
         jobs: touched.clone(),
-        calm_jobs: calm,
+        status_only_jobs: status_only,
         batch: touched_batch,
     };
     // Ends with this future.
@@ -326,7 +326,7 @@ async fn act(
     let companions = companions::run(Arc::clone(&context), batch_jobs);
     tasks.spawn(companions.map(|()| "companions of Jobs"));
     check_for_restores(&context, &mut tasks);
-    tasks.spawn(reconcile(context, (touched_jobs, calm_jobs)).map(|()| "reconciler"));
+    tasks.spawn(reconcile(context, (touched_jobs, status_only_jobs)).map(|()| "reconciler"));
     tasks
         .join_next()
         .await
@@ -414,10 +414,10 @@ fn poll(
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let reach = Reach::new(Arc::clone(&context.stores), setup.args.poll_loopback);
+    let addresses = PollAddresses::new(Arc::clone(&context.stores), setup.args.poll_loopback);
     let commits = fence::run(Fence {
         table: Arc::clone(&context.fence),
-        reach: reach.clone(),
+        addresses: addresses.clone(),
         metrics: Arc::clone(&context.metrics),
         key: Arc::clone(&key),
         clock: Arc::clone(&context.clock),
@@ -425,7 +425,7 @@ fn poll(
     });
     let poller = progress::run(
         Arc::clone(&context.progress),
-        reach,
+        addresses,
         Arc::clone(&context.metrics),
         key,
         Arc::clone(&context.clock),
@@ -500,11 +500,11 @@ fn identity() -> String {
 
 async fn reconcile(
     context: Arc<ReconcileContext>,
-    (touched, calm): (reconcile::TouchedJobs, reconcile::TouchedJobs),
+    (touched, status_only): (reconcile::TouchedJobs, reconcile::TouchedJobs),
 ) {
     // Decisions wait until every list is complete; changes until then are queued.
     context.stores.ready().await;
-    reconcile::run(context, touched, calm).await;
+    reconcile::run(context, touched, status_only).await;
 }
 
 /// The PriorityClass of clones, if it is there: a pod that names a missing one is refused.

@@ -3,12 +3,12 @@
 //! annotations. Everything else is read from the Job itself, so that planner and reconciler handle
 //! one kind of job.
 
+pub mod annotation_names;
 pub mod annotations;
 mod deadline_text;
 mod progress_text;
 pub mod translate;
 mod watched_batch_job;
-pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -335,7 +335,7 @@ fn a_node_reported_slow_is_avoided_but_not_excluded() {
         spec.affinity.unwrap().node_affinity.unwrap()
     };
     let before = affinity(&pod);
-    super::preference::prefer_others(&mut pod, &["node-7".into()]);
+    super::avoided_nodes::prefer_others(&mut pod, &["node-7".into()]);
     let after = affinity(&pod);
     let required = |affinity: &NodeAffinity| {
         affinity

@@ -9,10 +9,10 @@ use shed_core::resources::Resources;
 use shed_core::time::Instant;
 
 use crate::cluster::Visits;
-use crate::cluster::calm::has_won;
 use crate::cluster::identity::{self, Owner, OwnerKind};
 use crate::cluster::index::{PodIndex, Tally};
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts};
+use crate::cluster::status_only_changes::has_won;
 use crate::validate::ValidatedJob;
 
 /// The pods.

@@ -165,7 +165,7 @@ fn by_name(owner: &Owner, metadata: &ObjectMeta) -> Option<AttemptId> {
 }
 
 /// The attempt of the job that a pod is, if any. A pod without a controller belongs to a batch/v1
-/// Job if its labels and name match. The Job may adopt it (`job::claims`).
+/// Job if its labels and name match. The Job may adopt it (`job::pod_adoption`).
 pub fn attempt_of(job: &ValidatedJob, pod: &PodFacts) -> Option<AttemptId> {
     let identity = &pod.identity;
     let is_named = |id: &AttemptId| pod_names::of_attempt(job, id.0, id.1) == *pod.name;

@@ -15,8 +15,8 @@ use kube::{Api, Client, Resource};
 use crate::adopt;
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::essentials;
-use crate::cluster::calm::is_calm_job;
 use crate::cluster::jobs::key;
+use crate::cluster::status_only_changes::is_status_only_job;
 use crate::cluster::watched_job::{JobObject, WatchedJob};
 use crate::cluster::{Stores, Touched, Versioned, config, version};
 
@@ -51,7 +51,7 @@ impl JobFault {
 }
 
 impl Stores {
-    /// Takes a notice of the watch in; returns the jobs that it is about, and whether it is calm.
+    /// Takes a notice of the watch in; returns the jobs that it is about, and whether only the status follows.
     pub(crate) fn apply_job_event(
         &self,
         writer: &mut Writer<WatchedJob>,
@@ -67,7 +67,7 @@ impl Stores {
                 .note(Versioned::DeadlineJobs, metadata, is_deleted);
         }
         let is_list = matches!(event, Event::InitDone);
-        let mut is_calm = false;
+        let mut is_status_only = false;
         let changed = match event {
             Event::Init => {
                 table.incoming.clear();
@@ -98,7 +98,7 @@ impl Stores {
                 let object = table.within_bounds(object);
                 match table.put(object) {
                     Some(job) => {
-                        is_calm = is_calm_job(before.as_deref(), &job);
+                        is_status_only = is_status_only_job(before.as_deref(), &job);
                         writer.apply_watcher_event(&Event::Apply(job.clone()));
                         vec![job]
                     }
@@ -111,7 +111,7 @@ impl Stores {
             }
         };
         self.news.jobs_changed(is_list, &changed);
-        (changed, is_calm)
+        (changed, is_status_only)
     }
 }
 
@@ -133,10 +133,10 @@ pub(super) async fn watch_jobs(
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                let (jobs, is_calm) = stores.apply_job_event(&mut writer, event);
+                let (jobs, is_status_only) = stores.apply_job_event(&mut writer, event);
                 for job in jobs {
                     stores.jobs.note_companion(&job);
-                    touch(&touched, &job, is_calm);
+                    touch(&touched, &job, is_status_only);
                 }
                 stores.changed.notify_one();
             }
@@ -145,7 +145,7 @@ pub(super) async fn watch_jobs(
     }
 }
 
-fn touch(touched: &Touched, job: &WatchedJob, is_calm: bool) {
+fn touch(touched: &Touched, job: &WatchedJob, is_status_only: bool) {
     let metadata = job.meta();
     if let Some(owner) = adopt::controller(metadata).filter(|_| job.is_companion()) {
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -153,7 +153,7 @@ fn touch(touched: &Touched, job: &WatchedJob, is_calm: bool) {
         let _ = touched.batch.send(owner);
     }
     let (namespace, name) = key(metadata);
-    touched.touch(ObjectRef::new(&name).within(&namespace), is_calm);
+    touched.touch(ObjectRef::new(&name).within(&namespace), is_status_only);
 }
 
 #[cfg(test)]

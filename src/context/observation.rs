@@ -4,11 +4,11 @@ use shed_core::time::Instant;
 
 use crate::cluster::pod::JobPods;
 use crate::context::{Context, JobMemory};
-use crate::job::claims::{self, Claims};
 use crate::job::facts::Traces;
+use crate::job::pod_adoption::{self, Claims};
 use crate::job::troubled_nodes::TroubledNodes;
 use crate::job::view::{JobView, Sighting};
-use crate::job::{reach, termination_proof};
+use crate::job::{termination_proof, unreachable_attempts};
 
 impl Context {
     /// Adds to a job the observations of its attempts, and records them.
@@ -38,7 +38,9 @@ impl Context {
     fn sorted(&self, read: &JobView, seen: JobPods) -> (JobPods, Claims) {
         let (job, stores) = (&read.job, &self.stores);
         match &job.adopted {
-            Some(adopted) => claims::sort(adopted, seen, &stores.pods.unlabelled_of(&job.owner())),
+            Some(adopted) => {
+                pod_adoption::sort(adopted, seen, &stores.pods.unlabelled_of(&job.owner()))
+            }
             None => (seen, Claims::default()),
         }
     }
@@ -53,7 +55,7 @@ impl Context {
         JobView {
             reports: self.progress.reports_of(&job.uid),
             proven_gone: termination_proof::proven(&read.ledger, stores),
-            out_of_reach: reach::out_of_reach(&pods, stores, read.now),
+            out_of_reach: unreachable_attempts::out_of_reach(&pods, stores, read.now),
             launch_not_before: until.map(|until| self.clock.at(until)),
             pods,
             claims,

@@ -19,7 +19,7 @@ use crate::cluster::node::NodeFacts;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
 use crate::cluster::scheduling::{DEFAULT_SCHEDULER, Refusal};
 use crate::context::backoff::Blocked;
-use crate::job::misfit::misfit;
+use crate::job::unmet_node_requirements::unmet_requirement;
 use crate::job::view::JobView;
 
 /// How long a scheduler may take.
@@ -226,7 +226,7 @@ impl Placement {
     fn missing(&self, input: &Input<'_>) -> Option<String> {
         let none = k8s_openapi::api::core::v1::PodSpec::default();
         let spec = input.view.job.template.spec.as_ref().unwrap_or(&none);
-        misfit(spec, &input.view.places.demand, input.nodes.iter())
+        unmet_requirement(spec, &input.view.places.demand, input.nodes.iter())
     }
 
     fn announce(&mut self, blocked: Option<Blocked>, now: Instant) {

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
 use crate::fair_places::{FairPlaces, Place};
 use crate::metrics::Metrics;
-use crate::polling::reach::Reach;
+use crate::polling::poll_addresses::PollAddresses;
 use crate::polling::{self, Follower, Key, Rules, Table};
 use crate::progress::{self, HttpClient};
 
@@ -200,7 +200,7 @@ pub struct Fence {
     /// Commit requests of attempts.
     pub table: Arc<FenceTable>,
     /// Where agents may be polled.
-    pub reach: Reach,
+    pub addresses: PollAddresses,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
     /// Signs grants.
@@ -249,7 +249,7 @@ struct Target {
 impl Poller {
     fn new(fence: Fence) -> Self {
         Self {
-            follower: Follower::new(fence.reach.clone()),
+            follower: Follower::new(fence.addresses.clone()),
             places: FairPlaces::new(POLLED_AT_ONCE_MAX),
             fence,
         }
@@ -276,7 +276,7 @@ impl Poller {
     fn target(&self, table: &Table<FenceRules>, attempt: &Key) -> Option<Target> {
         let (pod, job) = table.target(attempt)?;
         // The address may have become a node's since the pod was visited.
-        let address = self.follower.reach().address(&pod)?;
+        let address = self.follower.addresses().address(&pod)?;
         Some(Target {
             job: job.clone(),
             attempt: attempt.clone(),

@@ -78,7 +78,7 @@ async fn a_task_that_asks_and_is_granted_is_reported_once() {
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     let fence = Fence {
         table: Arc::new(asking()),
-        reach: Reach::new(Stores::for_tests(vec![], vec![], &[]), false),
+        addresses: PollAddresses::new(Stores::for_tests(vec![], vec![], &[]), false),
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
         clock: Clock::for_tests(),
@@ -125,7 +125,7 @@ fn poller(tenants: &[(&str, u32)]) -> Poller {
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Poller::new(Fence {
         table: Arc::default(),
-        reach: Reach::new(Stores::for_tests(jobs, pods, &[]), false),
+        addresses: PollAddresses::new(Stores::for_tests(jobs, pods, &[]), false),
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),
         clock: Clock::for_tests(),
@@ -193,7 +193,11 @@ fn a_pod_that_comes_later_is_polled_at_once() {
     run.tick();
     assert_eq!(run.held.len(), POLLED_AT_ONCE_MAX / 4 * 3);
     for pod in tenant("few", 5).1 {
-        run.poller.fence.reach.stores().see_pod(Event::Apply(pod));
+        run.poller
+            .fence
+            .addresses
+            .stores()
+            .see_pod(Event::Apply(pod));
     }
     run.tick();
     let few = run.polled.keys().filter(|pod| pod.starts_with("few"));
@@ -230,7 +234,7 @@ fn silent_and_leaving_attempts_are_left_alone() {
     leaving.metadata.deletion_timestamp = Some(crate::clock::time(Instant(0)));
     run.poller
         .fence
-        .reach
+        .addresses
         .stores()
         .see_pod(Event::Apply(leaving));
     run.tick();

@@ -17,7 +17,9 @@ use crate::cluster::failure::Match;
 use crate::cluster::pod::{AttemptId, JobPods, PodFacts, Stage};
 use crate::cluster::pod_end::count_from_launch;
 use crate::job::view::JobView;
-use crate::job::{adopted_job, attempt_outcome, range, reach, restarts, termination_proof};
+use crate::job::{
+    adopted_job, attempt_outcome, range, restarts, termination_proof, unreachable_attempts,
+};
 use crate::validate::{DeadlineRule, ValidatedJob};
 
 /// Maximum delay of a view behind the creation of a pod. A pod that no view has shown after this
@@ -229,7 +231,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
     let reported = pod.and_then(|pod| view.reports.get(&pod.uid));
     let matched = pod.and_then(|pod| failure_match(&job.failure_rules, pod));
     let launched = entry.launched;
-    let is_given_up = || pod.is_some_and(|pod| reach::is_given_up(pod, view.now));
+    let is_given_up = || pod.is_some_and(|pod| unreachable_attempts::is_given_up(pod, view.now));
     let mut attempt = AttemptSnapshot {
         number: AttemptNumber(entry.number),
         kind: entry.kind,

@@ -2,19 +2,19 @@
 
 mod adopted_job;
 pub(crate) mod attempt_outcome;
-pub mod claims;
 pub mod facts;
 pub mod leftover_pods;
-pub mod misfit;
 pub mod notice;
+pub mod pod_adoption;
 mod range;
-pub mod reach;
 pub mod record;
 pub mod restarts;
 pub mod termination_proof;
 pub mod troubled_nodes;
 pub mod uncommitted;
 pub mod unconfirmed_termination;
+pub mod unmet_node_requirements;
+pub mod unreachable_attempts;
 pub mod unstarted;
 pub mod verdict;
 pub mod view;

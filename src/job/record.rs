@@ -4,7 +4,7 @@
 mod attempts;
 mod curve;
 mod decisions;
-mod fit;
+mod size_limit;
 
 use shed_core::plan::JobReport;
 use shed_core::snapshot::JobSnapshot;
@@ -16,7 +16,7 @@ use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::view::JobView;
 
-pub use fit::fitted;
+pub use size_limit::fitted;
 
 /// No more attempts than these fit into the record of a status.
 pub const ATTEMPTS_MAX: usize = 40;

@@ -11,7 +11,7 @@ use crate::cluster::Stores;
 use crate::cluster::pod::{AttemptId, PodFacts};
 use crate::job::leftover_pods::leftover;
 use crate::job::view::JobView;
-use crate::job::{reach, termination_proof};
+use crate::job::{termination_proof, unreachable_attempts};
 use crate::validate::ValidatedJob;
 
 /// Kubelets mostly report an end within this time after the grace period.
@@ -122,7 +122,7 @@ fn let_go<'a>(view: &'a JobView, stores: &'a Stores) -> impl Iterator<Item = Awa
 
 /// Whether the pod's end should have been reported by now.
 fn is_late(pod: &PodFacts, now: Instant) -> bool {
-    pod.node.is_some() && reach::is_overdue(pod, Instant(now.0 - REPORTED_WITHIN.0))
+    pod.node.is_some() && unreachable_attempts::is_overdue(pod, Instant(now.0 - REPORTED_WITHIN.0))
 }
 
 struct Words<'a> {

@@ -14,8 +14,8 @@ use crate::adopt::{self, Jobs};
 use crate::api::{DeadlineJob, Ledger};
 use crate::clock;
 use crate::cluster::pod::{AttemptId, JobPods};
-use crate::job::claims::Claims;
 use crate::job::facts::{self, Reported, Traces};
+use crate::job::pod_adoption::Claims;
 use crate::job::troubled_nodes::TroubledNodes;
 use crate::validate::{self, ValidatedJob};
 

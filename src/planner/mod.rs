@@ -7,7 +7,7 @@ mod known_jobs;
 mod nodes;
 pub mod observation;
 pub mod obstacles;
-mod pace;
+mod pass_interval;
 mod quarantined_jobs;
 mod refused_jobs;
 mod restore;
@@ -56,7 +56,7 @@ pub async fn run(
         let began = std::time::Instant::now();
         let wake = passes.pass();
         let taken = began.elapsed();
-        let next = pace::changed(&context, taken, wake);
+        let next = pass_interval::changed(&context, taken, wake);
         tokio::pin!(next);
         loop {
             tokio::select! {
@@ -126,7 +126,7 @@ impl Passes {
         drop(check);
         // publish (no client required)
         let _publish = debug_span!("publish").entered();
-        let wake = pace::next_pass(&plan.report, view.due, &context.clock);
+        let wake = pass_interval::next_pass(&plan.report, view.due, &context.clock);
         let looked = self.planner.planner().looked(view.snapshot.now);
         let looked: Vec<bool> = looked.collect();
         drop_series(&context.metrics, &view.gone);

@@ -11,8 +11,8 @@ use crate::attempt_pod;
 use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::cluster::node::NodeFacts;
-use crate::context::creation::Count;
 use crate::context::placement::Input;
+use crate::context::pod_creation::Count;
 use crate::context::{Context, JobMemory};
 use crate::job::view::JobView;
 

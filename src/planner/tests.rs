@@ -11,7 +11,7 @@ use shed_record::schema::recorded_plan;
 use shed_record::{Fault, Item, Reader, Recorder, Replayer};
 use tokio::time::{sleep, timeout};
 
-use super::pace::PASS_PERIOD_MAX;
+use super::pass_interval::PASS_PERIOD_MAX;
 use super::*;
 use crate::api::DeadlineJob;
 use crate::clock;

@@ -11,7 +11,7 @@ use crate::api::DeadlineJob;
 use crate::cluster::Inbox;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::{AttemptId, PodFacts, Stage};
-use crate::polling::reach::Reach;
+use crate::polling::poll_addresses::PollAddresses;
 use crate::polling::{Rules, Table};
 
 /// Attempts that are visited while the lock is held.
@@ -20,7 +20,7 @@ const CHUNK: usize = 256;
 /// Follows the watches.
 pub(crate) struct Follower {
     inbox: Arc<Inbox>,
-    reach: Reach,
+    addresses: PollAddresses,
 }
 
 /// The number of jobs and attempts that a table was compared with.
@@ -32,16 +32,16 @@ pub(crate) struct Visits {
 
 impl Follower {
     /// Follows from now on; the first call visits everything.
-    pub(crate) fn new(reach: Reach) -> Self {
+    pub(crate) fn new(addresses: PollAddresses) -> Self {
         Self {
-            inbox: reach.stores().subscribe(),
-            reach,
+            inbox: addresses.stores().subscribe(),
+            addresses,
         }
     }
 
     /// Where attempts may be polled.
-    pub(crate) fn reach(&self) -> &Reach {
-        &self.reach
+    pub(crate) fn addresses(&self) -> &PollAddresses {
+        &self.addresses
     }
 
     /// Takes in the changes since the last call.
@@ -61,7 +61,7 @@ impl Follower {
 
     /// Owners of attempts of jobs that exist or existed.
     fn everything<R: Rules>(&self, table: &Mutex<Table<R>>) -> BTreeSet<Owner> {
-        let live = self.reach.stores().jobs.live();
+        let live = self.addresses.stores().jobs.live();
         let mut owners: BTreeSet<Owner> = live.iter().map(|job| Owner::of(&job.metadata)).collect();
         owners.extend(lock(table).owners.keys().cloned());
         owners
@@ -77,7 +77,7 @@ impl Follower {
         visits: &mut Visits,
     ) {
         visits.jobs += 1;
-        let stores = self.reach.stores();
+        let stores = self.addresses.stores();
         let polled = stores.jobs.live_job_of(owner).and_then(|job| {
             let rule = R::job(&job, stores.jobs.batch())?;
             Some((job.metadata.uid.as_deref()?.into(), rule, job))
@@ -103,7 +103,7 @@ impl Follower {
         owner: &Owner,
         job: &str,
     ) -> Vec<AttemptId> {
-        let pods = self.reach.stores().pods.attempts_of(owner);
+        let pods = self.addresses.stores().pods.attempts_of(owner);
         let mut ids: BTreeSet<AttemptId> = pods.into_keys().collect();
         let table = lock(table);
         let known = table.jobs.get(job).map(|job| job.pods.keys().copied());
@@ -119,7 +119,7 @@ impl Follower {
         ids: &[AttemptId],
         now: Instant,
     ) {
-        let pods = self.reach.stores().pods.of_attempts(owner, ids);
+        let pods = self.addresses.stores().pods.of_attempts(owner, ids);
         let targets: Vec<bool> = pods
             .iter()
             .map(|pod| self.is_target(pod.as_deref()))
@@ -139,7 +139,7 @@ impl Follower {
     fn is_target(&self, pod: Option<&PodFacts>) -> bool {
         let attempt = pod.and_then(|pod| pod.attempt.as_ref());
         let runs = attempt.is_some_and(|at| at.stage == Stage::Running && !at.deleting);
-        runs && pod.and_then(|pod| self.reach.address(pod)).is_some()
+        runs && pod.and_then(|pod| self.addresses.address(pod)).is_some()
     }
 }
 

@@ -2,7 +2,7 @@
 //! that the watches report. A tick without changes and without a due poll visits no entry.
 
 mod follower;
-pub mod reach;
+pub mod poll_addresses;
 mod schedule;
 
 use std::collections::{BTreeMap, HashMap};

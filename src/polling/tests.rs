@@ -12,7 +12,7 @@ use super::follower::Visits;
 use super::*;
 use crate::cluster::{JobObject, Stores, WatchedJob};
 use crate::fixtures;
-use crate::polling::reach::Reach;
+use crate::polling::poll_addresses::PollAddresses;
 
 /// Polls every attempt of every job; `moves` with the number of divided tasks.
 struct Everything;
@@ -85,7 +85,7 @@ impl World {
         let pods = (0..jobs).flat_map(attempts).collect();
         let (stores, writer) = Stores::of_objects(objects, pods);
         Self {
-            follower: Follower::new(Reach::new(Arc::clone(&stores), false)),
+            follower: Follower::new(PollAddresses::new(Arc::clone(&stores), false)),
             stores,
             writer,
             table: Mutex::default(),

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::cluster::Stores;
 use crate::fixtures;
 use crate::metrics::Metrics;
-use crate::polling::reach::Reach;
+use crate::polling::poll_addresses::PollAddresses;
 use crate::progress::{ProgressTable, run};
 
 /// Polls that one endpoint received.
@@ -136,7 +136,7 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
         let (before, started) = (cpu_seconds(), std::time::Instant::now());
         let asked = run(
             table,
-            Reach::new(stores, true),
+            PollAddresses::new(stores, true),
             Arc::new(Metrics::new().unwrap()),
             Arc::new(key),
             clock::Clock::for_tests(),

@@ -14,7 +14,7 @@ use crate::cluster::pod::{AttemptFacts, AttemptId};
 use crate::fair_places::{FairPlaces, Place};
 use crate::job::view;
 use crate::metrics::Metrics;
-use crate::polling::reach::Reach;
+use crate::polling::poll_addresses::PollAddresses;
 use crate::polling::{Follower, Key, Rules, Table};
 use crate::progress::period::{Outlook, jittered};
 use crate::progress::request::{self, HttpClient, Question, Reply};
@@ -48,7 +48,7 @@ type Asking = (Question, Place<Arc<str>>);
 /// Polls without end, at most this often per second in all.
 pub async fn run(
     table: Arc<ProgressTable>,
-    reach: Reach,
+    addresses: PollAddresses,
     metrics: Arc<Metrics>,
     key: Arc<SigningKey>,
     clock: Arc<Clock>,
@@ -56,7 +56,7 @@ pub async fn run(
 ) {
     let poller = Arc::new(Poller {
         table,
-        follower: Follower::new(reach),
+        follower: Follower::new(addresses),
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics,
         key,
@@ -87,7 +87,7 @@ impl Poller {
             .table
             .take(&question.attempt, answer, now, &self.metrics)
         {
-            self.follower.reach().stores().changed.notify_one();
+            self.follower.addresses().stores().changed.notify_one();
         }
         drop(place);
     }
@@ -125,7 +125,7 @@ impl Poller {
     ) -> Option<Question> {
         let (pod, job) = table.target(attempt)?;
         // The address may have become a node's since the pod was visited.
-        let address = self.follower.reach().address(&pod)?;
+        let address = self.follower.addresses().address(&pod)?;
         let ends_at = job.ends_at(pod.attempt.as_ref()?.task);
         let source = job.rule.source.clone();
         table.change(attempt, |job, entry| {

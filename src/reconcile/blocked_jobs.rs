@@ -10,7 +10,7 @@ use crate::cluster::Stores;
 use crate::metrics::BlockedJobs;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::job_status;
-use crate::reconcile::looks;
+use crate::reconcile::periodic_checks;
 use crate::reconcile::record::LEDGER_TOO_NEW;
 
 /// Interval of the check, which makes no call.
@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 pub async fn run(context: Arc<ReconcileContext>) {
     let stores = &context.stores;
     let mut seen = None;
-    let mut ticks = looks::every(&context, PERIOD).await;
+    let mut ticks = periodic_checks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         let now = (stores.jobs.live_version(), stores.jobs.batch_version());

@@ -11,7 +11,7 @@ use crate::api::{ANNOTATION_CLONES, CLONES_STOP, UNKNOWN_VALUE};
 use crate::cluster::clone_stops::CloneStops;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
-use crate::reconcile::looks;
+use crate::reconcile::periodic_checks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
     let mut reported = Arc::default();
-    let mut ticks = looks::every(&context, PERIOD).await;
+    let mut ticks = periodic_checks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         look(&context, &mut reported);

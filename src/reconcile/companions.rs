@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use crate::adopt::words::by_annotations;
+use crate::adopt::annotation_names::by_annotations;
 use crate::adopt::{self, BatchRest, WatchedBatchJob, annotations, translate};
 use crate::api::{DeadlineJob, reason, unknown_fields};
 use crate::cluster::{Kind, WatchedJob};

@@ -17,7 +17,7 @@ use crate::cluster::pod::PodFacts;
 use crate::metrics::disowned_reasons::{NAME, NAMESPACE, NO_JOB, OWNER};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
-use crate::reconcile::looks;
+use crate::reconcile::periodic_checks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -40,7 +40,7 @@ struct Strangers {
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
     let mut strangers = Strangers::default();
-    let mut ticks = looks::every(&context, PERIOD).await;
+    let mut ticks = periodic_checks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         let now = context.clock.ticks();

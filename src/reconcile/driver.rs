@@ -32,8 +32,8 @@ use crate::reconcile::record::{record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::write_places::LaunchPlace;
 use crate::reconcile::{
-    Error, backoff, events, fence, live_read, mirror, quarantine, range, slot_time,
-    unanswered_writes, volumes, wake, write_places,
+    Error, backoff, events, fence, live_read, mirror, next_reconcile, quarantine, range, slot_time,
+    unanswered_writes, volumes, write_places,
 };
 use crate::validate::{self, DeadlineRule, ValidatedJob};
 use crate::watchdog::isolation;
@@ -203,7 +203,10 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
             context.plan_slices.put_back(&pass.view.job.uid);
             let is_cut_short = carry_out_recorded(context, pass, step).await?;
             let ticks = context.clock.ticks();
-            return Ok(wake::at(context, if is_cut_short { ticks } else { until }));
+            return Ok(next_reconcile::at(
+                context,
+                if is_cut_short { ticks } else { until },
+            ));
         }
         recorded => recorded?,
     };
@@ -231,12 +234,12 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
     // wake (no client required)
     let has_expired = expire(context, pass, &step.ledger).await?;
     if is_cut_short {
-        return Ok(wake::at(context, context.clock.ticks()));
+        return Ok(next_reconcile::at(context, context.clock.ticks()));
     }
     if has_expired {
         return Ok(Wake::await_change());
     }
-    Ok(wake::after(context, pass, step, &recorded))
+    Ok(next_reconcile::after(context, pass, step, &recorded))
 }
 
 /// The job's specification and ledger, or its next wake if nothing can be done for it.

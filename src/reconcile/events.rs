@@ -1,6 +1,6 @@
 //! Events for users, log lines and metrics about a step, once it is recorded.
 
-mod words;
+mod notes;
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use kube::runtime::events::{Event, EventType};
 use shed_core::snapshot::AttemptKind;
 
 use crate::adopt;
-use crate::adopt::words::by_annotations;
+use crate::adopt::annotation_names::by_annotations;
 use crate::api::{DeadlineJob, Ledger};
 use crate::job::notice::Notice;
 use crate::metrics::WON;
 use crate::reconcile::context::ReconcileContext;
 use crate::validate::ValidatedJob;
 
-pub use self::words::Words;
-use self::words::{About, Names};
+pub use self::notes::Words;
+use self::notes::{About, Names};
 
 /// The action of all events.
 const ACTION: &str = "Reconcile";
@@ -39,7 +39,7 @@ pub fn announce(
         tracing::info!(namespace = %job.namespace, job = %job.name, ?notice, "recorded");
     }
     let names = Names { job, ledger };
-    for reported in words::reported(notices, names, owner.status.as_ref()) {
+    for reported in notes::reported(notices, names, owner.status.as_ref()) {
         let (type_, reason, note) = reported.words;
         let note = match reported.is_end {
             true => Some(note),

@@ -7,7 +7,7 @@ use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 use shed_core::time::Instant;
 
-use crate::adopt::words::by_annotations;
+use crate::adopt::annotation_names::by_annotations;
 pub use crate::adopt::{is_finished, is_true};
 use crate::api::{self, DeadlineJobStatus, Ledger, reason};
 use crate::clock;

@@ -6,7 +6,7 @@
 mod invariants;
 mod kubelet;
 mod process;
-mod slow;
+mod slow_webhook;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use shed_core::time::Instant;
 
 use self::invariants::Invariants;
 pub use self::process::Process;
-pub use self::slow::{SLOW_NAMESPACE, WEBHOOK_TIME, slow_webhook};
+pub use self::slow_webhook::{SLOW_NAMESPACE, WEBHOOK_TIME, slow_webhook};
 use crate::api::{ATTEMPT_FINALIZER, DeadlineJob, JOB_TRACKING_FINALIZER};
 use crate::clock;
 use crate::cluster::pod::AttemptId;

@@ -3,7 +3,6 @@
 
 mod backoff;
 pub mod blocked_jobs;
-mod claims;
 pub mod clone_stops;
 pub mod companion_failures;
 pub mod companions;
@@ -19,12 +18,14 @@ pub mod job_status;
 mod jobs_at_rest;
 mod kubelet_obstacles;
 mod live_read;
-mod looks;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;
+mod next_reconcile;
 pub mod orphans;
 pub mod overload;
+mod periodic_checks;
+mod pod_adoption;
 pub mod pod_writer;
 pub mod quarantine;
 pub(crate) mod queue;
@@ -40,7 +41,6 @@ pub mod unadopted_jobs;
 pub mod unanswered_writes;
 pub mod undecodable_jobs;
 mod volumes;
-mod wake;
 pub mod write_places;
 
 use std::sync::Arc;
@@ -69,13 +69,16 @@ pub const PASSES_AT_ONCE: usize = 32;
 /// Jobs that something happened to.
 pub type TouchedJobs = mpsc::UnboundedReceiver<ObjectRef<DeadlineJob>>;
 
-/// Reconciles every job that `touched` names, and soon every one that `calm` names, without end.
-pub async fn run(context: Arc<ReconcileContext>, touched: TouchedJobs, calm: TouchedJobs) {
-    run_by(context, touched, calm, driver::work).await;
+/// Reconciles every job that `touched` names, and soon every one that `status_only` names, without end.
+pub async fn run(context: Arc<ReconcileContext>, touched: TouchedJobs, status_only: TouchedJobs) {
+    run_by(context, touched, status_only, driver::work).await;
 }
 
 /// The jobs to reconcile, each once and at its earliest time.
-fn due_jobs(touched: TouchedJobs, calm: TouchedJobs) -> impl Stream<Item = ObjectRef<DeadlineJob>> {
+fn due_jobs(
+    touched: TouchedJobs,
+    status_only: TouchedJobs,
+) -> impl Stream<Item = ObjectRef<DeadlineJob>> {
     let after = |wait| {
         move |message| ScheduleRequest {
             message,
@@ -83,20 +86,21 @@ fn due_jobs(touched: TouchedJobs, calm: TouchedJobs) -> impl Stream<Item = Objec
         }
     };
     let touched = UnboundedReceiverStream::new(touched).map(after(Duration::ZERO));
-    let calm = UnboundedReceiverStream::new(calm).map(after(clock::duration(MERGE_WAIT)));
-    scheduler(stream::select(touched, calm))
+    let status_only =
+        UnboundedReceiverStream::new(status_only).map(after(clock::duration(MERGE_WAIT)));
+    scheduler(stream::select(touched, status_only))
 }
 
 async fn run_by<F>(
     context: Arc<ReconcileContext>,
     touched: TouchedJobs,
-    calm: TouchedJobs,
+    status_only: TouchedJobs,
     work: impl Fn(Arc<DeadlineJob>, Arc<ReconcileContext>, Option<LaunchPlace>) -> F + Copy,
 ) where
     F: Future<Output = Result<Wake, Error>> + Send + 'static,
 {
     // Without a limit here: passes wait for a place of their namespace.
-    queue::run(due_jobs(touched, calm), |job, news| {
+    queue::run(due_jobs(touched, status_only), |job, news| {
         reconcile_in_turn(Arc::clone(&context), job.clone(), news, work)
     })
     .await;
@@ -124,7 +128,8 @@ where
         let work = |watched, context| work(watched, context, turn);
         let reconcile = jobs_at_rest::reconcile_by(watched.clone(), Arc::clone(&context), work);
         // A failure was counted and logged where it happened.
-        let after_error = |error| wake::after_error(watched, &error, Arc::clone(&context));
+        let after_error =
+            |error| next_reconcile::after_error(watched, &error, Arc::clone(&context));
         let wake = reconcile.await.unwrap_or_else(after_error);
         if !wake.awaits_turn() {
             return wake;

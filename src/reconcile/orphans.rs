@@ -20,7 +20,7 @@ use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::pod::{PodFacts, PodRef};
 use crate::metrics::JobLabels;
 use crate::reconcile::context::ReconcileContext;
-use crate::reconcile::looks;
+use crate::reconcile::periodic_checks;
 use crate::reconcile::pod_writer::PodWriter;
 
 /// Interval of the check, which makes no call.
@@ -42,7 +42,7 @@ type Orphans = BTreeMap<Arc<str>, Vec<Arc<PodFacts>>>;
 pub async fn run(context: Arc<ReconcileContext>) {
     let (mut seen, mut busy) = (None, BTreeSet::new());
     let mut releases = FuturesUnordered::new();
-    let mut ticks = looks::every(&context, PERIOD).await;
+    let mut ticks = periodic_checks::every(&context, PERIOD).await;
     loop {
         tokio::select! {
             _ = ticks.tick() => {

@@ -44,8 +44,8 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
     let process = Process::with_stores(&api, stores);
     let (touched, jobs) = mpsc::unbounded_channel();
     let context = Arc::clone(&process.context);
-    let (_calm, calm_jobs) = mpsc::unbounded_channel();
-    let running = tokio::spawn(run_by(context, jobs, calm_jobs, work));
+    let (_sender, status_only_jobs) = mpsc::unbounded_channel();
+    let running = tokio::spawn(run_by(context, jobs, status_only_jobs, work));
     for round in 1..=3 {
         for job in [&broken, &other] {
             touched.send(ObjectRef::from_obj(job)).unwrap();
@@ -60,14 +60,14 @@ async fn a_panic_over_one_job_keeps_no_other_from_being_reconciled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calm_news_of_a_job_are_one_reconcile_and_others_do_not_wait() {
+async fn status_only_changes_share_a_reconcile_and_others_do_not_wait() {
     let (touched, jobs) = mpsc::unbounded_channel();
-    let (calm, calm_jobs) = mpsc::unbounded_channel();
-    let mut due = Box::pin(due_jobs(jobs, calm_jobs));
+    let (status_only, status_only_jobs) = mpsc::unbounded_channel();
+    let mut due = Box::pin(due_jobs(jobs, status_only_jobs));
     let job: ObjectRef<DeadlineJob> = ObjectRef::from_obj(&fixtures::job(""));
     let started = tokio::time::Instant::now();
     for _ in 0..3 {
-        calm.send(job.clone()).unwrap();
+        status_only.send(job.clone()).unwrap();
     }
     assert_eq!(due.next().await.as_ref(), Some(&job));
     // A timer rounds up to a millisecond.
@@ -77,7 +77,7 @@ async fn calm_news_of_a_job_are_one_reconcile_and_others_do_not_wait() {
     );
     assert!(timeout(A_WHILE, due.next()).await.is_err(), "one is enough");
     let started = tokio::time::Instant::now();
-    calm.send(job.clone()).unwrap();
+    status_only.send(job.clone()).unwrap();
     touched.send(job.clone()).unwrap();
     assert_eq!(due.next().await.as_ref(), Some(&job));
     assert!(started.elapsed() < clock::duration(MERGE_WAIT));
@@ -100,12 +100,12 @@ async fn a_relist_of_10_000_jobs_is_at_most_two_passes_each() {
     let api = Apiserver::new(all[0].clone());
     let process = Process::with_stores(&api, Stores::for_tests(all.clone(), vec![], &[]));
     let (touched, jobs) = mpsc::unbounded_channel();
-    let (_calm, calm_jobs) = mpsc::unbounded_channel();
+    let (_sender, status_only_jobs) = mpsc::unbounded_channel();
     // A list names each with its page, and again at its end.
     for job in all.iter().chain(&all) {
         touched.send(ObjectRef::from_obj(job)).unwrap();
     }
-    let running = run_by(Arc::clone(&process.context), jobs, calm_jobs, work);
+    let running = run_by(Arc::clone(&process.context), jobs, status_only_jobs, work);
     assert!(timeout(A_WHILE, running).await.is_err(), "the term goes on");
     let passes = process.context.metrics.attempts.grants.get();
     assert!((JOBS..=2 * JOBS).contains(&passes), "{passes}");
@@ -164,8 +164,13 @@ async fn a_pass_that_stops_an_attempt_comes_before_others() {
         Ok(Wake::await_change())
     };
     let (touched, named) = mpsc::unbounded_channel();
-    let (_calm, calm_jobs) = mpsc::unbounded_channel();
-    let running = tokio::spawn(run_by(Arc::clone(&process.context), named, calm_jobs, work));
+    let (_sender, status_only_jobs) = mpsc::unbounded_channel();
+    let running = tokio::spawn(run_by(
+        Arc::clone(&process.context),
+        named,
+        status_only_jobs,
+        work,
+    ));
     for job in [&jobs[0], &jobs[3], &jobs[1], &jobs[2], &jobs[4]] {
         touched.send(ObjectRef::from_obj(job)).unwrap();
         tokio::time::sleep(A_WHILE).await;
@@ -199,8 +204,13 @@ async fn news_and_the_time_do_not_wait_for_a_turn_to_launch() {
         Ok(Wake::requeue(A_WHILE * 3).with_turn(awaits_turn))
     };
     let (touched, jobs) = mpsc::unbounded_channel();
-    let (_calm, calm_jobs) = mpsc::unbounded_channel();
-    let running = tokio::spawn(run_by(Arc::clone(&process.context), jobs, calm_jobs, work));
+    let (_sender, status_only_jobs) = mpsc::unbounded_channel();
+    let running = tokio::spawn(run_by(
+        Arc::clone(&process.context),
+        jobs,
+        status_only_jobs,
+        work,
+    ));
     let seen_after_news = async || {
         touched.send(ObjectRef::from_obj(&job)).unwrap();
         tokio::time::sleep(A_WHILE).await;

@@ -13,7 +13,7 @@ use crate::cluster::Stores;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
-use crate::reconcile::looks;
+use crate::reconcile::periodic_checks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ struct Reported {
 /// Checks without end.
 pub async fn run(context: Arc<ReconcileContext>) {
     let mut reported = Reported::default();
-    let mut ticks = looks::every(&context, PERIOD).await;
+    let mut ticks = periodic_checks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         for companion in look(&context, &mut reported) {

@@ -13,7 +13,7 @@ use crate::api::DeadlineJob;
 use crate::cluster::JobFault;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::events;
-use crate::reconcile::looks;
+use crate::reconcile::periodic_checks;
 
 /// Interval of the check, which makes no call.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -24,7 +24,7 @@ const NAMED_MAX: usize = 10;
 pub async fn run(context: Arc<ReconcileContext>) {
     let mut reported = BTreeMap::new();
     let mut seen = None;
-    let mut ticks = looks::every(&context, PERIOD).await;
+    let mut ticks = periodic_checks::every(&context, PERIOD).await;
     loop {
         ticks.tick().await;
         look(&context, &mut reported, &mut seen).await;

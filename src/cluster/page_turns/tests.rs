@@ -70,7 +70,7 @@ fn started(
     let client = Client::new(service, "shed");
     let touched = Touched {
         jobs: mpsc::unbounded_channel().0,
-        calm_jobs: mpsc::unbounded_channel().0,
+        status_only_jobs: mpsc::unbounded_channel().0,
         batch: mpsc::unbounded_channel().0,
     };
     let stores = Stores::start(&client, AdoptJobs::All, &touched, Clock::for_tests(), tasks);

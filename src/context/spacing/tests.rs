@@ -117,7 +117,7 @@ fn no_other_delay_is_between_news_and_its_write() {
         "reconcile/record.rs",
         "reconcile/record/write.rs",
         "reconcile/status.rs",
-        "reconcile/wake.rs",
+        "reconcile/next_reconcile.rs",
     ];
     let (mut found, mut deferrals) = (BTreeSet::new(), 0);
     for file in on_the_way {

@@ -7,7 +7,7 @@ use shed_core::snapshot::KillKind;
 
 use super::*;
 use crate::cluster::pod::AttemptId;
-use crate::context::creation::Count;
+use crate::context::pod_creation::Count;
 use crate::reconcile::mock::{Fate, launch as slice_of, originals, pod_name};
 
 const CORE: &str =

@@ -22,7 +22,7 @@ fn polling(stores: &Arc<Stores>) -> Arc<Poller> {
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Arc::new(Poller {
         table,
-        follower: Follower::new(Reach::new(Arc::clone(stores), false)),
+        follower: Follower::new(PollAddresses::new(Arc::clone(stores), false)),
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics: Arc::new(Metrics::new().unwrap()),
         key: Arc::new(key),

@@ -8,7 +8,7 @@ use kube::Api;
 use shed_core::snapshot::Resume;
 
 use crate::api::DeadlineJob;
-use crate::attempt_pod::{self, preference};
+use crate::attempt_pod::{self, avoided_nodes};
 use crate::cluster::pod::{AttemptId, PodRef};
 use crate::context::done_writes::Done;
 use crate::job::notice::Notice;
@@ -16,7 +16,7 @@ use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::driver::{Pass, answers};
 use crate::reconcile::pod_writer::{self, PodWriter, Written};
 use crate::reconcile::step::Step;
-use crate::reconcile::{Error, claims, mirror, range, record, refused_writes, reserved_keys};
+use crate::reconcile::{Error, mirror, pod_adoption, range, record, refused_writes, reserved_keys};
 use crate::validate::ValidatedJob;
 
 /// Takes the writes of pods without an entry out of a step if the ledger is not the newest: an attempt may have been
@@ -72,7 +72,7 @@ pub(super) async fn carry_out(
     let (view, job) = (&pass.view, &pass.view.job);
     let claimed = match &job.adopted {
         Some(adopted) => {
-            let claims = claims::carry_out(context, adopted, &job.namespace, &view.claims);
+            let claims = pod_adoption::carry_out(context, adopted, &job.namespace, &view.claims);
             claims.await.map_err(Error::Claim)
         }
         None => Ok(()),
@@ -201,7 +201,7 @@ fn pods<'a>(
     owner: &'a DeadlineJob,
     step: &'a Step,
 ) -> impl ExactSizeIterator<Item = Pod> + 'a {
-    let rather_not = preference::rather_not(&step.notices);
+    let rather_not = avoided_nodes::rather_not(&step.notices);
     let (agent, class) = (&context.agent, context.clone_class.as_deref());
     let attempt = |&(task, number): &AttemptId| {
         let attempt = step.ledger.attempt(task, number)?;
@@ -212,7 +212,7 @@ fn pods<'a>(
         let mut pod = attempt_pod::pod(owner, job, task, attempt, step.deadline, agent, class);
         attempt_pod::note_failures(&mut pod, job, &step.ledger, task);
         if let Some(nodes) = rather_not.get(&(task, number)) {
-            preference::prefer_others(&mut pod, nodes);
+            avoided_nodes::prefer_others(&mut pod, nodes);
         }
         if job.rules.resume == Resume::Range {
             range::dress(&mut pod, job, &step.ledger, task, &agent.operator_key);

@@ -21,6 +21,7 @@ mod refusals;
 mod secrets;
 mod size;
 mod stale;
+mod terminating_namespace;
 mod unanswered;
 mod words;
 mod writes;

@@ -2,8 +2,8 @@
 
 use super::refusals::{QUOTA, limits, refused, true_for, wait};
 use super::*;
-use crate::context::creation::{Count, Creations};
 use crate::context::placement::Placement;
+use crate::context::pod_creation::{Count, Creations};
 
 #[tokio::test]
 async fn a_repeated_create_failure_is_reported_and_retried_less_often() {
@@ -78,34 +78,4 @@ async fn a_clone_that_is_refused_holds_off_clones_alone() {
     assert!(limits.clones_not_before.is_some());
     let counts = api.job().status.as_ref().unwrap().attempts;
     assert_eq!((counts.clones, counts.refused), (1, 1));
-}
-
-#[tokio::test]
-async fn a_pod_that_no_scheduler_placed_ends_with_its_namespace() {
-    let api = Apiserver::new(fixtures::job_of_age(60, "completions: 1"));
-    let process = Process::start(&api);
-    process.plan(&api.job(), originals(1));
-    process.look(&api).await.unwrap();
-    api.said();
-    // The namespace's controller deletes its content, and nothing can be created there any more.
-    let gone = "unable to create new content in namespace team because it is being terminated";
-    api.refuse("POST pod", 403, "Forbidden", gone);
-    for pod in api.world.lock().pods.values_mut() {
-        pod.metadata.deletion_timestamp = Some(clock::time(clock::now()));
-    }
-    process.look(&api).await.unwrap();
-    assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-0"]);
-    assert!(api.pods().is_empty());
-    process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
-    process.look(&api).await.unwrap();
-    let tried = [
-        "PUT job status",
-        "POST pod 0-1",
-        "PUT job status",
-        "POST event PodForbidden",
-    ];
-    assert_eq!(api.said(), tried);
-    assert!(wait(&process, &api) > 8.0, "once per wait");
-    process.look(&api).await.unwrap();
-    assert_eq!(api.said(), WAITS);
 }

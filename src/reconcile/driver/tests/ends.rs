@@ -188,29 +188,6 @@ async fn restarts_at_the_limit_fail_the_job_and_are_named() {
     assert_eq!(deleted.count(), 2, "{said:?}");
 }
 
-/// A terminating namespace accepts no new pod, and is gone only once every finalizer is.
-#[tokio::test]
-async fn a_failed_pod_is_let_go_while_its_namespace_terminates() {
-    let (api, process) = two_running("").await;
-    api.exit((0, 0), 0, clock::now());
-    let name = pod_name(&api.job(), (0, 0));
-    if let Some(status) = &mut api.world.lock().pods.get_mut(&name).unwrap().status {
-        status.phase = Some("Failed".to_owned());
-    }
-    let terminates =
-        "unable to create new content in namespace team because it is being terminated";
-    api.refuse("POST pod", 403, "Forbidden", terminates);
-    process.look(&api).await.unwrap();
-    assert_eq!(api.said(), ["PUT job status", "PATCH pod 0-0"]);
-    let status = api.job().status.clone().unwrap();
-    assert_eq!((status.attempts.failed, status.succeeded), (1, 0));
-    process.plan(&api.job(), vec![launch(0, AttemptKind::Retry)]);
-    api.exit((1, 0), 3, clock::now());
-    let _refused = process.look(&api).await;
-    let said = api.said();
-    assert!(said.contains(&"PATCH pod 1-0".to_owned()), "{said:?}");
-}
-
 /// Two running attempts of a job whose deadline passed long enough ago for every earlier end to be
 /// reported.
 pub async fn overdue(change: &str) -> (Apiserver, Process) {

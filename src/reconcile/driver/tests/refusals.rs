@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
 use crate::cluster::Stores;
-use crate::context::creation::{Count, Limits};
+use crate::context::pod_creation::{Count, Limits};
 
 pub(super) const QUOTA: &str = "pods \"p\" is forbidden: exceeded quota: small";
 

@@ -1,4 +1,4 @@
-//! Looks for news that no watch event names.
+//! Checks for what no watch event reports.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::reconcile::context::ReconcileContext;
 
-/// Ticks once each period, from the first lists of the watches on. A look that takes long delays the next.
+/// Ticks once each period, from the first lists of the watches on. A check that takes long delays the next.
 pub async fn every(context: &ReconcileContext, period: Duration) -> Interval {
     context.stores.ready().await;
     let mut ticks = interval(period);

@@ -17,7 +17,7 @@ fn missing(requests: &str, spec: &str, nodes: &[NodeFacts]) -> Option<String> {
     let pod =
         format!("{{{spec} containers: [{{name: c, resources: {{requests: {{{requests}}}}}}}]}}");
     let pod: PodSpec = serde_yaml_ng::from_str(&pod).unwrap();
-    misfit(&pod, &requests::of_pod(&pod), nodes.iter())
+    unmet_requirement(&pod, &requests::of_pod(&pod), nodes.iter())
 }
 
 #[track_caller]

@@ -1,12 +1,12 @@
-//! Which news of pods and jobs are calm: nothing but the status that users read follows from them, so the job's next
-//! reconcile may wait for more. Most news are: a pod is created, is given a node, runs, or is let go.
+//! Changes of pods and jobs from which nothing but the status follows that users read, so the job's next reconcile may
+//! wait for more. Most changes are of this kind: a pod is created, gets a node, runs, or is released.
 
 use crate::cluster::index::PodIndex;
 use crate::cluster::pod::{AttemptFacts, PodFacts, Stage};
 use crate::cluster::watched_job::WatchedJob;
 
-/// Whether a change of a pod is calm. `index` has the pod as it is now.
-pub(super) fn is_calm(index: &PodIndex, before: Option<&PodFacts>, pod: &PodFacts) -> bool {
+/// Whether nothing but the status follows from a change of a pod. `index` has the pod as it is now.
+pub(super) fn is_status_only(index: &PodIndex, before: Option<&PodFacts>, pod: &PodFacts) -> bool {
     let Some(attempt) = &pod.attempt else {
         return false;
     };
@@ -64,9 +64,10 @@ fn others_run(index: &PodIndex, pod: &PodFacts, attempt: &AttemptFacts) -> bool 
     running > 0 && siblings(index, pod, attempt).all(|sibling| sibling.terminal)
 }
 
-/// Whether a change of a job is calm: only its status is another one, which shed itself writes and remembers. A new job
-/// is calm too: the planner names it with its first launches, and the two share a write.
-pub(super) fn is_calm_job(before: Option<&WatchedJob>, job: &WatchedJob) -> bool {
+/// Whether nothing but the status follows from a change of a job: only its status is another one, which shed itself
+/// writes and remembers. A new job counts too, because the planner names it with its first launches, and the two share
+/// a write.
+pub(super) fn is_status_only_job(before: Option<&WatchedJob>, job: &WatchedJob) -> bool {
     let (before, job) = match (before, job) {
         (Some(WatchedJob::Live(before, _)), WatchedJob::Live(job, _)) => (before, job),
         (None, WatchedJob::Live(job, _)) => return job.status.is_none(),

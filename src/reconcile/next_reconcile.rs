@@ -1,4 +1,4 @@
-//! When a job is looked at again though nothing happens: the only place that turns an outcome
+//! When a job is reconciled again although nothing happens: the only place that turns an outcome
 //! into a wake.
 
 use std::sync::Arc;

@@ -15,7 +15,7 @@ const PASSING_TAINTS: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.ku
 const LISTED_MAX: usize = 4;
 
 /// The missing resource or feature, if no node could hold an attempt even when empty.
-pub fn misfit<'a>(
+pub fn unmet_requirement<'a>(
     spec: &PodSpec,
     demand: &Resources,
     nodes: impl Iterator<Item = &'a NodeFacts> + Clone,

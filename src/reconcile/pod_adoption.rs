@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::adopt::translate;
 use crate::api;
-use crate::job::claims::Claims;
+use crate::job::pod_adoption::Claims;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::pod_writer;
 use crate::validate::Adopted;

@@ -1,4 +1,5 @@
-//! Nodes that a plan prefers to avoid. They are not in the ledger. If a later pass than the
+//! Nodes that a plan prefers to avoid for an attempt, such as the straggler's node for a clone, as
+//! a preference of the pod's node affinity. They are not in the ledger. If a later pass than the
 //! recording one creates the pod, the pod has no such preference, which does no harm.
 
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! The apiserver's answers to the creation of a job's pods, and the number of pods to create next.
 //! Pure.
 //!
-//! Some refusals last: a quota, a policy, an invalid template. shed tests with one pod whether such
-//! a refusal still holds. It launches no more attempts than exist, and one more after a wait. While
-//! the apiserver accepts, each step launches twice as many. Under a quota, shed may refill the
-//! places of ended pods at once.
+//! Some refusals last: a quota, a policy, an invalid template, a namespace that is terminating. shed
+//! tests with one pod whether such a refusal still holds. It launches no more attempts than exist,
+//! and one more after a wait. While the apiserver accepts, each step launches twice as many. Under a
+//! quota, shed may refill the places of ended pods at once.
 
 use std::borrow::Cow;
 

@@ -10,13 +10,13 @@ use crate::cluster::pod::PodFacts;
 
 /// Where attempts may be polled.
 #[derive(Clone)]
-pub struct Reach {
+pub struct PollAddresses {
     stores: Arc<Stores>,
     /// Tests with fake pods answer on this machine.
     loopback: bool,
 }
 
-impl Reach {
+impl PollAddresses {
     /// For these pods; at loopback addresses only if `loopback` is set.
     pub fn new(stores: Arc<Stores>, loopback: bool) -> Self {
         Self { stores, loopback }
@@ -68,7 +68,7 @@ mod tests {
         PodFacts::from_pod(&pod.into(), Instant(0))
     }
 
-    fn reach(loopback: bool) -> Reach {
+    fn addresses(loopback: bool) -> PollAddresses {
         let node: Node = serde_json::from_value(json!({
             "metadata": {"name": "n1"},
             "status": {"addresses": [
@@ -78,12 +78,12 @@ mod tests {
             ]},
         }))
         .unwrap();
-        Reach::new(Stores::for_tests(vec![], vec![], &[node]), loopback)
+        PollAddresses::new(Stores::for_tests(vec![], vec![], &[node]), loopback)
     }
 
     #[test]
     fn pods_are_asked_where_pods_are() {
-        let reach = reach(false);
+        let addresses = addresses(false);
         for ip in [
             "10.1.2.3",
             "100.64.0.7",
@@ -91,14 +91,14 @@ mod tests {
             "fd00::6",
             "2001:db8::1",
         ] {
-            let asked = reach.address(&attempt(ip));
+            let asked = addresses.address(&attempt(ip));
             assert_eq!(asked, Some(ip.parse().unwrap()), "{ip}");
         }
     }
 
     #[test]
     fn nobody_is_asked_where_no_pod_is() {
-        let reach = reach(false);
+        let addresses = addresses(false);
         for ip in [
             "127.0.0.1",
             "127.77.0.1",
@@ -119,16 +119,16 @@ mod tests {
             "metadata.internal",
             "10.1.2.3:80",
         ] {
-            assert_eq!(reach.address(&attempt(ip)), None, "{ip}");
+            assert_eq!(addresses.address(&attempt(ip)), None, "{ip}");
         }
     }
 
     #[test]
     fn only_tests_ask_on_this_machine() {
         let loopback = attempt("127.77.0.1");
-        assert!(reach(true).address(&loopback).is_some());
+        assert!(addresses(true).address(&loopback).is_some());
         for ip in ["169.254.169.254", "10.0.0.5", "0.0.0.0"] {
-            assert_eq!(reach(true).address(&attempt(ip)), None, "{ip}");
+            assert_eq!(addresses(true).address(&attempt(ip)), None, "{ip}");
         }
     }
 }
