@@ -19,12 +19,7 @@ use instances::Random;
 use measure::{load, ms};
 
 /// The first is the baseline of the others.
-const POLICIES: [&str; 4] = [
-    "hadoop-ns",
-    "shed-plus",
-    "shed-prime",
-    "shed-prime{reserve=off,timely=off}",
-];
+const POLICIES: [&str; 3] = ["hadoop-ns", "shed-plus", "shed-prime"];
 
 fn policy(name: &str) -> Policy {
     let policy = shed_papers::registry().parse(name, Order::default());

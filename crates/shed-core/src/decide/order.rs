@@ -22,8 +22,6 @@ pub(super) type Rank<'a> = (Tier, i64, Number, Instant, &'a JobKey);
 /// The first component of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// The job can be in time together with all others of this tier.
-    Timely,
     Usual,
     Hopeless,
 }
@@ -133,8 +131,7 @@ fn tetris_scores(pass: &Round<'_>) -> Vec<f64> {
     terms.iter().map(score).collect()
 }
 
-/// Least slack first. If the policy estimates value density, this holds only for the feasible set, and the other jobs
-/// are ordered by value density.
+/// Least slack first, or the highest value density if the policy estimates it: it does so while capacity is short.
 fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i64, Number) {
     let rank = state.rank;
     let (is_hopeless, urgency) = rank.unwrap_or_else(|| urgency(pass, position, state));
@@ -144,7 +141,6 @@ fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i6
         Tier::Usual
     };
     match &state.draft.value_density {
-        Some(value_density) if value_density.is_timely => (Tier::Timely, urgency, Number(0.0)),
         Some(value_density) => (tier, 0, Number(-value_density.waiting)),
         None => (tier, urgency, Number(0.0)),
     }

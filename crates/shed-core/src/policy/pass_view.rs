@@ -243,14 +243,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         }
     }
 
-    /// Has the job served with those that can all be in time, if it has a value.
-    pub fn set_timely(&mut self, position: usize) {
-        let job = self.round.jobs.get_mut(position);
-        if let Some(value_density) = job.and_then(|job| job.draft.value_density.as_mut()) {
-            value_density.is_timely = true;
-        }
-    }
-
     /// Sets the job's claim on capacity. First attempts of the job stay within its allowance.
     pub fn set_claim(&mut self, position: usize, claim: Claim) {
         if let Some(job) = self.round.jobs.get_mut(position) {

@@ -3,8 +3,7 @@
 //! In every pass, in this order:
 //!
 //! 1. [`beliefs`] predicts each attempt's end and the duration of a new one.
-//! 2. [`feasible_set`] selects the jobs that can all finish in time, and [`headroom`] the capacity that is reserved
-//!    for future jobs.
+//! 2. [`headroom`] finds the capacity that is reserved for future jobs.
 //! 3. [`prune`] stops attempts that are superfluous, and restarts lone attempts that will miss.
 //! 4. [`preempt`] stops attempts that have time to spare for tasks that have none, where their users allow it.
 //! 5. [`value_density`] launches the clones of a higher value density than any waiting task.
@@ -25,7 +24,6 @@ mod beliefs;
 mod bundles;
 mod clone_gains;
 mod cross_job_prior;
-mod feasible_set;
 mod headroom;
 mod outlook;
 mod preempt;
@@ -64,9 +62,6 @@ pub struct ShedPrime {
     /// Whether first attempts leave headroom for jobs of a higher value density that are likely to come. It applies
     /// only if attempts are weighed. On whole traces it costs deadlines, so it is off by default.
     pub reserve: bool,
-    /// Whether the jobs of the feasible set are served by slack, and only the other jobs by value density. It applies
-    /// only if attempts are weighed.
-    pub timely: bool,
     /// A job is judged again after twice the time for which its urgent news wait, but at most after this if its times
     /// are unknown, else after [`INTERVALS_MAX`] times this. If no task waits and the executor names the jobs that
     /// have changed, a job of unknown times is judged as late as others, and others at the latest after ten minutes.
@@ -87,7 +82,6 @@ impl Default for ShedPrime {
             weigh: true,
             pool: true,
             reserve: false,
-            timely: true,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -161,7 +155,6 @@ impl PolicyRule for ShedPrime {
             Setting::switch("weigh", &mut self.weigh),
             Setting::switch("pool", &mut self.pool),
             Setting::switch("reserve", &mut self.reserve),
-            Setting::switch("timely", &mut self.timely),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
         ]

@@ -14,7 +14,7 @@ fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
         "shed-prime{max_clones=3,miss_target=0.05,clone_price=0.5,slot_price=0.25,spread=0.3,hedge=silent,\
-         weigh=off,pool=off,reserve=on,timely=off,interval=2,grace=5}",
+         weigh=off,pool=off,reserve=on,interval=2,grace=5}",
     ] {
         let policy: Speculation = text.parse().unwrap();
         assert_eq!(policy.to_string(), text);

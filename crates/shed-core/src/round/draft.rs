@@ -12,8 +12,6 @@ use crate::snapshot::NodeIndex;
 pub struct ValueDensity {
     /// The value density of each waiting attempt.
     pub waiting: f64,
-    /// Whether the waiting attempts can be in time together with those of all jobs of a higher value density.
-    pub is_timely: bool,
     /// The value density of each live clone, ascending by task and number.
     pub clones: Vec<((TaskIndex, AttemptNumber), f64)>,
 }

@@ -115,14 +115,6 @@ impl<'a> JobView<'a> {
         self.overhead.unwrap_or(self.t_avg)
     }
 
-    /// The live attempts of the task that hold capacity.
-    pub(crate) fn places_of(&self, task: &TaskEstimate) -> usize {
-        let facts = self.job.task(task.index);
-        let live = facts.into_iter().flat_map(TaskSnapshot::live);
-        live.filter(|attempt| self.job.takes_capacity(attempt))
-            .count()
-    }
-
     /// Nodes that attempts of the task avoid if possible: the task was disrupted there, or attempts of its job could
     /// not start there.
     pub(crate) fn avoided(

@@ -405,14 +405,13 @@ proptest! {
 fn all_switches() -> Vec<ShedPrime> {
     let mut all = Vec::new();
     for hedge in [Hedge::Never, Hedge::Silent, Hedge::Always] {
-        for switches in 0..16u32 {
-            let [weigh, pool, reserve, timely] = [1, 2, 4, 8].map(|bit| switches & bit != 0);
+        for switches in 0..8u32 {
+            let [weigh, pool, reserve] = [1, 2, 4].map(|bit| switches & bit != 0);
             all.push(ShedPrime {
                 hedge,
                 weigh,
                 pool,
                 reserve,
-                timely,
                 ..ShedPrime::default()
             });
         }

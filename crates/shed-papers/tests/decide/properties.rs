@@ -185,16 +185,15 @@ fn any_shed_plus() -> impl Strategy<Value = Speculation> {
 
 fn any_shed_prime() -> impl Strategy<Value = Speculation> {
     let hedge = proptest::sample::select(vec![Hedge::Never, Hedge::Silent, Hedge::Always]);
-    let switches = any::<[bool; 4]>();
+    let switches = any::<[bool; 3]>();
     (hedge, switches, 1..4u32).prop_map(|(hedge, switches, max_clones)| {
-        let [weigh, pool, reserve, timely] = switches;
+        let [weigh, pool, reserve] = switches;
         Speculation::new(ShedPrime {
             max_clones,
             hedge,
             weigh,
             pool,
             reserve,
-            timely,
             ..ShedPrime::default()
         })
     })

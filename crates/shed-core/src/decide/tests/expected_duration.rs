@@ -80,9 +80,12 @@ fn jobs_that_have_not_started_are_ordered_by_expected_slack() {
             moves(one_slot(soon(), late()), &policy),
             ["soon: original 0"]
         );
-        let (soon, late) = (expects(soon(), 10.0, None), expects(late(), 50.0, None));
-        assert_eq!(moves(one_slot(soon, late), &policy), ["late: original 0"]);
     }
+    let (soon, late) = (expects(soon(), 10.0, None), expects(late(), 50.0, None));
+    let both = || one_slot(soon.clone(), late.clone());
+    assert_eq!(moves(both(), &unranked()), ["late: original 0"]);
+    // By value density the short task comes first.
+    assert_eq!(moves(both(), &product()), ["soon: original 0"]);
 }
 
 #[test]

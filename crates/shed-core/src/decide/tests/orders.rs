@@ -38,10 +38,11 @@ fn each_order_serves_whom_it_says() {
     let cluster = || two_slots().job(big()).job(small());
     for order in Order::ALL {
         let expected = match order {
-            Order::Fifo | Order::Capacity | Order::EarliestDeadline | Order::LeastSlack => {
+            Order::Fifo | Order::Capacity | Order::EarliestDeadline => {
                 ["big: original 0", "big: original 1"]
             }
-            Order::Srpt | Order::Svf | Order::DollyMp | Order::Tetris => {
+            // Where slots are short, least slack is by value density.
+            Order::LeastSlack | Order::Srpt | Order::Svf | Order::DollyMp | Order::Tetris => {
                 ["small: original 0", "small: original 1"]
             }
             Order::Drf => ONE_EACH,

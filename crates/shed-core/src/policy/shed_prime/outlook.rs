@@ -3,7 +3,6 @@
 use crate::memory::PolicyState;
 use crate::policy::contract::Remembered;
 use crate::policy::shed_prime::cross_job_prior::Assumption;
-use crate::policy::shed_prime::feasible_set::JobReleases;
 use crate::policy::shed_prime::headroom::Demands;
 use crate::round::JobView;
 use crate::time::Instant;
@@ -15,8 +14,6 @@ pub struct Outlook {
     pub(super) assumption: Assumption,
     /// The job's demand, and that of others.
     pub(super) demands: Found<Demands>,
-    /// The capacity that the job's tasks release as they end.
-    pub(super) releases: Found<JobReleases>,
 }
 
 impl Remembered for Outlook {

@@ -95,11 +95,7 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
             && tasks > 0
             && state.may_launch(now)
         {
-            let worth = match &state.draft.value_density {
-                // The feasible set comes before all others, by slack.
-                Some(worth) if worth.is_timely => f64::INFINITY,
-                _ => state.waiting_value_density(),
-            };
+            let worth = state.waiting_value_density();
             let rank = (Number(-worth), slack, state.job.submitted, &state.job.key);
             let time = task_time(state, usual_share(desk, position));
             waiters.push((

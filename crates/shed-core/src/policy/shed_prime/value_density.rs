@@ -68,7 +68,6 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> ValueDensity {
     });
     ValueDensity {
         waiting: hope / waiting / fresh.holds(0.0).max(1.0),
-        is_timely: false,
         clones: clones.into_iter().flatten().collect(),
     }
 }

@@ -48,7 +48,7 @@ fn a_clone_with_half_again_the_value_density_is_launched_first() {
 
 #[test]
 fn the_job_of_the_highest_density_is_served_first() {
-    let text = "shed-prime{timely=off,reserve=off}";
+    let text = "shed-prime{reserve=off}";
     let two = |tasks: u32, seconds: f64| {
         let b = job("b").submitted(5.0).tasks(tasks).deadline_in(900.0);
         let a = job("a").tasks(2).deadline_in(500.0);
