@@ -131,6 +131,7 @@ fn opened<'a>(
     let terms = Terms {
         launch_overhead: rule.launch_overhead(),
         looks_at_all: rule.looks_at_all(),
+        report_error: rule.report_error(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
         distribution: policy.distribution,
         capacity_share: policy.capacity_share,

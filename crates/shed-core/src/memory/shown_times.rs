@@ -27,6 +27,9 @@ pub struct ShownTime {
     /// The standard deviation of ln(time of a task).
     #[serde(with = "float")]
     pub sigma: f64,
+    /// The standard deviation of its attempts' predicted remaining times, as a share of them, if they show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_error: Option<f64>,
     /// How far what was assumed of the job turned out to be wrong; absent if nothing was assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<MissCheck>,
@@ -71,6 +74,10 @@ pub struct ShownSums {
     pub sigma: f64,
     /// The sum of its squares.
     pub sigma_squared: f64,
+    /// The number of jobs that show how far their reports err.
+    pub errors: f64,
+    /// Σ ln of these errors.
+    pub ln_error: f64,
     /// Σ [`MissCheck::assumed`].
     pub assumed: f64,
     /// Σ [`MissCheck::shown`].
@@ -144,6 +151,10 @@ impl ShownTimes {
                 None => tenants.entry(job.tenant.clone()).or_default(),
             };
             sums.add(job.ln_share, job.sigma, job.check);
+            if let Some(error) = job.report_error {
+                sums.errors += 1.0;
+                sums.ln_error += libm::log(error);
+            }
         }
         self.tenants = Arc::new(tenants);
     }
@@ -171,9 +182,24 @@ impl ShownTimes {
             // Rounding may have put a deviation of 0 below it.
             shown.ln_share.is_finite()
                 && shown.sigma.is_finite()
+                && shown
+                    .report_error
+                    .is_none_or(|error| error.is_finite() && error > 0.0)
                 && shown.check.is_none_or(is_check)
         };
         self.jobs.len() <= JOBS_MAX && self.jobs.values().all(is_sound)
+    }
+
+    /// How far reports of the tenant's jobs err, without this one: the number of jobs that show it, and Σ ln of it.
+    pub(crate) fn errors_of_others(&self, tenant: &Tenant, key: &JobKey) -> [f64; 2] {
+        let all = self
+            .tenants
+            .get(tenant)
+            .map_or([0.0; 2], |all| [all.errors, all.ln_error]);
+        match self.jobs.get(key).and_then(|own| own.report_error) {
+            Some(own) => [all[0] - 1.0, all[1] - libm::log(own)],
+            None => all,
+        }
     }
 
     /// The sums over each tenant's jobs.
@@ -184,7 +210,11 @@ impl ShownTimes {
 
 fn is_news(known: &ShownTime, shown: &ShownTime) -> bool {
     let differs = |a: f64, b: f64| (a - b).abs() > NEWS_MIN;
-    differs(known.ln_share, shown.ln_share) || differs(known.sigma, shown.sigma)
+    let is_other_error = match (known.report_error, shown.report_error) {
+        (Some(known), Some(shown)) => differs(known, shown),
+        (known, shown) => known.is_some() != shown.is_some(),
+    };
+    differs(known.ln_share, shown.ln_share) || differs(known.sigma, shown.sigma) || is_other_error
 }
 
 #[cfg(test)]
@@ -197,6 +227,7 @@ mod tests {
             submitted: Instant(submitted),
             ln_share: -1.0,
             sigma: 0.5,
+            report_error: None,
             check: None,
         }
     }

@@ -203,6 +203,13 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         LAUNCH_OVERHEAD
     }
 
+    /// The usual standard deviation of a predicted remaining time, as a share of it, for a policy that takes reports as
+    /// noisy observations of an attempt's time (`round::reports`). Otherwise an attempt has the time that it predicts,
+    /// and misses by eq. 14 of Shed+.
+    fn report_error(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether each pass looks at every job, and news of any job need a pass at once: the policy compares jobs, or acts
     /// whenever something happens, as the policies of the papers do. It costs passes that grow with the number of
     /// attempts. Otherwise a pass keeps what it found about jobs without news (decision 0018). A policy says so only if
@@ -265,6 +272,7 @@ pub(crate) trait AnyRule: fmt::Debug + Send + Sync {
     fn hands_over(&self) -> bool;
     fn launch_overhead(&self) -> Span;
     fn looks_at_all(&self) -> bool;
+    fn report_error(&self) -> Option<f64>;
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span;
     fn open<'s>(
         &'s self,
@@ -345,6 +353,10 @@ impl<R: PolicyRule> AnyRule for R {
 
     fn looks_at_all(&self) -> bool {
         PolicyRule::looks_at_all(self)
+    }
+
+    fn report_error(&self) -> Option<f64> {
+        PolicyRule::report_error(self)
     }
 
     fn clone_rest(&self, limit: Option<Span>, overhead: f64) -> Span {

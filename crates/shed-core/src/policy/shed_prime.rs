@@ -172,6 +172,10 @@ impl PolicyRule for ShedPrime {
         true
     }
 
+    fn report_error(&self) -> Option<f64> {
+        Some(self.spread)
+    }
+
     fn looks_at_all(&self) -> bool {
         false
     }
@@ -180,7 +184,6 @@ impl PolicyRule for ShedPrime {
         Assessment {
             launch_time: beliefs::measured_overhead(job)
                 .or_else(|| beliefs::presumed_overhead(job)),
-            spread: Some(self.spread),
         }
     }
 

@@ -2,6 +2,7 @@
 //! probability that it ends too late. Times are seconds from now.
 
 mod attempt;
+mod reports;
 
 use std::cell::OnceCell;
 use std::f64::consts::LN_2;
@@ -127,6 +128,8 @@ pub struct JobEstimate {
     /// The standard deviation of ln of the factor that the job's tasks have in common, by an expected or an assumed
     /// distribution. Given that factor they are independent.
     common: f64,
+    /// The standard deviation of the attempts' predicted remaining times, as a share of them, if they show it.
+    pub(crate) report_error: Option<f64>,
     /// Whether that distribution comes from other jobs: it suffices to decide, but is not reported.
     pub is_assumed: bool,
     /// Mean duration of an attempt from zero, over ended and predicted ones.
@@ -271,6 +274,9 @@ impl JobEstimate {
 
     /// Learns the job's distribution and judges each attempt by it.
     pub(crate) fn judge(&mut self, job: &JobSnapshot, learner: &Learner<'_>) {
+        if let Some(usual) = learner.usual_report_error(job) {
+            reports::weigh(job, self, usual);
+        }
         if let Some(learned) = learner.learn(job, self) {
             (self.distribution, self.mean_run) =
                 (Some(learned.distribution), Some(learned.mean_run));
@@ -298,7 +304,7 @@ impl JobEstimate {
             if let Some(launch_time) = assessment.launch_time {
                 attempt.expect_start(launch_time, distribution);
             }
-            attempt.assess(distribution, slack, assessment.spread);
+            attempt.assess(distribution, slack);
         }
     }
 

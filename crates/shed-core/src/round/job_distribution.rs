@@ -11,16 +11,23 @@ use crate::estimate::pareto::ParetoDistribution;
 use crate::estimate::pareto_fit::{self, ShapePrior};
 use crate::estimate::sample::Sample;
 use crate::ids::{JobClass, Tenant};
-use crate::round::JobView;
+use crate::memory::{Memory, ShownTimes};
 use crate::round::estimates::{JobEstimate, REPORTS_MIN};
+use crate::round::{JobView, Terms};
 use crate::snapshot::JobSnapshot;
 
 /// With this many ended attempts the best-fitting family is selected from the job itself; with fewer, from its class.
 const ENDED_TO_CHOOSE: usize = 10;
 
+/// The weight of a policy's usual error of reports against the jobs that have shown theirs, in jobs.
+const ERROR_WEIGHT: f64 = 2.0;
+
 /// How distributions are learned in one run of `decide`.
 pub(crate) struct Learner<'a> {
     choice: DistributionChoice,
+    /// The usual error of a report, for a policy that takes reports as noisy.
+    report_error: Option<f64>,
+    shown_times: &'a ShownTimes,
     history: &'a History,
     /// The distribution of times over their job's least time, for the classes of the snapshot. Empty if only Pareto
     /// shapes are used.
@@ -38,11 +45,8 @@ pub(super) struct Learned {
 
 impl<'a> Learner<'a> {
     /// For the jobs that the pass looks at.
-    pub(super) fn new(
-        jobs: &[JobView<'a>],
-        history: &'a History,
-        choice: DistributionChoice,
-    ) -> Self {
+    pub(super) fn new(jobs: &[JobView<'a>], memory: &'a Memory, terms: &Terms<'_>) -> Self {
+        let (history, choice) = (memory.history(), terms.distribution);
         let mut ratio_distributions = BTreeMap::new();
         if choice != DistributionChoice::Always(DistributionKind::Pareto) {
             for job in jobs.iter().filter(|view| view.is_looked_at()) {
@@ -55,9 +59,20 @@ impl<'a> Learner<'a> {
         }
         Self {
             choice,
+            report_error: terms.report_error,
+            shown_times: memory.shown_times(),
             history,
             ratio_distributions,
         }
+    }
+
+    /// How far reports of the tenant's other jobs usually err, for a policy that takes reports as noisy: the geometric
+    /// mean over what its recent jobs have shown.
+    pub(super) fn usual_report_error(&self, job: &JobSnapshot) -> Option<f64> {
+        let usual = self.report_error?;
+        let [count, ln_sum] = self.shown_times.errors_of_others(&job.tenant, &job.key);
+        let ln_error = ERROR_WEIGHT * libm::log(usual) + ln_sum;
+        Some(libm::exp(ln_error / (ERROR_WEIGHT + count)))
     }
 
     /// The distribution from winners and running attempts. A reporting attempt informs the least time by its

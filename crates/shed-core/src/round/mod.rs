@@ -57,6 +57,8 @@ pub(crate) struct Terms<'p> {
     pub(crate) distribution: DistributionChoice,
     /// λ, the share of the cluster that attempts may use.
     pub(crate) capacity_share: f64,
+    /// The usual error of a report, for a policy that takes reports as noisy.
+    pub(crate) report_error: Option<f64>,
     /// The work budget.
     pub(crate) work_max: u64,
 }
@@ -119,7 +121,7 @@ impl<'a> Round<'a> {
         };
         let (mut jobs, gone) = kept.views(snapshot, &unusable, changed, look);
         let beliefs = slow_nodes::beliefs(snapshot, &jobs, memory);
-        let learner = Learner::new(&jobs, memory.history(), terms.distribution);
+        let learner = Learner::new(&jobs, memory, terms);
         for state in &mut jobs {
             state.judge(&learner, &beliefs, terms);
         }

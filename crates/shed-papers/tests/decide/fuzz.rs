@@ -422,7 +422,7 @@ fn all_switches() -> Vec<ShedPrime> {
 #[test]
 fn all_switch_combinations_keep_the_rules_and_the_work_budget() {
     let all = all_switches();
-    assert_eq!(all.len(), 48);
+    assert_eq!(all.len(), 24);
     check!()
         .with_iterations(150)
         .with_max_len(700)

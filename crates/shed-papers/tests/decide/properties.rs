@@ -308,9 +308,16 @@ proptest! {
             });
             launches.collect::<BTreeSet<_>>()
         };
-        let is_prune = |action: &Move| matches!(action, Move::Kill(k) if k.kind == KillKind::Prune);
         prop_assert!(first_attempts(&plan).is_disjoint(&first_attempts(&again)), "{:?}", again.actions);
-        prop_assert!(!again.actions.iter().any(|planned| is_prune(&planned.action)));
+        // shed-prime learns from all reports of a job how far they err, and stopped attempts report no more.
+        let learns = policy.to_string().starts_with("shed-prime");
+        for planned in &again.actions {
+            let Move::Kill(kill) = &planned.action else { continue };
+            let job = snapshot.jobs.iter().find(|job| job.key == planned.job).unwrap();
+            let task = job.task(kill.task);
+            let is_new = !task.is_some_and(|task| task.attempts.iter().any(|a| a.number == kill.attempt));
+            prop_assert!(kill.kind != KillKind::Prune || learns && !is_new, "{:?}", kill);
+        }
     }
 
     #[test]
@@ -369,7 +376,13 @@ proptest! {
             actions.retain(|planned| !is_clone(&planned.action));
             actions
         };
-        prop_assert_eq!(plain(&all), plain(&some));
+        if all.actions.iter().any(|planned| is_clone(&planned.action)) {
+            // A clone of a higher value density may have come before a first attempt.
+            let some = plain(&some);
+            prop_assert!(plain(&all).iter().all(|planned| some.contains(planned)));
+        } else {
+            prop_assert_eq!(plain(&all), plain(&some));
+        }
         let cut_short = some.report.jobs.iter().filter(|job| job.is_cut_short);
         for job in cut_short.clone() {
             prop_assert_eq!(after.job(&job.key).last_optimized, None);

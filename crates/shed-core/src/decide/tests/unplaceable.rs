@@ -176,8 +176,15 @@ fn no_more_attempts_exist_than_may_and_first_ones_come_first() {
     let full = world(30.0, 1, 9000).job(some.with(most(1)));
     assert_eq!(report(&plan(full.clone(), &product()), "a").waiting, 8);
     check_by(&surging(), full, &[]);
-    let straggling = |most| cluster().job(uneven().with(|job| job.obstacles.attempts_max = most));
-    // At no price, the straggler gets all its clones at once.
+    // At no price, the straggler gets all its clones at once: their first reports would come too late for others.
+    let late = |job: &mut crate::snapshot::JobSnapshot| {
+        let attempts = job.tasks.iter_mut().flat_map(|task| &mut task.attempts);
+        for progress in attempts.filter_map(|attempt| attempt.progress.as_mut()) {
+            (progress.first, progress.first_at) = (0.9 * progress.last, at(28.0));
+        }
+    };
+    let due = || uneven().deadline_in(130.0).with(late);
+    let straggling = |most| cluster().job(due().with(|job| job.obstacles.attempts_max = most));
     let policy: Policy = "shed-prime{clone_price=0}".parse().unwrap();
     let clones = |most| plan(straggling(most), &policy).actions.len();
     assert!(clones(None) > 1);

@@ -174,7 +174,8 @@ impl Trial {
             left: if is_done {
                 0
             } else {
-                job.max_clones.saturating_sub(has)
+                let most = job.max_clones.saturating_sub(has);
+                most.min(candidate.at_once(at))
             },
         };
         trial.may_get_one().then_some(trial)

@@ -76,6 +76,7 @@ fn shown_time(state: &JobView<'_>) -> Option<ShownTime> {
         ln_share: ln_median - libm::log(limit),
         // From the upper half.
         sigma: libm::log(distribution.quantile(LN_TAIL_OF_ONE)) - ln_median,
+        report_error: state.estimate.report_error,
         check: None,
     };
     (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)

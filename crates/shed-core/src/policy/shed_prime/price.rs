@@ -9,13 +9,14 @@
 //! `gain ≥ price · (1 − m · s)`,
 //!
 //! where 1 − m · s is the probability that the clone is wasted: a later look finds no need for it, or it takes as long
-//! as its siblings. The gain counts only as far as clones draw times of their own: see [`Learned`].
+//! as its siblings. The gain counts only as far as clones draw times of their own: see [`Learned`]. Of several clones of
+//! a task only one counts in the end, so each one after the first is charged its whole price.
 //!
 //! While a report is awaited, the gain counts later clones on both sides: as far as clones launched after that report
 //! would save the task as well, a clone launched now gains nothing. So a silent attempt is hedged only if its report
 //! cannot come in time for a rescue. A straggler that has reported gets one clone at once, because no report is awaited
-//! that could save its price. A second clone next to it waits for the first one's report, as long as the deadline leaves
-//! time for another.
+//! that could save its price. A second clone waits for the first one's report, as long as it is then nearly as likely to
+//! be in time ([`SECOND_LOOK`]).
 //!
 //! Assumptions: a report shows whether the attempt will be in time, a later clone costs as much as one launched now,
 //! clones draw their times independently, and one clone follows each report.
@@ -33,6 +34,11 @@ use crate::policy::shed_prime::beliefs::{Fresh, time_to_report, usual_share};
 use crate::policy::shed_prime::cross_job_prior::Assumption;
 use crate::round::clones::{CloneJob, CloneTask};
 use crate::round::{JobView, TaskEstimate};
+use crate::snapshot::AttemptKind;
+
+/// A task gets one clone at a time while a clone that follows the report of another one is at least this many times as
+/// likely to be in time.
+const SECOND_LOOK: f64 = 0.7;
 
 /// Clones that follow each other report by report, at most.
 const WAVES_MAX: u32 = 5;
@@ -101,6 +107,10 @@ struct Later {
     of_attempts: f64,
     /// When the report of a clone that is launched now comes.
     of_clone: f64,
+    /// Whether a clone that follows the next report of a clone is nearly as likely to be in time as one launched now.
+    has_second_look: bool,
+    /// Whether a clone of the task has not reported yet.
+    awaits_clone: bool,
 }
 
 impl Later {
@@ -133,6 +143,9 @@ impl Candidate {
                 let wait = running.and_then(|running| looks.until_shown(running));
                 later.of_attempts = wait.map_or(0.0, |wait| looks.ln_all_miss(wait));
                 later.of_clone = of_clone;
+                let awaited = running.and_then(|running| looks.until_clone_shown(running));
+                later.awaits_clone = awaited.is_some();
+                later.has_second_look = looks.has_second_look(awaited.unwrap_or(looks.interval));
             }
         }
         Self {
@@ -155,6 +168,17 @@ impl Candidate {
         })
     }
 
+    /// How many clones the task at that index may get now: one at a time, while the report of one comes early enough
+    /// for another.
+    pub(super) fn at_once(&self, at: usize) -> u32 {
+        match (self.later.get(at), self.job.tasks.get(at)) {
+            (Some(later), Some(task)) if later.has_second_look => {
+                u32::from(!later.awaits_clone && task.clones == 0)
+            }
+            _ => u32::MAX,
+        }
+    }
+
     /// The task at that index, for a search of clones.
     pub(super) fn prospect(&self, at: usize) -> Option<Prospect> {
         let task = self.job.tasks.get(at)?;
@@ -170,6 +194,7 @@ impl Candidate {
             ln_clone: later.ln_clone,
             ln_later_of_clone: later.of_clone,
             share: self.share,
+            has_clone: task.clones + task.clones_alive > 0,
         })
     }
 }
@@ -223,6 +248,21 @@ impl<'p, 'a> Looks<'p, 'a> {
         })
     }
 
+    /// Whether a clone that is launched once another one has reported is nearly as likely to be in time.
+    fn has_second_look(&self, wait: f64) -> bool {
+        let chance = |wait| -libm::expm1(self.fresh.ln_miss_after(wait));
+        self.free >= 1.0 && chance(wait) >= SECOND_LOOK * chance(0.0)
+    }
+
+    /// Seconds until the next clone of the task has reported; none if none is awaited.
+    fn until_clone_shown(&self, task: &TaskEstimate) -> Option<f64> {
+        let clones = task.attempts.iter();
+        let clones = clones.filter(|attempt| attempt.kind == AttemptKind::Clone);
+        let awaited = clones.filter(|attempt| !is_seen(attempt, self.awaited));
+        let waits = awaited.map(|attempt| (self.interval - attempt.since_launch).max(0.0));
+        waits.min_by(f64::total_cmp)
+    }
+
     /// Seconds until the last of the awaited attempts has shown whether it will be in time; none if none is awaited.
     fn until_shown(&self, task: &TaskEstimate) -> Option<f64> {
         let attempts = task.attempts.iter();
@@ -261,6 +301,8 @@ pub(super) struct Prospect {
     pub(super) ln_later_of_clone: f64,
     /// P(the task's clones draw times of their own).
     pub(super) share: f64,
+    /// Whether the task has a clone already.
+    pub(super) has_clone: bool,
 }
 
 impl Prospect {
@@ -284,12 +326,16 @@ impl Prospect {
         Self {
             ln_clones: self.ln_clones + self.ln_clone,
             ln_later: self.ln_later_of_clone,
+            has_clone: true,
             ..self
         }
     }
 
     /// The share of its price that one more clone must gain: the probability that it is wasted.
     pub(super) fn price_share(&self) -> f64 {
+        if self.has_clone {
+            return 1.0;
+        }
         (1.0 - libm::exp(self.ln_miss_now()) * self.share).max(SHARE_MIN)
     }
 }

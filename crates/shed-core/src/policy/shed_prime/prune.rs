@@ -1,6 +1,7 @@
 //! The attempts to keep: of several siblings the one that will end first. A lone attempt is restarted if a new one is
 //! likelier to be in time.
 
+use crate::estimate::log_tails::ln_normal_tail;
 use crate::ids::TaskIndex;
 use crate::policy::ShedPrime;
 use crate::policy::prune::{self as rivals, is_young, start_up};
@@ -10,8 +11,8 @@ use crate::policy::shed_prime::value_density::rest_after_waiting;
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::{Idempotency, SpeculationMode};
 
-/// A sibling in a close race stays: predictions are noisy.
-const MARGIN: f64 = 0.1;
+/// A sibling is stopped if it ends after the kept one with this probability: ln of the rest.
+const LN_BEHIND: f64 = -4.605_170_185_988_091;
 
 /// A lone attempt is restarted if a new attempt is more likely to be in time by more
 /// than this probability.
@@ -27,10 +28,7 @@ pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     rivals::prune(desk, |rivals| {
         let grace = start_up(rivals.state, prime.grace);
         let (kept, other) = (rivals.kept, rivals.other);
-        let ends_later = match (other.remaining, kept.remaining) {
-            (Some(other), Some(kept)) => other > kept * (1.0 + MARGIN),
-            _ => false,
-        };
+        let ends_later = is_behind(other, kept);
         if kept.ln_miss <= ln_safe {
             true
         } else if other.reports() {
@@ -39,6 +37,20 @@ pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
             !is_young(other, grace) && kept.remaining <= rivals.state.estimate.slack
         }
     });
+}
+
+/// Whether an attempt is nearly sure to end after the kept one.
+fn is_behind(other: &AttemptEstimate, kept: &AttemptEstimate) -> bool {
+    let Some(lead) = other
+        .remaining
+        .zip(kept.remaining)
+        .map(|(other, kept)| other - kept)
+    else {
+        return false;
+    };
+    let deviations = [other.deviation, kept.deviation].map(|deviation| deviation.unwrap_or(0.0));
+    let deviation = libm::hypot(deviations[0], deviations[1]);
+    lead > 0.0 && (deviation <= 0.0 || ln_normal_tail(lead / deviation) <= LN_BEHIND)
 }
 
 /// Gives up lone attempts where a new one is likelier to be in time. It does so only if no capacity for a clone next

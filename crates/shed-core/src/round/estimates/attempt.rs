@@ -28,6 +28,8 @@ pub struct AttemptEstimate {
     pub total: Option<f64>,
     /// Expected time to the attempt's end.
     pub remaining: Option<f64>,
+    /// The standard deviation of that time, in seconds, for a policy that takes reports as noisy.
+    pub deviation: Option<f64>,
     /// ln P(the attempt does not end in time).
     pub ln_miss: f64,
     pub(super) start_progress: f64,
@@ -91,6 +93,7 @@ impl AttemptEstimate {
             progress: attempt.start_progress,
             total: None,
             remaining: None,
+            deviation: None,
             ln_miss: LN_CERTAIN,
             start_progress: attempt.start_progress,
             has_progress: attempt.progress.is_some(),
@@ -147,15 +150,15 @@ impl AttemptEstimate {
     pub(super) fn judge(&mut self, distribution: &Distribution, slack: Option<f64>) {
         self.predict(distribution);
         if let Some(slack) = slack {
-            self.assess(distribution, slack, None);
+            self.assess(distribution, slack);
         }
     }
 
-    /// The same by the `spread` of the predicted time, where the attempt reports.
-    pub(super) fn assess(&mut self, distribution: &Distribution, slack: f64, spread: Option<f64>) {
+    /// The same by the error of the predicted time, where that is known.
+    pub(super) fn assess(&mut self, distribution: &Distribution, slack: f64) {
         let predicted = self.remaining.filter(|_| self.reports());
-        self.ln_miss = match predicted.zip(spread) {
-            Some((remaining, spread)) => ln_miss_of(remaining, slack, spread),
+        self.ln_miss = match predicted.zip(self.deviation) {
+            Some((remaining, deviation)) => ln_miss_of(remaining, slack, deviation),
             None => self.ln_miss_within(distribution, slack),
         };
     }
@@ -197,14 +200,13 @@ fn age_before_start(launch_time: f64, since_launch: f64) -> f64 {
 
 /// ln P(an attempt misses) that ends at about its predicted time. Eq. 14 gives it the spread of all attempts, but most
 /// of that spread is in the attempt's rate, which is known.
-fn ln_miss_of(remaining: f64, slack: f64, spread: f64) -> f64 {
+fn ln_miss_of(remaining: f64, slack: f64, deviation: f64) -> f64 {
     if remaining <= 0.0 {
         LN_IMPOSSIBLE
     } else if slack <= 0.0 {
         LN_CERTAIN
     } else {
-        let deviation = (remaining * spread).max(f64::MIN_POSITIVE);
-        let z = (slack - remaining) / deviation;
+        let z = (slack - remaining) / deviation.max(f64::MIN_POSITIVE);
         if z.is_finite() {
             ln_normal_tail(z)
         } else if z > 0.0 {

@@ -91,6 +91,7 @@ fn earlier(shares: &[f64], sigma: f64, check: Option<MissCheck>) -> Memory {
             submitted: Instant(0),
             ln_share: libm::log(*share),
             sigma,
+            report_error: None,
             check,
         };
         shown.note([(JobKey::from(format!("earlier-{number}").as_str()), time)]);

@@ -14,7 +14,7 @@ const PREEMPTED: Moves<'static> = &["a: preempt 1.0"];
 /// Two tasks that end in 60 s. Both can be preempted.
 fn patient(deadline: f64) -> JobBuilder {
     let long = |node| ends_in(0, 60.0).on(node).checkpoint(0.3);
-    let job = steady(job("a").tasks(2).deadline_in(deadline), 100.0).resumes();
+    let job = steady(job("a").tasks(2).deadline_in(deadline), 89.0).resumes();
     let job = job.task(0, [long(0)]).task(1, [long(1)]);
     job.with(|job| job.rules.preemption = Preemption::WhenCheckpointed)
 }

@@ -90,6 +90,7 @@ impl Case {
             ln_later: if is_silent { later } else { 0.0 },
             ln_clone: miss,
             ln_later_of_clone: later,
+            has_clone: false,
         }
     }
 
