@@ -7,6 +7,7 @@ use super::CliError;
 use table::{COMMON, PRESETS, Preset, UNSET};
 
 mod table;
+pub use table::Kind;
 
 /// The similarity of Jaro and Winkler from which on a name may be meant, and the most such names.
 const SIMILAR: f64 = 0.8;
@@ -64,6 +65,17 @@ pub fn letter(name: &str) -> Result<&'static str, CliError> {
     find(name).map(|preset| preset.letter)
 }
 
+/// The kind of a preset, by its name or letter.
+pub fn kind(name: &str) -> Result<Kind, CliError> {
+    find(name).map(|preset| preset.kind)
+}
+
+/// Whether a preset lets first attempts be preempted.
+pub fn allows_preemption(name: &str) -> Result<bool, CliError> {
+    let allowed = ("preemption", "when-checkpointed");
+    find(name).map(|preset| preset.flags.contains(&allowed))
+}
+
 /// A line per preset: its name, its letter and its description.
 pub fn listed() -> String {
     PRESETS.iter().fold(String::new(), |mut text, preset| {
@@ -73,7 +85,7 @@ pub fn listed() -> String {
             about,
             ..
         } = preset;
-        let _ = writeln!(text, "  {name:<24} {letter:<3} {about}");
+        let _ = writeln!(text, "  {name:<31} {letter:<5} {about}");
         text
     })
 }
@@ -211,7 +223,7 @@ mod tests {
             ..
         } in &PRESETS
         {
-            let line = format!("  {name:<24} {letter:<3} {about}");
+            let line = format!("  {name:<31} {letter:<5} {about}");
             assert!(message.contains(&line), "{message}");
         }
         let args = ["shed-sim", "run", "--preset=G"].map(OsString::from);

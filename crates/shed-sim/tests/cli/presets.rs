@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
 use crate::common::{run_fails, succeeds};
-use shed_sim::cli::presets::{expand_with, letter, listed};
+use shed_sim::cli::presets::{expand_with, kind, letter, listed};
 
 #[test]
 fn attempts_that_may_make_way_do_and_others_do_not() {
@@ -70,7 +70,7 @@ fn faulty_names_and_ranges_are_answered_with_what_is_right() {
 fn the_list_has_name_and_letter_of_each_preset() {
     let list = succeeds(&["presets"]);
     let lines: Vec<&str> = list.lines().collect();
-    assert_eq!(lines.len(), 24, "{list}");
+    assert_eq!(lines.len(), 38, "{list}");
     let starts = |name, letter| {
         let mut words = lines.iter().map(|line| line.split_whitespace());
         words.any(|mut line| line.next() == Some(name) && line.next() == Some(letter))
@@ -92,5 +92,31 @@ fn letters_and_names_stand_for_the_same_flags() {
         assert_eq!(flags(name), flags(short));
         assert_eq!(letter(name).expect("a known preset"), short);
         assert!(known.insert(name) && known.insert(short), "{name}");
+    }
+}
+
+/// The table of docs/research/method.md that explains the kinds.
+#[test]
+fn the_method_has_the_kind_of_each_preset() {
+    let page = include_str!("../../../../docs/research/method.md");
+    let table = page.split("| kind | presets |").nth(1).expect("a table");
+    let mut listed_there = BTreeSet::new();
+    for row in table.lines().skip(2).take_while(|row| !row.is_empty()) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for preset in cells[2].split(", ") {
+            let kind = kind(preset).expect("a known preset");
+            assert_eq!(kind.name(), cells[1], "{preset}");
+            assert!(
+                listed_there.insert(preset.to_owned()),
+                "{preset} stands twice"
+            );
+        }
+    }
+    let list = listed();
+    let letters = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1));
+    for letter in letters {
+        assert!(listed_there.contains(letter), "no kind of {letter}");
     }
 }
