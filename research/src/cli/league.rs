@@ -3,36 +3,60 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 mod clones;
 mod data;
 mod overview;
 mod plots;
+mod ranks;
+mod whole_days;
 
 use clap::Args;
+use shed_core::time::Span;
 
 use super::bound;
-use super::preset_cells::{self, others, shared, value};
+use super::preset_cells::{self, others, preempts, shared, value};
+use super::reproduce::commit_of_work_tree;
 use shed_sim::cli::CliError;
 use shed_sim::cli::files::write_text;
 use shed_sim::cli::lists::Cell;
+use shed_sim::cli::presets::{self, Kind};
 use shed_sim::cli::progress::Progress;
-use shed_sim::cli::sweep::{CellRow, Traces, read_done, read_traces, run_open};
+use shed_sim::cli::sweep::{ResultsFile, Traces, read_traces, run_open};
+use shed_sim::cli::values;
 use shed_sim::outcome::Figures;
 use shed_sim::parallel::{cores, in_order};
 use shed_sim::stats;
 
 pub(super) const EXAMPLES: &str = "\
-Example:
+Examples:
   The page of this repository; stopped, the same command goes on:
     shed-lab league --results league.jsonl --out docs/research/league.md \
-      --data docs/research/data/league-presets.csv";
+      --data docs/research/data/league-presets.csv
+  Whole days under two policies; runs of over 600 s of processor time are ended, and the page says so:
+    shed-lab league --presets whole-google-12000,whole-yahoo-4000 --policies hadoop-ns,shed-prime \
+      --flags '--seed 0..3' --results days.jsonl --out days.md --data days.csv";
+
+/// The policies by default: all, and those that compare with preemption alone.
+const POLICIES: &str = concat!(
+    others!(),
+    ",preemption{by=edf},preemption{by=lst},edf-admission,shed-prime"
+);
 
 /// K of the bound that gaps are given against.
 const DRAWS: u32 = 60;
 
 /// Between this one and the bound lies the gap.
 const BASE: &str = "shed-plus";
+
+/// What a page of whole days alone shows.
+const WHOLE_DAYS: &str = "A row is a whole trace on a number of slots \
+    ([presets](../reference/simulator.md#presets)); names that end with `n` have no reports. A run that takes more than the \
+    limit of processor time is ended, and a cell without results says `not run`.";
+
+/// The policy that does nothing about stragglers.
+const NO_CLONES: &str = "hadoop-ns";
 
 /// The best of the simple rules.
 const RIVAL: &str = "s-resume-event";
@@ -69,12 +93,18 @@ pub(super) struct LeagueArgs {
         default_value = "--load 0.4,0.6,0.8,0.95,1.1,1.5 --deadline-factor 1.2,1.5,2 --seed 200..210"
     )]
     flags: String,
-    /// Policies.
-    #[arg(
-        long,
-        default_value = concat!(others!(), ",shed-prime")
-    )]
+    /// Policies. Those that may preempt run with and without preemption, where the preset allows it.
+    #[arg(long, default_value = POLICIES)]
     policies: String,
+    /// The most processor time of a run, in seconds. A run that takes more is ended, and has no result.
+    #[arg(long, value_name = "S", default_value = "600", value_parser = values::seconds)]
+    time_limit: Span,
+    /// Make no runs: the page has the results that are there.
+    #[arg(long)]
+    only_page: bool,
+    /// The commit that the page names [default: that of git's work tree].
+    #[arg(long, value_name = "COMMIT")]
+    commit: Option<String>,
     /// How many runs at a time [default: as many as there are cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -95,19 +125,44 @@ type Tables = BTreeMap<String, Table>;
 pub(super) fn run(args: &LeagueArgs) -> Result<(), CliError> {
     let mut cells = Vec::new();
     for preset in &args.presets {
-        cells.extend(preset_cells::of(preset, &args.policies, &args.flags)?);
+        let flags = &args.flags;
+        cells.extend(preset_cells::by_preemption(preset, &args.policies, flags)?);
     }
-    run_open(cells.clone(), &args.results, args.threads)?;
-    let traces = read_traces(&cells)?;
-    let rows = read_done(&args.results)?;
-    let tables = tables(&cells, &rows, bounds(&cells, &traces, args.threads)?);
+    let limit = Duration::from_millis(args.time_limit.0.max(0) as u64);
+    if !args.only_page {
+        run_open(cells.clone(), &args.results, args.threads, Some(limit))?;
+    }
+    let results = ResultsFile::read(&args.results)?;
+    let (whole_days, excerpts): (Vec<Cell>, Vec<Cell>) = cells
+        .into_iter()
+        .partition(|cell| kind(&cell.name) == Some(Kind::WholeDay));
+    let traces = read_traces(&excerpts)?;
+    let mut tables = tables(&excerpts, &results);
+    add_bounds(&mut tables, bounds(&excerpts, &traces, args.threads)?);
     let mut page = head(args);
     page.push_str(&plots::write(args, &tables)?);
+    page.push_str(&whole_days::of(&whole_days, &results));
+    tables.extend(self::tables(&whole_days, &results));
+    page.push_str(&ranks::of(&tables));
     page.push_str(&overview::of(&tables, &args.factor));
     page.push_str(&clones::of(&tables, &args.factor));
     data::write(&args.data, &tables)?;
     write_text(&args.out, page.trim_end())?;
     Ok(())
+}
+
+/// The kind of a cell's preset.
+fn kind(cell: &str) -> Option<Kind> {
+    presets::kind(&value(cell, "--preset")).ok()
+}
+
+/// A cell's preset, and whether its runs may preempt.
+fn label(cell: &str) -> String {
+    let preset = value(cell, "--preset");
+    match preempts(cell) {
+        true => format!("{preset} with preemption"),
+        false => preset,
+    }
 }
 
 /// The bound of each workload, by its shared flags and its seed, on all cores.
@@ -132,23 +187,25 @@ fn bounds(
     Ok(bounds?.into_iter().collect())
 }
 
-fn tables(cells: &[Cell], rows: &[CellRow], bounds: BTreeMap<(String, u64), f64>) -> Tables {
+fn tables(cells: &[Cell], results: &ResultsFile) -> Tables {
     let mut tables = Tables::new();
-    let by_name: BTreeMap<&str, &CellRow> = rows.iter().map(|r| (r.cell.as_str(), r)).collect();
     for cell in cells {
-        let Some(line) = by_name.get(cell.name.as_str()) else {
+        let Some(row) = results.row(&cell.name) else {
             continue;
         };
         let table = tables.entry(shared(&cell.name)).or_default();
         let policy = table.runs.entry(cell.options.policy.clone()).or_default();
-        policy.insert(cell.options.seed, line.row.figures.clone());
+        policy.insert(cell.options.seed, row.figures.clone());
     }
+    tables
+}
+
+fn add_bounds(tables: &mut Tables, bounds: BTreeMap<(String, u64), f64>) {
     for ((name, seed), bound) in bounds {
         if let Some(table) = tables.get_mut(&name) {
             table.bounds.insert(seed, bound);
         }
     }
-    tables
 }
 
 fn head(args: &LeagueArgs) -> String {
@@ -157,17 +214,31 @@ fn head(args: &LeagueArgs) -> String {
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default()
     };
+    let commit = args.commit.clone().unwrap_or_else(commit_of_work_tree);
+    let is_of_days = |name: &String| presets::kind(name).ok() == Some(Kind::WholeDay);
+    let about = match args.presets.iter().all(is_of_days) {
+        true => ("Whole days", WHOLE_DAYS.to_owned()),
+        false => ("League table", bound_in_words()),
+    };
+    let (title, words) = about;
+    let limit = match args.time_limit.seconds() {
+        600.0 => String::new(),
+        seconds => format!(" --time-limit {seconds}"),
+    };
     format!(
-        "# League table\n\nWritten by `shed-lab league --presets {} --flags '{}' --policies '{}' --results {}`. \
-         Every cell is in `{}`.\n\n\
-         Cells are shares of deadlines met, in points, ± half of the 95 % interval over paired seeds. The bound is what \
-         no policy with at most {DRAWS} attempts per task can exceed.\n\n",
+        "# {title}\n\nWritten by `shed-lab league --presets {} --flags '{}' --policies '{}'{limit} --results {}` at commit \
+         {commit}. Every cell is in `{}`.\n\n\
+         Cells are shares of deadlines met, in points, ± half of the 95 % interval over paired seeds. {words}\n\n",
         args.presets.join(","),
         args.flags,
         args.policies,
         file(&args.results),
         file(&args.data),
     )
+}
+
+fn bound_in_words() -> String {
+    format!("The bound is what no policy with at most {DRAWS} attempts per task can exceed.")
 }
 
 fn shares(figures: &BTreeMap<u64, Figures>) -> Vec<f64> {

@@ -38,6 +38,42 @@ pub(super) fn of(preset: &str, policies: &str, flags: &str) -> Result<Vec<Cell>,
     Ok(cells)
 }
 
+/// Policies that preempt first attempts where their preset allows it.
+const MAY_PREEMPT: [&str; 3] = [PREEMPTION, "edf-admission", "shed-prime"];
+
+/// The one that is an order alone where it may not.
+const PREEMPTION: &str = "preemption";
+
+/// Runs of a preset without preemption, and where the preset allows preemption also the runs with it of the policies
+/// that may preempt. Flags that choose the preemption themselves are kept.
+pub(super) fn by_preemption(
+    preset: &str,
+    policies: &str,
+    flags: &str,
+) -> Result<Vec<Cell>, CliError> {
+    if flags.contains("--preemption") {
+        return of(preset, policies, flags);
+    }
+    let mut cells = of(preset, policies, &format!("{flags} --preemption never"))?;
+    cells.retain(|cell| base(cell) != PREEMPTION);
+    if presets::allows_preemption(preset)? {
+        let mut others = of(preset, policies, flags)?;
+        others.retain(|cell| MAY_PREEMPT.contains(&base(cell)));
+        cells.append(&mut others);
+    }
+    Ok(cells)
+}
+
+/// The policy's name without its parameters.
+fn base(cell: &Cell) -> &str {
+    cell.options.policy.split('{').next().unwrap_or_default()
+}
+
+/// Whether a cell's runs may preempt.
+pub(super) fn preempts(cell: &str) -> bool {
+    value(cell, "--preemption") == "when-checkpointed"
+}
+
 /// The flags that runs of all policies and seeds share.
 pub(super) fn shared(cell: &str) -> String {
     lists::without(cell, &["--policy", "--seed"])

@@ -155,7 +155,7 @@ fn read_text(path: &Path) -> Result<String, LabError> {
 }
 
 /// The commit that is checked out, and whether the work tree has changes of the code that runs.
-fn commit_of_work_tree() -> String {
+pub(super) fn commit_of_work_tree() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;

@@ -137,3 +137,81 @@ fn a_league_is_equal_on_any_number_of_threads() {
     };
     assert_eq!(league("1"), league("5"));
 }
+
+/// A league of a whole day on a small workload: its results, its page, and what it reported.
+fn whole_day(folder: &Folder, results: &str, more: &[&str]) -> (Vec<serde_json::Value>, String) {
+    let file = |name: &str| folder.0.join(name);
+    let (results, out, data) = (file(results), file("days.md"), file("days.csv"));
+    let args = [
+        "league",
+        "--presets",
+        "whole-google-part0-1000,Wp1n",
+        "--flags",
+        "--trace setup:A{jobs=9} --slots 24 --seed 0..2",
+        "--results",
+        path(&results),
+        "--out",
+        path(&out),
+        "--data",
+        path(&data),
+    ];
+    let output = called(&[&args[..], more].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let read = |file| std::fs::read_to_string(file).expect("a file");
+    let lines = read(&results);
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    (lines.collect(), read(&out))
+}
+
+#[test]
+fn a_whole_day_over_its_limit_is_ended_and_the_page_says_so() {
+    let folder = Folder::new("league-days");
+    let policies = "hadoop-ns,preemption{by=edf},shed-prime";
+    let ended = ["--policies", policies, "--time-limit", "0"];
+    let (lines, page) = whole_day(&folder, "r.jsonl", &ended);
+    // Without reports nothing has a checkpoint, so nothing is preempted.
+    assert_eq!(lines.len(), 2 * (2 + 2) + 2 * 2);
+    assert!(lines.iter().all(|line| line["over_s"] == 0.0), "{lines:?}");
+    for part in [
+        "# Whole days\n",
+        "--time-limit 0 ",
+        "| Wp1 | over 0 s | over 0 s |\n",
+        "## Deadlines met with preemption",
+        "In 0 of 0 comparisons `shed-prime` is more than 1 point behind.",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    // A higher limit runs them again, and a policy without a result has no figure.
+    let (lines, _) = whole_day(&folder, "r.jsonl", &["--policies", policies]);
+    let done = |line: &&serde_json::Value| line["cpu_s"].as_f64().is_some();
+    assert_eq!(lines.iter().filter(done).count(), 12);
+    let more = ["--policies", "hadoop-ns,mantri,shed-prime", "--only-page"];
+    let (_, page) = whole_day(&folder, "r.jsonl", &more);
+    let row = page.lines().find(|line| line.starts_with("| Wp1 | "));
+    let row = row.expect("a row of the table");
+    assert!(row.contains(" ± ") && row.contains("| not run |"), "{row}");
+    // One rival of three was run, on two presets.
+    assert!(page.contains(" of 2 comparisons `shed-prime`"), "{page}");
+}
+
+#[test]
+fn a_seed_gives_a_whole_day_the_same_jobs_again() {
+    let folder = Folder::new("league-days-seeds");
+    let policies = ["--policies", "hadoop-ns,shed-prime", "--threads"];
+    let run = |results: &str, threads: &str| {
+        let more = [&policies[..], &[threads]].concat();
+        whole_day(&folder, results, &more).0
+    };
+    let (first, again) = (run("1.jsonl", "1"), run("2.jsonl", "3"));
+    let of = |lines: &[serde_json::Value], key: &str| -> Vec<serde_json::Value> {
+        lines.iter().map(|line| line[key].clone()).collect()
+    };
+    assert_eq!(of(&first, "digest"), of(&again, "digest"));
+    let digests = of(&first, "digest");
+    let of_each: std::collections::BTreeSet<String> =
+        digests.iter().map(|digest| digest.to_string()).collect();
+    assert!(of_each.len() > first.len() / 2, "seeds differ: {digests:?}");
+}

@@ -1,7 +1,7 @@
 //! `run`: one trace, one policy, one seed.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use shed_core::policy::Order;
@@ -64,19 +64,23 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
             prepared.settings.passes = Passes::Full;
             let mut recording = Recording::new(folder, &prepared.settings.policy);
             let watch: Option<&mut dyn Watch> = Some(&mut recording);
-            let came = simulate(&args.options, &prepared, watch, keeps_attempts)?;
+            let came = simulate(&args.options, &prepared, watch, keeps_attempts, None)?;
             recording.finish()?;
             came
         }
-        None => simulate(&args.options, &prepared, None, keeps_attempts)?,
+        None => simulate(&args.options, &prepared, None, keeps_attempts, None)?,
     };
     files.write(&row, &prepared.settings.cluster, &outcome)?;
     output::write_to_stdout(&output::render(&[row], args.format)?)
 }
 
-/// Runs a prepared run.
-pub(super) fn execute(options: &RunOptions, prepared: &Prepared) -> Result<Row, CliError> {
-    simulate(options, prepared, None, false).map(|(row, _)| row)
+/// Runs a prepared run, whose processor time may be limited.
+pub(super) fn execute(
+    options: &RunOptions,
+    prepared: &Prepared,
+    limit: Option<Duration>,
+) -> Result<Row, CliError> {
+    simulate(options, prepared, None, false, limit).map(|(row, _)| row)
 }
 
 fn simulate(
@@ -84,11 +88,15 @@ fn simulate(
     prepared: &Prepared,
     watch: Option<&mut dyn Watch>,
     keeps_attempts: bool,
+    limit: Option<Duration>,
 ) -> Result<(Row, Outcome), CliError> {
     let started = Instant::now();
     let mut engine = Engine::new(&prepared.settings, &prepared.workload);
     if keeps_attempts {
         engine = engine.with_attempts();
+    }
+    if let Some(limit) = limit {
+        engine = engine.limited_to(limit);
     }
     let outcome = match watch {
         Some(watch) => engine.watched(watch).run()?,

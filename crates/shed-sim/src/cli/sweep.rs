@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use super::lists::{Cell, Lists};
 use super::output::Row;
 use super::progress::Progress;
 use super::{CliError, files, run};
+use crate::engine::{RunError, ThreadTime};
 use crate::parallel::{cores, in_order};
 use crate::trace::{self, Trace};
 use shed_record::InputError;
@@ -43,22 +45,49 @@ pub(super) struct SweepArgs {
 pub struct CellRow {
     /// The flags of the run.
     pub cell: String,
+    /// Its processor time in seconds, if that is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
     /// Its result.
     #[serde(flatten)]
     pub row: Row,
 }
 
-pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
-    run_open(args.lists.cells()?, &args.out, args.threads)
+/// A line of a run that was ended at its limit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OverLimit {
+    /// The flags of the run.
+    pub cell: String,
+    /// The policy with all its parameters.
+    pub policy: String,
+    /// The limit of its processor time, in seconds.
+    pub over_s: f64,
 }
 
-/// Runs the cells that are not in the file yet and adds them to it.
-pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<(), CliError> {
+/// What became of a run.
+enum Ran {
+    Done(Box<CellRow>),
+    Over(OverLimit),
+}
+
+pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
+    run_open(args.lists.cells()?, &args.out, args.threads, None)
+}
+
+/// Runs the cells that are not in the file yet and adds them to it. A run that takes more processor time than the limit
+/// is ended, and is run again only with a higher limit.
+pub fn run_open(
+    cells: Vec<Cell>,
+    out: &Path,
+    threads: Option<usize>,
+    limit: Option<Duration>,
+) -> Result<(), CliError> {
     let mut results = ResultsFile::read(out)?;
+    results.limit = limit;
     let open = results.open(&cells)?;
     // All faults of flags and files are reported before the first line is written.
     let traces = read_traces(open)?;
-    let ran = results.complete(&cells, threads, |cell| run_cell(cell, &traces))?;
+    let ran = results.complete(&cells, threads, |cell| run_cell(cell, &traces, limit))?;
     let order: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
     put_in_order(out, &order)?;
     let total = cells.len();
@@ -73,7 +102,11 @@ pub fn run_open(cells: Vec<Cell>, out: &Path, threads: Option<usize>) -> Result<
 /// A file of results, and the runs that complete it.
 pub struct ResultsFile {
     path: PathBuf,
-    rows: BTreeMap<String, Row>,
+    rows: BTreeMap<String, CellRow>,
+    /// Runs that were ended at their limit, and have no result.
+    over: BTreeMap<String, OverLimit>,
+    /// The limit of further runs.
+    limit: Option<Duration>,
     /// Absent until the first run.
     file: Option<Arc<Mutex<File>>>,
 }
@@ -81,25 +114,64 @@ pub struct ResultsFile {
 impl ResultsFile {
     /// Reads the results that are there; a file that does not exist has none.
     pub fn read(path: &Path) -> Result<Self, CliError> {
-        let rows = read_done(path)?.into_iter();
-        Ok(Self {
+        let mut results = Self {
             path: path.to_path_buf(),
-            rows: rows.map(|line| (line.cell, line.row)).collect(),
+            rows: BTreeMap::new(),
+            over: BTreeMap::new(),
+            limit: None,
             file: None,
-        })
+        };
+        read_lines(path)?
+            .into_iter()
+            .for_each(|ran| results.add(ran));
+        Ok(results)
+    }
+
+    fn add(&mut self, ran: Ran) {
+        match ran {
+            Ran::Done(line) => {
+                self.over.remove(&line.cell);
+                self.rows.insert(line.cell.clone(), *line);
+            }
+            Ran::Over(line) if !self.rows.contains_key(&line.cell) => {
+                self.over.insert(line.cell.clone(), line);
+            }
+            Ran::Over(_) => {}
+        }
     }
 
     /// The result of a cell, by its name.
     pub fn row(&self, cell: &str) -> Option<&Row> {
+        self.line(cell).map(|line| &line.row)
+    }
+
+    /// The line of a cell with a result, by its name.
+    pub fn line(&self, cell: &str) -> Option<&CellRow> {
         self.rows.get(cell)
+    }
+
+    /// The limit at which a cell without a result was ended, by its name.
+    pub fn over(&self, cell: &str) -> Option<&OverLimit> {
+        self.over.get(cell)
+    }
+
+    /// The policy of a cell that need not be run.
+    fn policy_of(&self, cell: &str) -> Option<&str> {
+        let over = self.over(cell);
+        let over = over.filter(|over| {
+            let limit = self.limit.map(|limit| limit.as_secs_f64());
+            limit.is_some_and(|limit| limit <= over.over_s)
+        });
+        let done = self.row(cell).map(|row| row.policy.as_str());
+        done.or(over.map(|over| over.policy.as_str()))
     }
 
     /// The cells without a result.
     pub fn open<'a>(&self, cells: &'a [Cell]) -> Result<Vec<&'a Cell>, CliError> {
         let mut open = Vec::new();
         for cell in cells {
-            match self.row(&cell.name) {
-                Some(row) => require_same_policy(cell, &row.policy, &self.path)?,
+            match self.policy_of(&cell.name) {
+                Some(policy) => require_same_policy(cell, policy, &self.path)?,
                 None => open.push(cell),
             }
         }
@@ -116,12 +188,20 @@ impl ResultsFile {
     ) -> Result<usize, CliError> {
         let open: Vec<&Cell> = cells
             .iter()
-            .filter(|cell| self.row(&cell.name).is_none())
+            .filter(|cell| self.policy_of(&cell.name).is_none())
             .collect();
         let file = self.file()?;
         let path = &self.path;
-        let keep = |line: &CellRow| {
-            let mut text = json(line)?;
+        let run = |cell: &Cell| match run(cell) {
+            Ok(line) => Ok(Ran::Done(Box::new(line))),
+            Err(CliError::Run(RunError::OverLimit(limit))) => over(cell, limit).map(Ran::Over),
+            Err(error) => Err(error),
+        };
+        let keep = |ran: &Ran| {
+            let mut text = match ran {
+                Ran::Done(line) => json(line),
+                Ran::Over(line) => json(line),
+            }?;
             text.push('\n');
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
@@ -129,8 +209,7 @@ impl ResultsFile {
         };
         let lines = run_each(&open, threads, run, keep)?;
         let made = lines.len();
-        let rows = lines.into_iter().map(|line| (line.cell, line.row));
-        self.rows.extend(rows);
+        lines.into_iter().for_each(|ran| self.add(ran));
         Ok(made)
     }
 
@@ -154,7 +233,7 @@ impl ResultsFile {
 
 /// Rejects a file with results of another version of the policy.
 fn require_same_policy(cell: &Cell, made_by: &str, out: &Path) -> Result<(), CliError> {
-    let policy = cell.options.policy_text(&cell.options.policy()?);
+    let policy = policy_of(cell)?;
     if policy == made_by {
         return Ok(());
     }
@@ -165,7 +244,20 @@ fn require_same_policy(cell: &Cell, made_by: &str, out: &Path) -> Result<(), Cli
     Err(InputError::of_file(out, message).into())
 }
 
-fn json(line: &CellRow) -> Result<String, CliError> {
+/// The policy of a cell with all its parameters.
+fn policy_of(cell: &Cell) -> Result<String, CliError> {
+    Ok(cell.options.policy_text(&cell.options.policy()?))
+}
+
+fn over(cell: &Cell, limit: Duration) -> Result<OverLimit, CliError> {
+    Ok(OverLimit {
+        cell: cell.name.clone(),
+        policy: policy_of(cell)?,
+        over_s: limit.as_secs_f64(),
+    })
+}
+
+fn json<T: Serialize>(line: &T) -> Result<String, CliError> {
     serde_json::to_string(line).map_err(|error| CliError::Write {
         what: "a result".into(),
         error: error.into(),
@@ -195,7 +287,7 @@ fn stop_between_lines(file: &Arc<Mutex<File>>, path: &Path) -> Result<(), CliErr
 }
 
 /// Reads the lines of an earlier sweep. An incomplete last line is removed from the file.
-pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
+fn read_lines(path: &Path) -> Result<Vec<Ran>, CliError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -204,11 +296,16 @@ pub fn read_done(path: &Path) -> Result<Vec<CellRow>, CliError> {
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     let mut lines = Vec::new();
     for (at, line) in text[..whole].lines().enumerate() {
+        if let Ok(over) = serde_json::from_str::<OverLimit>(line) {
+            lines.push(Ran::Over(over));
+            continue;
+        }
         let parsed = serde_json::from_str::<CellRow>(line);
-        lines.push(parsed.map_err(|error| {
+        let parsed = parsed.map_err(|error| {
             let message = format!("is not a result of a sweep: {error}");
             InputError::of_line(path, at as u64 + 1, message)
-        })?);
+        })?;
+        lines.push(Ran::Done(Box::new(parsed)));
     }
     if whole < text.len() {
         let file = OpenOptions::new().write(true).open(path);
@@ -272,16 +369,17 @@ pub(super) fn run_all(
     threads: Option<usize>,
 ) -> Result<Vec<CellRow>, CliError> {
     let cells: Vec<&Cell> = cells.iter().collect();
-    run_each(&cells, threads, |cell| run_cell(cell, traces), |_| Ok(()))
+    let run = |cell: &Cell| run_cell(cell, traces, None);
+    run_each(&cells, threads, run, |_| Ok(()))
 }
 
 /// The same for runs of any kind. `keep` gets each result as it arrives.
-fn run_each(
+fn run_each<T: Send>(
     cells: &[&Cell],
     threads: Option<usize>,
-    run: impl Fn(&Cell) -> Result<CellRow, CliError> + Sync,
-    keep: impl Fn(&CellRow) -> Result<(), CliError> + Sync,
-) -> Result<Vec<CellRow>, CliError> {
+    run: impl Fn(&Cell) -> Result<T, CliError> + Sync,
+    keep: impl Fn(&T) -> Result<(), CliError> + Sync,
+) -> Result<Vec<T>, CliError> {
     let progress = Progress::new(cells.len(), "runs");
     let rows = in_order(cells, threads.unwrap_or_else(cores), |cell| {
         let line = run(cell)?;
@@ -293,15 +391,22 @@ fn run_each(
     rows
 }
 
-/// Runs a cell. `traces` has its trace, unless that is made up.
-pub fn run_cell(cell: &Cell, traces: &Traces) -> Result<CellRow, CliError> {
+/// Runs a cell, if there is a limit until that processor time. `traces` has its trace, unless that is made up.
+pub fn run_cell(
+    cell: &Cell,
+    traces: &Traces,
+    limit: Option<Duration>,
+) -> Result<CellRow, CliError> {
     let options = &cell.options;
     let prepared = match traces.get(&options.trace) {
         Some(trace) => options.prepare_with(trace.clone())?,
         None => options.prepare()?,
     };
+    let time = ThreadTime::start();
+    let row = run::execute(options, &prepared, limit)?;
     Ok(CellRow {
         cell: cell.name.clone(),
-        row: run::execute(options, &prepared)?,
+        cpu_s: limit.map(|_| time.elapsed().as_secs_f64()),
+        row,
     })
 }

@@ -19,7 +19,7 @@ pub(super) fn policy(text: &str) -> Result<String, String> {
 }
 
 /// Seconds from 0 on.
-pub(super) fn seconds(text: &str) -> Result<Span, String> {
+pub fn seconds(text: &str) -> Result<Span, String> {
     positive(text, 1e9).map(Span::from_seconds_f64)
 }
 

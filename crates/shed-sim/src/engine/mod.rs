@@ -16,10 +16,12 @@ mod nodes;
 mod passes;
 mod record;
 mod settle;
+mod time_limit;
 mod watch;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shed_core::decide::queue_positions::has_places;
 use shed_core::decide::{News, decide};
@@ -46,6 +48,8 @@ use capacity::Capacity;
 use group::{Group, Spare};
 use incremental_passes::Steady;
 use job_queue::Places;
+pub use time_limit::ThreadTime;
+use time_limit::TimeLimit;
 pub use watch::Watch;
 
 /// Passes at one instant: more can only mean that a policy reverses its own actions.
@@ -94,6 +98,9 @@ pub enum RunError {
         "at {0} s the planner made {PASSES_PER_INSTANT_MAX} passes: it reverses its own actions"
     )]
     Livelock(f64),
+    /// The run took more processor time than it may.
+    #[error("the run takes over {} s of processor time", .0.as_secs_f64())]
+    OverLimit(Duration),
     /// No event remains, but some jobs are not done.
     #[error("{0} jobs can't be done: no attempt runs and no event remains")]
     Stalled(usize),
@@ -142,6 +149,7 @@ pub struct Engine<'a> {
     planner: Planner,
     no_checkpoint: Arc<str>,
     watch: Option<&'a mut dyn Watch>,
+    limit: Option<TimeLimit>,
 }
 
 /// The planner's state from pass to pass.
@@ -247,7 +255,14 @@ impl<'a> Engine<'a> {
             },
             no_checkpoint: Arc::from(""),
             watch: None,
+            limit: None,
         }
+    }
+
+    /// The same with a limit on its processor time.
+    pub fn limited_to(mut self, most: Duration) -> Self {
+        self.limit = Some(TimeLimit::new(most));
+        self
     }
 
     /// The same with another `decide`, for a policy outside the core.
@@ -260,9 +275,15 @@ impl<'a> Engine<'a> {
     /// Runs until no event remains.
     ///
     /// # Errors
-    /// If a plan breaks a rule, an attempt claims work that no attempt did, or jobs cannot end.
+    /// If a plan breaks a rule, an attempt claims work that no attempt did, jobs cannot end, or the run takes longer
+    /// than its limit.
     pub fn run(mut self) -> Result<Outcome, RunError> {
         while let Some(at) = self.queue.next_at() {
+            if let Some(limit) = &mut self.limit
+                && limit.is_over()
+            {
+                return Err(RunError::OverLimit(limit.most));
+            }
             self.now = at;
             self.instant()?;
         }

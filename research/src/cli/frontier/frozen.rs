@@ -37,6 +37,7 @@ impl Frozen {
         let output = self.output(&arguments(&cell.name))?;
         let row = row_of(&output, cell.options.seed);
         Ok(CellRow {
+            cpu_s: None,
             cell: cell.name.clone(),
             row: row.map_err(|what| self.fault(&format!("{what}, for `{}`", cell.name)))?,
         })

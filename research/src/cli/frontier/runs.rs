@@ -57,7 +57,7 @@ impl Runner {
     pub(super) fn run(&self, cell: &Cell) -> Result<CellRow, CliError> {
         match &self.frozen {
             Some(frozen) if value(&cell.name, "--policy") == FROZEN => frozen.run(cell),
-            _ => run_cell(cell, &self.traces),
+            _ => run_cell(cell, &self.traces, None),
         }
     }
 }

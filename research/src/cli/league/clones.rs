@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::super::clone_counts::{CloneCounts, or_dash};
-use super::{Tables, value};
+use super::{Tables, label, value};
 
 /// The section; empty if no cell has that deadline factor.
 pub(super) fn of(tables: &Tables, factor: &str) -> String {
@@ -14,7 +14,7 @@ pub(super) fn of(tables: &Tables, factor: &str) -> String {
             continue;
         }
         for (policy, runs) in &table.runs {
-            let row = figures.entry((value(cell, "--preset"), policy.as_str()));
+            let row = figures.entry((label(cell), policy.as_str()));
             row.or_default().extend(runs.values());
         }
     }

@@ -10,7 +10,7 @@ use shed_sim::cli::files::write_text;
 use shed_sim::outcome::Figures;
 use shed_sim::stats;
 
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "preset",
     "load",
     "k",
@@ -31,6 +31,7 @@ const COLUMNS: [&str; 20] = [
     "slot_seconds_not_won",
     "bound_percent",
     "bound_half95",
+    "preemption",
 ];
 
 /// By seed.
@@ -89,7 +90,8 @@ fn row(cell: &str, table: &Table, policy: &str, runs: &Runs) -> Vec<String> {
     let ratio = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     row.extend([ratio(counts.per_task()), ratio(counts.per_win())]);
     row.push(format!("{:.0}", counts.lost_per_run()));
-    row.extend(with_half(Some(&bound)));
+    row.extend(with_half(Some(&bound).filter(|bound| !bound.is_empty())));
+    row.push(value(cell, "--preemption"));
     row
 }
 

@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{BASE, RIVAL, Tables, paired, value, with_half};
+use super::{BASE, NO_CLONES, RIVAL, Tables, kind, paired, preempts, value, with_half};
+use shed_sim::cli::presets::Kind;
 use shed_sim::stats;
 
 /// The policy of this project.
-const OWN: &str = "shed-prime";
+pub(super) const OWN: &str = "shed-prime";
 
 /// Policies that it must never be behind.
-const RIVALS: [&str; 2] = [BASE, RIVAL];
+pub(super) const RIVALS: [&str; 3] = [NO_CLONES, BASE, RIVAL];
+
+/// Policies with the same rights where preemption is allowed.
+const PREEMPTING: [&str; 3] = ["preemption{by=edf}", "preemption{by=lst}", "edf-admission"];
 
 /// Points behind that count.
-const BEHIND: f64 = 1.0;
+pub(super) const BEHIND: f64 = 1.0;
 
 /// The results of all cells against one rival.
 #[derive(Default)]
@@ -26,12 +30,18 @@ struct Tally {
     unsure: usize,
 }
 
-/// The section, with tables of one deadline factor; empty unless all policies were run.
+/// A section per rival, with tables of one deadline factor; empty unless both policies were run. Whole days have tables
+/// of their own.
 pub(super) fn of(tables: &Tables, factor: &str) -> String {
     let mut text = String::new();
-    for rival in RIVALS {
+    let without = RIVALS.map(|rival| (rival, false));
+    let with = PREEMPTING.map(|rival| (rival, true));
+    for (rival, preempting) in without.into_iter().chain(with) {
         let mut tally = Tally::default();
         let mut rows: BTreeMap<String, BTreeMap<Load, String>> = BTreeMap::new();
+        let tables = tables
+            .iter()
+            .filter(|(cell, _)| preempts(cell) == preempting && kind(cell) != Some(Kind::WholeDay));
         for (cell, table) in tables {
             let runs = table.runs.get(OWN).zip(table.runs.get(rival));
             let Some(ahead) = runs.and_then(|(own, other)| paired(own, other)) else {
@@ -44,7 +54,11 @@ pub(super) fn of(tables: &Tables, factor: &str) -> String {
             }
         }
         if tally.cells > 0 {
-            text.push_str(&section(rival, factor, &tally, &rows));
+            let against = match preempting {
+                true => format!("{rival}, both with preemption"),
+                false => rival.to_owned(),
+            };
+            text.push_str(&section(&against, factor, &tally, &rows));
         }
     }
     text

@@ -1,9 +1,9 @@
-//! Deadlines met over load, a figure for some presets.
+//! Deadlines met over load without preemption, a figure for some presets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{BASE, LeagueArgs, Table, Tables, shares, value};
+use super::{BASE, LeagueArgs, Table, Tables, preempts, shares, value};
 use crate::cli::report::figures::{AtLoad, LoadLine, POLICIES_MAX, met_over_load};
 use shed_sim::cli::files::write_text;
 use shed_sim::cli::{CliError, presets};
@@ -18,7 +18,7 @@ pub(super) fn write(args: &LeagueArgs, tables: &Tables) -> Result<String, CliErr
     let mut groups: BTreeMap<String, Vec<(f64, &Table)>> = BTreeMap::new();
     let figures = args.figures.iter().map(|name| presets::letter(name));
     let figures = figures.collect::<Result<Vec<&str>, CliError>>()?;
-    for (cell, table) in tables {
+    for (cell, table) in tables.iter().filter(|(cell, _)| !preempts(cell)) {
         let preset = value(cell, "--preset");
         let is_shown =
             figures.contains(&preset.as_str()) && value(cell, "--deadline-factor") == args.factor;
