@@ -118,7 +118,8 @@ macro_rules! of_philly {
     };
 }
 
-/// A whole trace with its own arrivals. Preemption needs a checkpoint, so it needs reports.
+/// A whole trace with its own arrivals. Late jobs continue, as adopted Jobs do by default. Preemption needs a checkpoint,
+/// so it needs reports.
 macro_rules! whole_day {
     ($letter:literal, $name:literal, $about:literal, $file:literal, $slots:literal, reports) => {
         whole_day!(
@@ -151,7 +152,9 @@ macro_rules! whole_day {
                 ("slots", $slots),
                 ("load", UNSET),
                 ("attempt-model", "resample"),
+                ("report-every", "5%"),
                 ("resume", "latest"),
+                ("on-miss", "continue"),
                 ($flag, $value),
             ],
         }
