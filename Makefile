@@ -66,7 +66,6 @@ lint: ## Format, clippy, words, links, purity of the core, licenses and sources 
 	.ci/names
 	.ci/docs-links
 	e2e/docs-commands.py --check
-	e2e/readme-picture.py --check
 	.ci/purity
 	.ci/layers
 	.ci/campaign-mutants --check
@@ -83,7 +82,6 @@ generate: ## Write the CRD, the chart's generated files, manifests/, figures of 
 	e2e/generate.sh
 	docs/research/figures.py
 	e2e/cluster/cluster modules
-	e2e/readme-picture.py
 
 ##@ Before each merge
 
@@ -210,7 +208,7 @@ campaign-mutants: ## Which test notices each fault seeded into the controller (.
 
 ##@ Measure
 
-.PHONY: bench bench-planner bench-scale bench-latency bench-large league frontier reproduction profile
+.PHONY: bench bench-planner bench-scale bench-latency bench-large league whole-days frontier reproduction profile
 bench: ## Time of passes and optimizers, allocations, distance of each optimizer from the optimum
 	cargo bench --locked --package shed-papers --bench passes --bench optimizers
 	cargo bench --locked --package shed-formulas --bench dollymp
@@ -232,6 +230,11 @@ bench-large: ## Many nodes and tasks under lost nodes, killed leaders and a bad 
 	e2e/bench-large.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --report docs/develop $(LARGE)
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --manifest-path research/Cargo.toml -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
+DAYS_FLAGS ?= --seed 0..3
+DAYS_POLICIES ?= hadoop-ns,shed-plus,shed-plus{joint=off,keep=end},s-resume-event,mantri,preemption{by=edf},preemption{by=lst},edf-admission,shed-prime,shed-prime{reserve=on}
+whole-days: ## Ten policies on whole traces (hours; needs SHED_TRACES; continues after a stop; DAYS_FLAGS="--seed 0..1")
+	cargo run --locked --quiet --manifest-path research/Cargo.toml -- league --results target/whole-days.jsonl --out docs/research/whole-days.md --data docs/research/data/whole-days.csv \
+	  --presets Wp1,Wp3,Wy4,Wy2,Wg12,Wg5,Wg3,Wp1n,Wp3n,Wy4n,Wy2n,Wg12n,Wg5n,Wg3n --flags '$(DAYS_FLAGS)' --policies '$(DAYS_POLICIES)' $(DAYS)
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
 	research/frontier.sh
 

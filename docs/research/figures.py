@@ -45,8 +45,9 @@ PRESETS = {
 
 
 def rows(name):
+    """The rows of a file; of those that tell preemption apart the ones without it."""
     with open(HERE / "data" / f"{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
+        return [row for row in csv.DictReader(file) if row.get("preemption", "never") == "never"]
 
 
 def bare(policy):
@@ -150,7 +151,7 @@ def heat_map():
             svg.add("rect", {"x": x, "y": y, "width": width, "height": height, "fill": shade(value)})
             color = "#ffffff" if value > 68 else "#1f2328"
             svg.text(x + width / 2, y + 16, f"{value:.0f}", text_anchor="middle", fill=color)
-    svg.text(left, top + height * len(policies) + 20, "Policies in the order of their mean over all cells of league-all.csv.", fill="#57606a")
+    svg.text(left, top + height * len(policies) + 20, "Policies in the order of their mean over the excerpts of league-all.csv.", fill="#57606a")
     return svg.whole()
 
 
@@ -219,28 +220,28 @@ def price():
 
 
 def ranking():
-    """All policies, the highest mean first."""
+    """All policies, the highest mean over excerpts first."""
     met = collections.defaultdict(list)
     for row in rows("league-all"):
-        met[bare(row["policy"])].append(row["met_percent"])
+        if KIND_OF[row["preset"]] == "excerpt":
+            met[bare(row["policy"])].append(row["met_percent"])
     return sorted(met, key=lambda policy: (-round(mean(met[policy]), 1), policy))
 
 
 def table_policies():
-    cells, best = collections.defaultdict(list), {}
+    """Every policy by the kind of preset, with its rank there."""
+    cells = collections.defaultdict(list)
     for row in rows("league-all"):
         cells[bare(row["policy"])].append(row)
-        cell = row["preset"], row["load"]
-        best[cell] = max(best.get(cell, 0), float(row["met_percent"]))
-    lines = ["| policy | deadlines met % | cells with the most | clones per task | slot-seconds relative to shed-plus |", "|---|---|---|---|---|"]
+    kinds = [kind for kind in dict.fromkeys(KIND_OF.values()) if any(KIND_OF[row["preset"]] == kind for row in cells["shed-prime"])]
+    met = {(policy, kind): mean(row["met_percent"] for row in mine if KIND_OF[row["preset"]] == kind) for policy, mine in cells.items() for kind in kinds}
+    rank = lambda policy, kind: 1 + sum(round(met[other, kind], 1) > round(met[policy, kind], 1) for other in cells)
+    lines = ["| policy | " + " | ".join(kinds) + " | clones per task | slot-seconds relative to shed-plus |", "|---" * (len(kinds) + 3) + "|"]
     for policy in ranking():
         mine = cells[policy]
-        first = sum(float(row["met_percent"]) >= best[row["preset"], row["load"]] for row in mine)
         average = lambda column: mean(row[column] for row in mine)
-        lines.append(
-            f"| `{policy}` | {average('met_percent'):.1f} | {first} of {len(mine)} | "
-            f"{average('clones_per_task'):.2f} | {average('slot_seconds_ratio'):.2f} |"
-        )
+        figures = " | ".join(f"{met[policy, kind]:.1f} ({rank(policy, kind)})" for kind in kinds)
+        lines.append(f"| `{policy}` | {figures} | {average('clones_per_task'):.2f} | {average('slot_seconds_ratio'):.2f} |")
     return lines
 
 
@@ -258,40 +259,30 @@ def table_cells():
     return lines
 
 
-def table_loads():
-    """Means over all presets, by load."""
-    cells = collections.defaultdict(list)
-    for row in rows("league-presets"):
-        cells[row["load"], row["policy"]].append(row)
-    loads = sorted({load for load, _ in cells}, key=float)
-    lines = ["| policy | " + " | ".join(loads) + " |", "|---" * (len(loads) + 1) + "|"]
-    for policy in COLORS:
-        lines.append(f"| `{policy}` | " + " | ".join(f"{mean(row['met_percent'] for row in cells[load, policy]):.1f}" for load in loads) + " |")
-    return lines
+def kinds_of_method():
+    """The kind and the presets of each row of the table of method.md."""
+    table = (HERE / "method.md").read_text().split("| kind | presets |")[1].split("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in line.split("|")]
+        yield cells[1], cells[2].split(", ")
 
 
-KINDS = {
-    "made-up jobs: A, Ar, aL, aS, an, C": ["A", "Ar", "aL", "aS", "an", "C"],
-    "Google 2011: G, Gn, Gr, G1, GJ": ["G", "Gn", "Gr", "G1", "GJ"],
-    "Google 2011, second: P": ["P"],
-    "Yahoo and Facebook: Y, F": ["Y", "F"],
-    "TPC-H on Spark: T": ["T"],
-}
+KIND_OF = {preset: kind for kind, presets in kinds_of_method() for preset in presets}
 
 
 def table_kinds():
-    """Means over the loads, by the kind of the workload, at one deadline factor."""
+    """Means over the loads, by the kind of preset and what it is made from, at one deadline factor."""
     cells = collections.defaultdict(list)
     for row in rows("league-presets") + rows("no-clones"):
         if row["k"] == FACTOR:
             cells[row["preset"], row["policy"]].append(row["met_percent"])
     policies = [*COLORS, NO_CLONES[0]]
-    lines = ["| workloads | " + " | ".join(f"`{name}`" for name in policies) + " |", "|---" * (len(policies) + 1) + "|"]
-    everything = [preset for presets in KINDS.values() for preset in presets]
-    without = [preset for preset in everything if preset not in ("P", "T")]
-    for kind, presets in {**KINDS, "all": everything, "all without P and T": without}.items():
+    lines = ["| kind | presets | " + " | ".join(f"`{name}`" for name in policies) + " |", "|---" * (len(policies) + 2) + "|"]
+    for kind, presets in kinds_of_method():
+        if presets[0] not in {preset for preset, _ in cells}:
+            continue
         means = (mean(met for preset in presets for met in cells[preset, policy]) for policy in policies)
-        lines.append(f"| {kind} | " + " | ".join(f"{value:.1f}" for value in means) + " |")
+        lines.append(f"| {kind} | {', '.join(presets)} | " + " | ".join(f"{value:.1f}" for value in means) + " |")
     return lines
 
 
@@ -305,7 +296,7 @@ def table_ahead():
         elif bare(row["policy"]) != "shed-prime" and met > best.get(cell, ("", -1))[1]:
             best[cell] = bare(row["policy"]), met
     lines = ["| preset | load 0.6: no clones | best other policy | load 0.95: no clones | best other policy |", "|---|---|---|---|---|"]
-    for preset in KINDS["Google 2011: G, Gn, Gr, G1, GJ"]:
+    for preset in ("G", "Gn", "Gr", "G1", "GJ"):
         parts = [preset]
         for load in ("0.6", "0.95"):
             name, met = best[preset, load]
@@ -377,7 +368,7 @@ def table_half():
     return lines
 
 
-TABLES = {"half": table_half, "steps": table_steps, "ablation": table_ablation, "policies": table_policies, "cells": table_cells, "loads": table_loads, "kinds": table_kinds, "ahead": table_ahead}
+TABLES = {"half": table_half, "steps": table_steps, "ablation": table_ablation, "policies": table_policies, "cells": table_cells, "kinds": table_kinds, "ahead": table_ahead}
 FIGURES = {"deadlines-met": small_multiples, "policies": heat_map, "price": price, "reliability": reliability}
 
 
