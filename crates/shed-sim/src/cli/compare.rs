@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::CliError;
 use super::lists::{self, Lists};
 use super::output::{self, Format};
-use super::sweep::{CellRow, read_traces, run_all};
+use super::sweep::{CellRow, read_traces, require_reader, run_all};
 use crate::outcome::Figures;
 use crate::stats;
 
@@ -105,6 +105,7 @@ struct Compared {
 
 pub(super) fn run(args: &CompareArgs) -> Result<(), CliError> {
     let cells = args.lists.cells()?;
+    require_reader(&cells)?;
     let traces = read_traces(&cells)?;
     let rows = run_all(&cells, &traces, args.threads)?;
     let compared = compare(&rows, args.metric)?;

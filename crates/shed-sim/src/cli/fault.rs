@@ -59,3 +59,16 @@ fn line_of(trace: &Path, job: &str, demand: Demand) -> Option<u64> {
     }
     None
 }
+
+/// The message for a file that none of these policies reads.
+pub(super) fn of_unread_file<T: AsRef<str>>(policies: &[T]) -> CliError {
+    let names: Vec<String> = policies
+        .iter()
+        .map(|policy| format!("`{}`", policy.as_ref()))
+        .collect();
+    let reads = if names.len() == 1 { "reads" } else { "read" };
+    CliError::Usage(format!(
+        "--policy-file: {} {reads} no file; use a policy that does, or leave it out",
+        names.join(" and ")
+    ))
+}

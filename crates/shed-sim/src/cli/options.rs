@@ -236,6 +236,11 @@ impl RunOptions {
         path.filter(|path| *path != Path::new("none"))
     }
 
+    /// Whether a file is given that the policy does not read.
+    pub(super) fn has_unread_file(&self) -> Result<bool, CliError> {
+        Ok(self.file().is_some() && !self.policy()?.speculation.reads_files())
+    }
+
     /// The policy with all its parameters, as results name it.
     pub(super) fn policy_text(&self, policy: &Policy) -> String {
         match self.file().filter(|_| policy.speculation.reads_files()) {

@@ -9,7 +9,7 @@ use shed_core::policy::Order;
 use super::details::DetailArgs;
 use super::output::{self, Format, Row};
 use super::record::Recording;
-use super::{CliError, RunOptions};
+use super::{CliError, RunOptions, fault};
 use crate::cli::options::Prepared;
 use crate::engine::{Engine, Watch};
 use crate::outcome::Outcome;
@@ -45,14 +45,8 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     let mut prepared = args.options.prepare()?;
-    // Lists may hold policies that read no file; a file for one such policy alone is a mistake.
-    let speculation = &prepared.settings.policy.speculation;
-    if args.options.file().is_some() && !speculation.reads_files() {
-        let message = format!(
-            "--policy-file: `{}` reads no file; use a policy that does, or leave it out",
-            speculation.name()
-        );
-        return Err(CliError::Usage(message));
+    if args.options.has_unread_file()? {
+        return Err(fault::of_unread_file(&[&args.options.policy]));
     }
     if prepared.settings.policy.order == Order::Capacity {
         eprintln!("note: a trace has one tenant, with which the order `capacity` is `fifo`");

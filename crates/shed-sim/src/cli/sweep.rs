@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::lists::{Cell, Lists};
 use super::output::Row;
 use super::progress::Progress;
-use super::{CliError, files, run};
+use super::{CliError, fault, files, run};
 use crate::engine::{RunError, ThreadTime};
 use crate::parallel::{cores, in_order};
 use crate::trace::{self, Trace};
@@ -71,7 +71,28 @@ enum Ran {
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), CliError> {
-    run_open(args.lists.cells()?, &args.out, args.threads, None)
+    let cells = args.lists.cells()?;
+    require_reader(&cells)?;
+    run_open(cells, &args.out, args.threads, None)
+}
+
+/// Rejects a file that no policy reads. Lists may also hold policies that read none.
+pub(super) fn require_reader(cells: &[Cell]) -> Result<(), CliError> {
+    let mut unread = BTreeSet::new();
+    for cell in cells {
+        if cell.options.file().is_none() {
+            continue;
+        }
+        if !cell.options.has_unread_file()? {
+            return Ok(());
+        }
+        unread.insert(cell.options.policy.as_str());
+    }
+    let unread: Vec<&str> = unread.into_iter().collect();
+    match unread.is_empty() {
+        true => Ok(()),
+        false => Err(fault::of_unread_file(&unread)),
+    }
 }
 
 /// Runs the cells that are not in the file yet and adds them to it. A run that takes more processor time than the limit

@@ -1,6 +1,7 @@
 //! The command line from a user's view.
 
 mod common;
+mod edge_cases;
 mod faults;
 mod help;
 mod moved;

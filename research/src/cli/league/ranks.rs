@@ -13,8 +13,8 @@ type Means = BTreeMap<(String, Kind), (f64, usize)>;
 /// The section: a table without preemption, and one with it.
 pub(super) fn of(tables: &Tables) -> String {
     let mut text = "## By kind of preset\n\n\
-         Deadlines met in percent, over all cells of one kind, and the rank by them. A policy without a result in each cell has \
-         no figure. [Method](method.md#workloads) has the presets of each kind.\n\n"
+         Deadlines met in percent, over all cells of one kind, and the rank by them. A policy that lacks a cell that \
+         another has gets no figure. [Method](method.md#workloads) has the presets of each kind.\n\n"
         .to_owned();
     for (preempting, title) in [(false, "Without preemption"), (true, "With preemption")] {
         let means = means(tables, preempting);
