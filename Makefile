@@ -96,7 +96,7 @@ test: ## Everything that CI checks, with end-to-end tests on a local cluster (45
 	e2e/step.sh "Rust builds" --budget 12 $(MAKE) --no-print-directory builds
 	e2e/step.sh "format, lints, purity, generated files" --budget 3 env SHED=$(PROGRAMS)/shed $(MAKE) --no-print-directory lint
 	e2e/step.sh "unit and property tests, golden vectors" --budget 8 $(MAKE) --no-print-directory unit
-	e2e/step.sh "research, if it changed" --budget 12 .ci/check --research
+	e2e/step.sh "research, if it changed" --budget 35 .ci/check --research
 	e2e/step.sh "chart" --budget 1 e2e/chart-test.sh
 	e2e/step.sh "alerts" --budget 1 $(MAKE) --no-print-directory alerts
 	e2e/step.sh "end to end" --budget 20 e2e/run.sh
@@ -238,7 +238,7 @@ whole-days: ## Ten policies on whole traces (hours; needs SHED_TRACES; continues
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)
 	research/frontier.sh
 
-reproduction: ## The papers' figures run again on 20 seeds: docs/research/reproduction.md (20 min of CPU; needs SHED_TRACES; `make research` compares the page)
+reproduction: ## The papers' figures run again on 20 seeds: docs/research/reproduction.md (40 min of CPU; needs SHED_TRACES; `make research` compares the page)
 	cargo run --locked --quiet --manifest-path research/Cargo.toml -- reproduce all --out docs/research/reproduction.md
 profile: ## Flame graphs of the simulator and of the operator under a bench (needs perf)
 	e2e/profile.sh
