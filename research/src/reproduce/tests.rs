@@ -36,6 +36,7 @@ fn the_closed_forms_of_every_group_are_on_the_page() {
 
 #[test]
 fn every_variant_has_an_effect_on_every_value_that_differs() {
+    shed_sim::policies::install(shed_papers::registry());
     let bar = ProgressBar::hidden();
     let mut lab = Lab::new(scale(), &bar);
     for name in ["S-3", "P-4", "S4"] {
@@ -64,6 +65,7 @@ fn every_variant_has_an_effect_on_every_value_that_differs() {
 
 #[test]
 fn a_figure_repeats_on_the_same_seeds_and_differs_on_others() {
+    shed_sim::policies::install(shed_papers::registry());
     let bar = ProgressBar::hidden();
     let ours = |scale: Scale| {
         let [(_, figure)] = find("p-6")[..] else {

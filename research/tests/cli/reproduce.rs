@@ -61,8 +61,8 @@ fn a_page_is_checked_up_to_its_commit() {
     let checked = run(&with(&["--commit", "def", "--check"], path(&page)));
     assert!(checked.status.success(), "{checked:?}");
     let changed = text.replace(
-        "| mean job time, s, r 5 | 153",
-        "| mean job time, s, r 5 | 163",
+        "| mean job time, s, r 5 | 154",
+        "| mean job time, s, r 5 | 164",
     );
     assert_ne!(changed, text);
     std::fs::write(&page, changed).expect("the page is written");
@@ -70,11 +70,11 @@ fn a_page_is_checked_up_to_its_commit() {
     let message = String::from_utf8(checked.stderr).expect("a message in UTF-8");
     assert_eq!(checked.status.code(), Some(1), "{message}");
     assert!(
-        message.contains("- | mean job time, s, r 5 | 163"),
+        message.contains("- | mean job time, s, r 5 | 164"),
         "{message}"
     );
     assert!(
-        message.contains("+ | mean job time, s, r 5 | 153"),
+        message.contains("+ | mean job time, s, r 5 | 154"),
         "{message}"
     );
 }
