@@ -204,7 +204,7 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     }
 
     /// The usual standard deviation of a predicted remaining time, as a share of it, for a policy that takes reports as
-    /// noisy observations of an attempt's time (`round::reports`). Otherwise an attempt has the time that it predicts,
+    /// noisy observations of an attempt's time (`round::estimates::report_error`). Otherwise an attempt has the time that it predicts,
     /// and misses by eq. 14 of Shed+.
     fn report_error(&self) -> Option<f64> {
         None

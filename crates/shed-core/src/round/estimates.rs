@@ -2,7 +2,7 @@
 //! probability that it ends too late. Times are seconds from now.
 
 mod attempt;
-mod reports;
+mod report_error;
 
 use std::cell::OnceCell;
 use std::f64::consts::LN_2;
@@ -275,7 +275,7 @@ impl JobEstimate {
     /// Learns the job's distribution and judges each attempt by it.
     pub(crate) fn judge(&mut self, job: &JobSnapshot, learner: &Learner<'_>) {
         if let Some(usual) = learner.usual_report_error(job) {
-            reports::weigh(job, self, usual);
+            report_error::weigh(job, self, usual);
         }
         if let Some(learned) = learner.learn(job, self) {
             (self.distribution, self.mean_run) =

@@ -107,10 +107,9 @@ struct Later {
     of_attempts: f64,
     /// When the report of a clone that is launched now comes.
     of_clone: f64,
-    /// Whether a clone that follows the next report of a clone is nearly as likely to be in time as one launched now.
-    has_second_look: bool,
-    /// Whether a clone of the task has not reported yet.
-    awaits_clone: bool,
+    /// Most clones that are launched before the next report of one: one at a time, while a clone that follows this
+    /// report is nearly as likely to be in time as one launched now.
+    at_once: u32,
 }
 
 impl Later {
@@ -119,6 +118,7 @@ impl Later {
         Self {
             ln_miss: task.ln_miss + ln_bias,
             ln_clone: task.ln_miss_per_clone,
+            at_once: u32::MAX,
             ..Self::default()
         }
     }
@@ -144,8 +144,9 @@ impl Candidate {
                 later.of_attempts = wait.map_or(0.0, |wait| looks.ln_all_miss(wait));
                 later.of_clone = of_clone;
                 let awaited = running.and_then(|running| looks.until_clone_shown(running));
-                later.awaits_clone = awaited.is_some();
-                later.has_second_look = looks.has_second_look(awaited.unwrap_or(looks.interval));
+                if looks.has_second_look(awaited.unwrap_or(looks.interval)) {
+                    later.at_once = u32::from(awaited.is_none());
+                }
             }
         }
         Self {
@@ -168,15 +169,10 @@ impl Candidate {
         })
     }
 
-    /// How many clones the task at that index may get now: one at a time, while the report of one comes early enough
-    /// for another.
+    /// How many more clones the task at that index may get now.
     pub(super) fn at_once(&self, at: usize) -> u32 {
-        match (self.later.get(at), self.job.tasks.get(at)) {
-            (Some(later), Some(task)) if later.has_second_look => {
-                u32::from(!later.awaits_clone && task.clones == 0)
-            }
-            _ => u32::MAX,
-        }
+        let both = self.later.get(at).zip(self.job.tasks.get(at));
+        both.map_or(0, |(later, task)| later.at_once.saturating_sub(task.clones))
     }
 
     /// The task at that index, for a search of clones.
