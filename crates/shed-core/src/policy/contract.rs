@@ -2,7 +2,7 @@
 //!
 //! In each planning pass `decide` calls, in this order:
 //!
-//! 1. [`PolicyRule::assess`] and [`PolicyRule::judge`] for each job: pure functions of the job's
+//! 1. [`PolicyRule::launch_time`] and [`PolicyRule::judge`] for each job: pure functions of the job's
 //!    facts and of the policy's memory of it. They return the policy's estimates, whether it acts on the job in
 //!    this pass, and when it needs to judge the job again.
 //! 2. [`PolicyRule::arrange`] once, with a summary of each job: for rules that compare jobs. It may
@@ -22,7 +22,7 @@ use crate::estimate::progress::optimization_interval;
 use crate::ids::Tenant;
 use crate::memory::{Memory, PolicyState, ShownTimes};
 use crate::policy::pass_view::Desk;
-use crate::round::{Assessment, JobView, Origin, Round};
+use crate::round::{JobView, Origin, Round};
 use crate::settings::{Parsed, Setting};
 use crate::time::{Instant, Span};
 
@@ -227,10 +227,10 @@ pub trait PolicyRule: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
         Span::from_seconds_f64(theta).clamp(CLONE_REST_MIN, CLONE_REST_MAX)
     }
 
-    /// How the policy assesses the attempts of a job. Like [`PolicyRule::judge`], which follows it, the result
-    /// depends only on the job.
-    fn assess(&self, _job: &JobView<'_>) -> Assessment {
-        Assessment::default()
+    /// Seconds from a launch of the job to the start of its work, for a policy that measures it job by job; t_avg
+    /// otherwise. Like that of [`PolicyRule::judge`], which follows it, the result depends only on the job.
+    fn launch_time(&self, _job: &JobView<'_>) -> Option<f64> {
+        None
     }
 
     /// Judges one job. The result depends only on the arguments, so a job whose facts are unchanged need not be
@@ -433,7 +433,7 @@ impl<R: PolicyRule> Opened<'_, R> {
             }
             let known = memory.job(&job.job.key);
             job.set_new(known.last_optimized.is_none());
-            job.assess(self.rule.assess(job));
+            job.assess(self.rule.launch_time(job));
             let judgement = self.rule.judge(
                 job,
                 &Recall {

@@ -30,7 +30,6 @@ mod registry;
 mod shed_prime;
 
 pub use crate::memory::PolicyState;
-pub use crate::round::Assessment;
 pub use crate::settings::ParsePolicyError;
 pub(crate) use contract::KeptBeliefs;
 pub use contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Remembered, Summary};

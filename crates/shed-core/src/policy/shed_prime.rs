@@ -16,7 +16,7 @@
 use crate::policy::contract::{Arranged, Comparison, Judgement, PolicyRule, Recall, Summary};
 use crate::policy::pass_view::Desk;
 use crate::policy::prune::GRACE_MIN;
-use crate::round::{Assessment, JobView, REST_MAX};
+use crate::round::{JobView, REST_MAX};
 use crate::settings::{Setting, word};
 use crate::time::Span;
 
@@ -180,11 +180,8 @@ impl PolicyRule for ShedPrime {
         false
     }
 
-    fn assess(&self, job: &JobView<'_>) -> Assessment {
-        Assessment {
-            launch_time: beliefs::measured_overhead(job)
-                .or_else(|| beliefs::presumed_overhead(job)),
-        }
+    fn launch_time(&self, job: &JobView<'_>) -> Option<f64> {
+        beliefs::measured_overhead(job).or_else(|| beliefs::presumed_overhead(job))
     }
 
     fn judge(

@@ -7,7 +7,6 @@ mod report_error;
 use std::cell::OnceCell;
 use std::f64::consts::LN_2;
 
-use crate::round::Assessment;
 use crate::round::job_distribution::Learner;
 use smallvec::{SmallVec, smallvec};
 
@@ -292,16 +291,16 @@ impl JobEstimate {
         }
     }
 
-    /// Estimates each attempt's probability of a miss. An attempt that reports is judged by the spread of its predicted
+    /// Estimates each attempt's probability of a miss. An attempt that reports is judged by the error of its predicted
     /// time, if there is one. One that has not started is expected to start after the same time as an attempt that is
     /// launched now: else a clone would seem to be later than expected as soon as it was launched.
-    pub(crate) fn assess(&mut self, assessment: Assessment) {
+    pub(crate) fn assess(&mut self, launch_time: Option<f64>) {
         let (Some(distribution), Some(slack)) = (&self.distribution, self.slack) else {
             return;
         };
         let attempts = self.tasks.iter_mut().flat_map(|task| &mut task.attempts);
         for attempt in attempts {
-            if let Some(launch_time) = assessment.launch_time {
+            if let Some(launch_time) = launch_time {
                 attempt.expect_start(launch_time, distribution);
             }
             attempt.assess(distribution, slack);

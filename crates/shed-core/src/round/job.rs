@@ -7,13 +7,13 @@ use crate::estimate::pocd::probability;
 use crate::estimate::progress::is_straggler;
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::JobReport;
+use crate::round::Terms;
 use crate::round::draft::JobDraft;
 use crate::round::estimates::TaskEstimate;
 use crate::round::findings::JobFindings;
 use crate::round::findings_cache::{News, Origin};
 use crate::round::job_distribution::Learner;
 use crate::round::slow_nodes::Beliefs;
-use crate::round::{Assessment, Terms};
 use crate::snapshot::{
     AttemptKind, JobPhase, JobSnapshot, NodeIndex, Snapshot, SpeculationMode, TaskSnapshot,
 };
@@ -60,10 +60,10 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Judges the attempts as the policy assesses them.
-    pub(crate) fn assess(&mut self, assessment: Assessment) {
-        self.found.overhead = assessment.launch_time;
-        self.found.estimate.assess(assessment);
+    /// Judges the attempts, with the job's launch time if the policy measures it.
+    pub(crate) fn assess(&mut self, launch_time: Option<f64>) {
+        self.found.overhead = launch_time;
+        self.found.estimate.assess(launch_time);
     }
 
     /// See [`Desk::assume`](crate::policy::Desk::assume).

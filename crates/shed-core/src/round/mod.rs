@@ -12,7 +12,6 @@ use crate::plan::{CapacityReport, Kill, Launch, Move, Plan, PlanReport, PlannedM
 use crate::snapshot::{AttemptKind, JobSnapshot, KillKind, NodeIndex, Snapshot};
 use crate::time::{Instant, Span};
 
-mod assessment;
 pub mod clones;
 mod draft;
 pub(crate) mod estimates;
@@ -31,7 +30,6 @@ mod specification;
 mod step_budget;
 pub(crate) mod task_state;
 
-pub use assessment::Assessment;
 pub use draft::{Allowance, Claim, JobDraft, ValueDensity};
 pub(crate) use estimates::REPORTS_MIN;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
