@@ -150,14 +150,7 @@ impl JobTable {
         let before = self.take(&key);
         self.compare(before.as_ref(), Some(&known));
         let uid: Arc<str> = known.metadata().uid.as_deref().unwrap_or_default().into();
-        self.totals
-            .lock()
-            .see(&uid, known.is_leaving(), known.with_deadline());
-        if let Known::Watched(job) = &known
-            && let Some((class, completion)) = job.completion()
-        {
-            self.completions.see(&uid, &class, completion);
-        }
+        self.count(&uid, &known);
         self.by_owner
             .insert(Owner::of(known.metadata()), Arc::clone(&uid));
         if let Some(job) = known.live() {
@@ -170,6 +163,26 @@ impl JobTable {
         self.by_name.insert(key, Arc::clone(&uid));
         self.by_uid.insert(uid, known);
         kept
+    }
+
+    /// Counts the end of a job that the watch still shows otherwise. Without this a job would count for nothing that ends
+    /// and goes while the watch is interrupted.
+    pub(super) fn count_written(&self, job: WatchedJob) {
+        let uid: Arc<str> = job.meta().uid.as_deref().unwrap_or_default().into();
+        if self.is_there(&uid) {
+            self.count(&uid, &Known::Watched(job));
+        }
+    }
+
+    fn count(&self, uid: &Arc<str>, known: &Known) {
+        self.totals
+            .lock()
+            .see(uid, known.is_leaving(), known.with_deadline());
+        if let Known::Watched(job) = known
+            && let Some((class, completion)) = job.completion()
+        {
+            self.completions.see(uid, &class, completion);
+        }
     }
 
     /// The job is gone.

@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 pub use outcome::{DeadlineOutcome, JobWithDeadline};
 pub use stored::{Counts, StoredTotals};
 
-/// The totals in one term of leadership. The watch of jobs fills them, and the stored state restores them.
+/// The totals in one term of leadership. The watch of jobs and the answers to shed's own writes fill them, and the stored
+/// state restores them.
 pub type DeadlineTotals = Mutex<table::Table>;
 
 #[cfg(test)]

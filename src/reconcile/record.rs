@@ -100,6 +100,7 @@ pub(super) async fn record(
         memory.planned.newest(&written);
         memory.reconcile.unanswered.clear();
     });
+    context.stores.jobs.count_written(&written);
     announce(context, &written, &old, verdict);
     context.stores.changed.notify_one();
     Ok(written)

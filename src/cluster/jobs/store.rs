@@ -94,6 +94,12 @@ impl JobStore {
         table.put(object)?.live().cloned()
     }
 
+    /// Counts the end of a job by the answer to shed's own write.
+    pub fn count_written(&self, job: &Arc<DeadlineJob>) {
+        let job = WatchedJob::Live(Arc::clone(job), 0);
+        self.table.read().count_written(job);
+    }
+
     /// The job whose attempts the object controls, if it may have something to do.
     pub fn live_job_of(&self, owner: &Owner) -> Option<Arc<DeadlineJob>> {
         let table = self.table.read();

@@ -131,6 +131,25 @@ async fn a_job_with_a_time_to_live_of_0_is_deleted_at_its_end() {
     assert_eq!(said.iter().filter(|call| *call == "DELETE job").count(), 1);
 }
 
+#[tokio::test]
+async fn a_job_counts_that_ends_and_goes_while_the_watch_is_interrupted() {
+    let change = "{completions: 1, ttlSecondsAfterFinished: 0}";
+    let api = Apiserver::new(fixtures::job_of_age(60, change));
+    let process = Process::start(&api);
+    let uid = api.job().metadata.uid.clone().unwrap();
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    api.exit((0, 0), 0, clock::now());
+    while api.world.lock().job.is_some() {
+        process.look(&api).await.unwrap();
+    }
+    // The list after the interruption lacks it.
+    let totals = process.context.stores.jobs.totals();
+    totals.lock().gone(&uid);
+    let stored = totals.lock().to_store();
+    assert_eq!(met(&begun_with(&api, stored)).as_deref(), Some("1"));
+}
+
 /// A suspended job with a complete status.
 async fn suspended() -> (Apiserver, Process) {
     let api = Apiserver::new(fixtures::job_of_age(60, "suspend: true"));
