@@ -82,7 +82,8 @@ remove_operator() {
 summary() {
     echo
     echo 'end-to-end tests:'
-    sort -t "$(printf '\t')" -k1,1 -k3,3 "$SHED_E2E_REPORT" |
+    # Failures come last, where the end of a long log shows them.
+    sort -t "$(printf '\t')" -k1,1r -k3,3 "$SHED_E2E_REPORT" |
         awk -F '\t' '{ printf "  %-9s %6.1f s  %s%s\n", $1, $2, $3, $1 == "ok" ? "" : "  (" $4 ")"; n[$1]++ }
             END { printf "%d ok, %d failed, %d left out\n", n["ok"], n["failed"], n["left out"] }'
 }
