@@ -20,8 +20,8 @@ pub struct ProgressSource {
     /// The task serves a page of Prometheus metrics, and one metric has its progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<MetricProgress>,
-    /// Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often
-    /// if a newer value would change little.
+    /// Minimum seconds between two polls of one attempt whose rate is known. shed polls an attempt up to eight
+    /// times less often if a newer value would change little.
     #[serde(default = "default_period_seconds")]
     #[schemars(range(min = 1, max = 3600))]
     pub period_seconds: i32,

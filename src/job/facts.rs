@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shed_agent::Units;
+use shed_core::estimate::progress::remaining_time;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{
@@ -27,10 +28,12 @@ use crate::validate::{DeadlineRule, ValidatedJob};
 /// was killed. A watch without events is given up after 60 s, and lists again.
 pub const CREATION_SEEN_WITHIN: Span = Span::from_seconds(75);
 
-/// Four times the possible error of an attempt's start. Kubelets date the start in whole seconds,
-/// and programs load before they begin to work. After this time a rate measured from the start is
-/// wrong by a quarter at most.
-const TIME_REPORTED_MIN: Span = Span::from_seconds(4 * 2);
+/// The possible error of an attempt's start. Kubelets date the start in whole seconds, and programs load before they
+/// begin to work.
+const START_ERROR: Span = Span::from_seconds(2);
+
+/// After this time a rate measured from the start is wrong by a quarter at most.
+const TIME_REPORTED_MIN: Span = Span(4 * START_ERROR.0);
 
 /// Observations of an attempt's pod since this process started, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -265,9 +268,12 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         attempt.state == AttemptState::Running && facts.is_some_and(|facts| !facts.ready);
     count_from_launch(&mut attempt);
     let begun = attempt.started.unwrap_or(launched);
-    attempt.progress = reported
-        .map(|reported| reported.progress)
-        .filter(|progress| shows_rate(progress, begun));
+    attempt.progress = reported.map(|reported| reported.progress).filter(|progress| {
+        shows_rate(progress, begun)
+            || view.deadline.is_some_and(|deadline| {
+                is_late_in_any_case(progress, begun, attempt.start_progress, deadline)
+            })
+    });
     attempt
 }
 
@@ -277,6 +283,13 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
 fn shows_rate(progress: &Progress, begun: Instant) -> bool {
     let goes_on = progress.last > progress.first || progress.last >= 1.0;
     goes_on || progress.last_at.since(begun) >= TIME_REPORTED_MIN
+}
+
+/// Whether an attempt would be late even if it had begun to work later than it seems, by as much as its start may err.
+fn is_late_in_any_case(progress: &Progress, begun: Instant, from: f64, deadline: Instant) -> bool {
+    let worked = progress.last_at.since(begun).seconds() - START_ERROR.seconds();
+    let left = deadline.since(progress.last_at).seconds();
+    remaining_time(progress.last, from, worked).is_some_and(|remaining| remaining > left)
 }
 
 /// A rule of the user's decides whether a failure counts.
@@ -386,6 +399,23 @@ mod tests {
         assert!(!shows(2000, 0.1) && !shows(8999, 0.1));
         assert!(shows(9000, 0.1), "most of that was work");
         assert!(shows(2500, 0.2), "from one report to the next");
+    }
+
+    #[test]
+    fn an_early_first_report_tells_of_a_straggler_that_is_late_in_any_case() {
+        let late = |last, deadline| {
+            let progress = Progress {
+                first_at: Instant(7000),
+                first: last,
+                last_at: Instant(7000),
+                last,
+            };
+            is_late_in_any_case(&progress, Instant(1000), 0.0, Instant(deadline))
+        };
+        // A twentieth in 4 to 6 s: the rest takes at least 76 s.
+        assert!(late(0.05, 45_000) && late(0.05, 82_000));
+        assert!(!late(0.05, 84_000), "it may end at 83 s");
+        assert!(!late(0.3, 45_000) && !late(0.0, 45_000));
     }
 
     #[test]

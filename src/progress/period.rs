@@ -7,6 +7,11 @@ use crate::validate::ProgressRule;
 
 /// An attempt that stops progressing is polled this often before it is late.
 const QUESTIONS_IN_MARGIN: i64 = 8;
+/// An attempt whose rate is unknown is polled this often in the time that is left: a straggler that is found late needs
+/// several clones at once, because no second look fits in before the deadline.
+const QUESTIONS_IN_SLACK: i64 = 16;
+/// No attempt is polled more often.
+const PERIOD_MIN: Span = Span::from_seconds(1);
 /// After this number of polls without an answer, an attempt is polled less often.
 const UNANSWERED_MIN: u32 = 3;
 
@@ -31,6 +36,10 @@ impl Outlook {
         }
         match (self.slack, self.remaining) {
             // Its first reports show its rate.
+            (Some(slack), None) if slack.0 > 0 && !rule.never_cloned => {
+                let soon = Span(slack.0 / QUESTIONS_IN_SLACK);
+                soon.clamp(PERIOD_MIN.min(shortest), shortest)
+            }
             (_, None) => shortest,
             // No decision depends on its reports.
             _ if rule.never_cloned => longest,
@@ -95,12 +104,16 @@ mod tests {
     fn first_reports_checkpoints_and_parts_are_wanted_soon() {
         let plenty = |change| seconds(10_000, Some(10), change);
         assert_eq!(seconds(10_000, None, FILE), 5);
+        assert_eq!(seconds(48, None, FILE), 3);
+        assert_eq!(seconds(1, None, FILE), 1);
+        assert_eq!(seconds(-1, None, FILE), 5);
+        let disabled = "{speculation: {mode: Disabled}, progress: {file: {}}}";
+        assert_eq!(seconds(48, None, disabled), 5);
         assert_eq!(plenty("{resume: Checkpoint, progress: {file: {}}}"), 10);
         assert_eq!(plenty("{resume: Range, progress: {file: {}}}"), 5);
         let late = |change| seconds(5, Some(10), change);
         assert_eq!(late(FILE), 5);
         assert_eq!(late("{idempotency: None, progress: {file: {}}}"), 40);
-        let disabled = "{speculation: {mode: Disabled}, progress: {file: {}}}";
         assert_eq!(late(disabled), 40);
     }
 
