@@ -268,12 +268,14 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         attempt.state == AttemptState::Running && facts.is_some_and(|facts| !facts.ready);
     count_from_launch(&mut attempt);
     let begun = attempt.started.unwrap_or(launched);
-    attempt.progress = reported.map(|reported| reported.progress).filter(|progress| {
-        shows_rate(progress, begun)
-            || view.deadline.is_some_and(|deadline| {
-                is_late_in_any_case(progress, begun, attempt.start_progress, deadline)
-            })
-    });
+    attempt.progress = reported
+        .map(|reported| reported.progress)
+        .filter(|progress| {
+            shows_rate(progress, begun)
+                || view.deadline.is_some_and(|deadline| {
+                    is_late_in_any_case(progress, begun, attempt.start_progress, deadline)
+                })
+        });
     attempt
 }
 

@@ -246,7 +246,7 @@ impl<'p, 'a> Looks<'p, 'a> {
 
     /// Whether a clone that is launched once another one has reported is nearly as likely to be in time.
     fn has_second_look(&self, wait: f64) -> bool {
-        let chance = |wait| -libm::expm1(self.fresh.ln_miss_after(wait));
+        let chance = |wait| self.fresh.shown_chance_after(wait);
         self.free >= 1.0 && chance(wait) >= SECOND_LOOK * chance(0.0)
     }
 

@@ -77,8 +77,8 @@ fn several_clones_are_launched_at_once_if_no_second_wave_fits() {
     let clones = |report| brief(&decided("shed-prime", coin(report))).len();
     // A clone launched at a report after 28 s would have 48 s for its work, and none takes less than 60 s.
     assert_eq!(clones(28.0), 5);
-    // One launched at a report after 5 s is nearly as likely to be in time as one launched now, so it waits.
-    assert_eq!([5.0, 8.0].map(clones), [1, 4]);
+    // One launched at a report after 16 s is in time as the others were, so it waits.
+    assert_eq!([5.0, 16.0, 18.0].map(clones), [1, 1, 5]);
 }
 
 #[test]
@@ -88,6 +88,27 @@ fn a_clone_is_expected_to_report_like_most_attempts_of_the_job() {
     let prompt = |index: usize| [ends_in(0, 30.0).first_report(0.0, 1.0).on(index)];
     let a = a.task(1, prompt(1)).task(2, prompt(2));
     assert_eq!(brief(&decided("shed-prime", slots(9).job(a))).len(), 1);
+}
+
+#[test]
+fn equal_attempts_show_that_a_second_clone_would_be_in_time() {
+    // The first job of its tenant: the prior fears that every second attempt straggles.
+    let a = job("a").submitted(0.0).tasks(4).deadline_in(40.0);
+    let a = (0..4).fold(a, |a, index| {
+        let progress = if index == 0 { 0.05 } else { 0.4 };
+        let attempt = attempt(0).launched(0.0).on(index as usize);
+        a.task(
+            index,
+            [attempt
+                .progress(progress, 9.0)
+                .first_report(progress / 2.0, 5.0)],
+        )
+    });
+    check(
+        "shed-prime",
+        world(9.0, 8, 1000).launch_overhead(1.0).job(a),
+        CLONE,
+    );
 }
 
 /// A task that ends in 40 s, give or take 4 s. A new attempt takes 21 s.
