@@ -190,10 +190,11 @@ impl Operator {
         Ok(())
     }
 
-    /// On which nodes its replicas are.
+    /// On which nodes its replicas are, without those that an upgrade has replaced.
     pub async fn nodes(&self) -> Result<Vec<String>> {
-        let pods = self.pods().await?;
-        let nodes = pods.into_iter().filter_map(|pod| pod.spec?.node_name);
+        let pods = self.pods().await?.into_iter();
+        let stay = pods.filter(|pod| !wait::is_deleted(pod));
+        let nodes = stay.filter_map(|pod| pod.spec?.node_name);
         Ok(nodes.collect())
     }
 
