@@ -9,7 +9,7 @@ use crate::validate::ProgressRule;
 const QUESTIONS_IN_MARGIN: i64 = 8;
 /// An attempt whose rate is unknown is polled this often in the time that is left: a straggler that is found late needs
 /// several clones at once, because no second look fits in before the deadline.
-const QUESTIONS_IN_SLACK: i64 = 16;
+const QUESTIONS_IN_SLACK: i64 = 24;
 /// No attempt is polled more often.
 const PERIOD_MIN: Span = Span::from_seconds(1);
 /// After this number of polls without an answer, an attempt is polled less often.
@@ -104,7 +104,7 @@ mod tests {
     fn first_reports_checkpoints_and_parts_are_wanted_soon() {
         let plenty = |change| seconds(10_000, Some(10), change);
         assert_eq!(seconds(10_000, None, FILE), 5);
-        assert_eq!(seconds(48, None, FILE), 3);
+        assert_eq!(seconds(48, None, FILE), 2);
         assert_eq!(seconds(1, None, FILE), 1);
         assert_eq!(seconds(-1, None, FILE), 5);
         let disabled = "{speculation: {mode: Disabled}, progress: {file: {}}}";
