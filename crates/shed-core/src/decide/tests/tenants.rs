@@ -23,13 +23,13 @@ fn of(tenant: &str, job: JobBuilder) -> JobBuilder {
     job.with(|job| job.tenant = tenant)
 }
 
-/// At 30 s: three tasks on node 0 take 70 s, task 3 takes 280 s, and 150 s are allowed.
+/// At 30 s: three tasks on node 0 take 70 s, task 3 takes 280 s, and 120 s are allowed.
 fn victim() -> JobBuilder {
     let report = |share| attempt(0).on(0).progress(share, 29.0);
     // The report of a clone would come too late for another clone.
     let regular = || report(0.4).first_report(0.39, 28.5);
     let victim = job("victim")
-        .deadline_in(150.0)
+        .deadline_in(120.0)
         .max_clones(3)
         .task(0, [regular()])
         .task(1, [regular()])

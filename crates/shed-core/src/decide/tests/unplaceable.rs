@@ -183,7 +183,7 @@ fn no_more_attempts_exist_than_may_and_first_ones_come_first() {
             (progress.first, progress.first_at) = (0.9 * progress.last, at(28.0));
         }
     };
-    let due = || uneven().deadline_in(130.0).with(late);
+    let due = || uneven().deadline_in(110.0).with(late);
     let straggling = |most| cluster().job(due().with(|job| job.obstacles.attempts_max = most));
     let policy: Policy = "shed-prime{clone_price=0}".parse().unwrap();
     let clones = |most| plan(straggling(most), &policy).actions.len();
