@@ -103,7 +103,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
     }
 
     /// P(a new attempt that is launched after `wait` seconds is in time), where the times that the job's attempts have
-    /// shown count beside its distribution. Few families hold both many equal times and a straggler.
+    /// shown count as well as its distribution. Few families hold both many equal times and a straggler.
     pub(super) fn shown_chance_after(&self, wait: f64) -> f64 {
         let estimate = &self.state.estimate;
         let by_distribution = -libm::expm1(self.ln_miss_after(wait));
