@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn an_early_first_report_tells_of_a_straggler_that_is_late_in_any_case() {
+    fn an_early_report_counts_if_it_is_late_in_any_case() {
         let late = |last, deadline| {
             let progress = Progress {
                 first_at: Instant(7000),

@@ -132,7 +132,7 @@ async fn a_job_with_a_time_to_live_of_0_is_deleted_at_its_end() {
 }
 
 #[tokio::test]
-async fn a_job_counts_that_ends_and_goes_while_the_watch_is_interrupted() {
+async fn a_job_that_ends_and_goes_unseen_by_the_watch_counts() {
     let change = "{completions: 1, ttlSecondsAfterFinished: 0}";
     let api = Apiserver::new(fixtures::job_of_age(60, change));
     let process = Process::start(&api);
