@@ -381,12 +381,17 @@ impl JobEstimate {
         self.median = OnceCell::new();
     }
 
+    /// Seconds of a whole task, predicted or ended.
+    pub(crate) fn shown_times(&self) -> impl Iterator<Item = f64> {
+        let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
+        let predicted = attempts.filter_map(|attempt| attempt.total);
+        predicted.chain(self.ended.iter().copied())
+    }
+
     /// The usual time of a whole task, absent with too few times. Winners count, because the attempts on healthy
     /// nodes end first. Otherwise the remaining attempts would be measured by themselves.
     pub(crate) fn median_total(&self) -> Option<f64> {
-        let attempts = self.tasks.iter().flat_map(|task| &task.attempts);
-        let predicted = attempts.filter_map(|attempt| attempt.total);
-        let mut totals: Vec<f64> = predicted.chain(self.ended.iter().copied()).collect();
+        let mut totals: Vec<f64> = self.shown_times().collect();
         if totals.len() < REPORTS_MIN {
             return None;
         }

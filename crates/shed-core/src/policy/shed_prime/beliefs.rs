@@ -19,9 +19,6 @@ const DRAWS_HOPED_FOR: f64 = 2.0;
 /// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
 const MIN_POCD: f64 = 0.02;
 
-/// The weight of a job's distribution against the times that its attempts have shown, in attempts.
-const DISTRIBUTION_WEIGHT: f64 = 2.0;
-
 /// A launch is presumed to take at most this share of an expected duration.
 const LAUNCH_SHARE: f64 = 0.1;
 
@@ -102,23 +99,10 @@ impl<'p, 'a> Fresh<'p, 'a> {
         ln_miss_of_launch(distribution, 0.0, slack - wait, self.overhead)
     }
 
-    /// P(a new attempt that is launched after `wait` seconds is in time), where the times that the job's attempts have
-    /// shown count as well as its distribution. Few families hold both many equal times and a straggler.
-    pub(super) fn shown_chance_after(&self, wait: f64) -> f64 {
-        let estimate = &self.state.estimate;
-        let by_distribution = -libm::expm1(self.ln_miss_after(wait));
-        let within = estimate.slack.unwrap_or(f64::INFINITY) - wait - self.overhead;
-        let predicted = estimate
-            .tasks
-            .iter()
-            .flat_map(|task| &task.attempts)
-            .filter_map(|attempt| attempt.total);
-        let (mut shown, mut in_time) = (DISTRIBUTION_WEIGHT, DISTRIBUTION_WEIGHT * by_distribution);
-        for time in predicted.chain(estimate.ended.iter().copied()) {
-            shown += 1.0;
-            in_time += f64::from(u8::from(time <= within));
-        }
-        in_time / shown
+    /// Seconds that a new attempt may work which is launched after `wait` seconds.
+    pub(super) fn time_after(&self, wait: f64) -> f64 {
+        let slack = self.state.estimate.slack;
+        slack.unwrap_or(f64::INFINITY) - wait - self.overhead
     }
 
     /// Seconds from a launch until that share of new attempts has ended; none without a distribution.

@@ -40,6 +40,9 @@ use crate::snapshot::AttemptKind;
 /// likely to be in time.
 const SECOND_LOOK: f64 = 0.7;
 
+/// The weight of a job's distribution against the times that its attempts have shown, in attempts.
+const DISTRIBUTION_WEIGHT: f64 = 2.0;
+
 /// Clones that follow each other report by report, at most.
 const WAVES_MAX: u32 = 5;
 
@@ -213,6 +216,8 @@ struct Looks<'p, 'a> {
     awaited: f64,
     /// P(a later clone finds a slot).
     free: f64,
+    /// The times that the job's attempts have shown, ascending.
+    shown: Vec<f64>,
 }
 
 impl<'p, 'a> Looks<'p, 'a> {
@@ -224,6 +229,8 @@ impl<'p, 'a> Looks<'p, 'a> {
         prime: &ShedPrime,
     ) -> Option<Self> {
         let fresh = Fresh::of(state, usual_share(desk, position));
+        let mut shown: Vec<f64> = state.estimate.shown_times().collect();
+        shown.sort_unstable_by(f64::total_cmp);
         if state.job.reports_progress {
             let report = time_to_report(desk, position);
             return Some(Self {
@@ -231,6 +238,7 @@ impl<'p, 'a> Looks<'p, 'a> {
                 interval: report,
                 awaited: start_up_of(report, prime.grace),
                 free: 1.0,
+                shown,
             });
         }
         let end = fresh.ended_by(SHOWN_BY_END)?;
@@ -241,13 +249,23 @@ impl<'p, 'a> Looks<'p, 'a> {
             interval: end,
             awaited: end,
             free: free.clamp(0.0, 1.0),
+            shown,
         })
     }
 
     /// Whether a clone that is launched once another one has reported is nearly as likely to be in time.
     fn has_second_look(&self, wait: f64) -> bool {
-        let chance = |wait| self.fresh.shown_chance_after(wait);
-        self.free >= 1.0 && chance(wait) >= SECOND_LOOK * chance(0.0)
+        self.free >= 1.0 && self.chance_after(wait) >= SECOND_LOOK * self.chance_after(0.0)
+    }
+
+    /// P(a new attempt that is launched after `wait` seconds is in time), where the times that the job's attempts have
+    /// shown count as well as its distribution. Few families hold both many equal times and a straggler.
+    fn chance_after(&self, wait: f64) -> f64 {
+        let within = self.fresh.time_after(wait);
+        let in_time = self.shown.partition_point(|time| *time <= within) as f64;
+        let by_distribution = -libm::expm1(self.fresh.ln_miss_after(wait));
+        let all = self.shown.len() as f64 + DISTRIBUTION_WEIGHT;
+        (in_time + DISTRIBUTION_WEIGHT * by_distribution) / all
     }
 
     /// Seconds until the next clone of the task has reported; none if none is awaited.
