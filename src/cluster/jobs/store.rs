@@ -94,7 +94,7 @@ impl JobStore {
         table.put(object)?.live().cloned()
     }
 
-    /// Counts the end of a job by the answer to shed's own write.
+    /// Counts the end of a job by the answer to shed's own write, or by a live read after one without an answer.
     pub fn count_written(&self, job: &Arc<DeadlineJob>) {
         let job = WatchedJob::Live(Arc::clone(job), 0);
         self.table.read().count_written(job);

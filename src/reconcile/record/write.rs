@@ -251,6 +251,7 @@ fn remember(context: &ReconcileContext, live: DeadlineJob) {
     context
         .job_memories
         .with(&uid, |memory| memory.planned.newest(&live));
+    context.stores.jobs.count_written(&live);
 }
 
 /// Whether this is the job's version in the store, or the job is gone. Else the next pass decides on the newer one.
