@@ -210,6 +210,7 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         key: shed_core::ids::JobKey::from(key),
         pocd_before: None,
         pocd_after: None,
+        pocd_expected: None,
         estimated_completion: None,
         is_cut_short: false,
         optimized: false,

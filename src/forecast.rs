@@ -21,8 +21,8 @@ pub struct Scored {
     pub passed: &'static str,
     /// The PoCD then.
     pub pocd: f64,
-    /// The calibrated PoCD then, if there was one.
-    pub calibrated: Option<f64>,
+    /// The calibrated PoCD then.
+    pub calibrated: f64,
 }
 
 /// Predictions and outcomes of jobs. The planner and the reconcilers fill the table.
@@ -50,15 +50,15 @@ impl ForecastTable {
         self.0.lock().forecasts.calibration()
     }
 
-    /// Records the PoCD that a pass computed for a job, and returns the calibrated PoCD in [0, 1].
-    /// Absent for a job without a deadline, and while too few jobs have ended.
-    pub fn say(&self, job: &JobSnapshot, now: Instant, pocd: f64) -> Option<f64> {
+    /// Records the PoCD that a pass computed for a job with its present attempts, and the one that it expects with later
+    /// clones. Returns the calibrated one, in [0, 1]; absent for a job without a deadline.
+    pub fn say(&self, job: &JobSnapshot, now: Instant, pocd: f64, expected: f64) -> Option<f64> {
         let limit = job.time_given()?.seconds();
         let passed = now.since(job.submitted).seconds() / limit;
         // A deadline at the submission is over.
         let passed = if passed.is_finite() { passed } else { 1.0 };
         let mut table = self.0.lock();
-        let calibrated = table.forecasts.say(&job.tenant, &job.key, passed, pocd);
+        let calibrated = table.forecasts.say(&job.tenant, &job.key, passed, expected);
         if passed < 1.0 {
             let said = table.said.entry(job.key.clone()).or_default();
             for (slot, (moment, label)) in said.iter_mut().zip(SCORED) {
@@ -71,7 +71,7 @@ impl ForecastTable {
                 }
             }
         }
-        calibrated
+        Some(calibrated)
     }
 
     /// Whether the job was in time is known. Returns what was predicted, once per job.
@@ -104,13 +104,13 @@ mod tests {
         (job.submitted, job.deadline) = (Instant(0), Some(Instant(100_000)));
         let table = ForecastTable::default();
         for (at, pocd) in [(10, 0.9), (20, 0.8), (60, 0.6), (70, 0.5), (120, 0.0)] {
-            table.say(&job, Instant(at * 1000), pocd);
+            table.say(&job, Instant(at * 1000), pocd, 0.5);
         }
         let uid = Arc::clone(&job.key.0);
         let scored = |passed, pocd| Scored {
             passed,
             pocd,
-            calibrated: None,
+            calibrated: 0.5,
         };
         assert_eq!(
             table.learn(&uid, true),
@@ -124,7 +124,7 @@ mod tests {
         let snapshot = world(0.0, 1, 8000).job(job("a").tasks(1)).build();
         let job = &snapshot.jobs[0];
         let table = ForecastTable::default();
-        table.say(job, job.submitted, 0.9);
+        table.say(job, job.submitted, 0.9, 0.9);
         table.retain(|_| false);
         assert_eq!(table.learn(&job.key.0, true), []);
     }

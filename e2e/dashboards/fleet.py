@@ -132,7 +132,7 @@ def pocd(board):
     board.heat(
         "Calibrated PoCD",
         "percentunit",
-        now.format("calibrated PoCD") + " It is empty until 30 jobs with deadlines have ended.",
+        now.format("calibrated PoCD"),
         of_namespaces("shed_jobs_pocd_calibrated"),
     )
     board.heat("PoCD", "percentunit", now.format("PoCD"), of_namespaces("shed_jobs_pocd"))

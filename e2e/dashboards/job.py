@@ -27,7 +27,7 @@ def now(board):
     board.stat(
         "Calibrated PoCD",
         "percentunit",
-        "Share of past jobs with a similar prediction that met their deadline. Empty until 30 jobs with deadlines have ended.",
+        "Probability that the job meets its deadline, with the clones that shed may still start.",
         CALIBRATED,
         thresholds=SHARE_COLORS,
         decimals=1,

@@ -109,6 +109,8 @@ fn bins(predictions: &[Prediction]) -> Vec<Bin> {
 /// Predictions of each job at each of the [`MOMENTS`].
 #[derive(Debug, Default)]
 pub struct Predictions {
+    /// Whether they are the PoCDs that expect later clones, which the calibrated PoCD is made of.
+    pub expect_clones: bool,
     /// By job as the engine names it.
     of: BTreeMap<JobKey, [Option<(f64, Instant)>; MOMENTS.len()]>,
 }
@@ -130,7 +132,11 @@ fn due(job: &JobSnapshot, share: f64) -> Option<Instant> {
 impl Watch for Predictions {
     fn pass(&mut self, snapshot: &Snapshot, _memory: Memory, plan: &Plan) {
         for (job, report) in snapshot.jobs.iter().zip(&plan.report.jobs) {
-            let Some(pocd) = report.pocd_after else {
+            let pocd = match self.expect_clones {
+                true => report.pocd_expected,
+                false => report.pocd_after,
+            };
+            let Some(pocd) = pocd else {
                 continue;
             };
             let seen = self.of.entry(job.key.clone()).or_default();

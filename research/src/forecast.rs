@@ -34,7 +34,7 @@ pub fn follow(seen: &mut Forecast, mut run: Vec<Dated>) -> Vec<Prediction> {
         }
         let met = dated.prediction.met;
         let pocd = seen.of(dated.prediction.pocd);
-        forecasts.extend(pocd.map(|pocd| Prediction { pocd, met }));
+        forecasts.push(Prediction { pocd, met });
     }
     for ended in known {
         learn(seen, ended);
@@ -57,19 +57,16 @@ mod tests {
     #[test]
     fn nothing_is_known_before_it_happened() {
         let mut forecast = Forecast::default();
-        let early = (0..29).map(|n| dated(0.5, true, n, n)).collect();
-        assert_eq!(follow(&mut forecast, early), []);
-        // The thirtieth outcome is known when the second prediction is made, and not before.
+        // The outcome of the first one is known when the second prediction is made, and not before.
         let run = vec![dated(0.5, true, 0, 10), dated(0.5, false, 10, 20)];
-        let [second] = follow(&mut forecast, run)[..] else {
-            panic!("one forecast")
+        let [first, second] = follow(&mut forecast, run)[..] else {
+            panic!("two forecasts")
         };
-        // Each counts 0.999 times as much after the next.
-        let thirty = (1.0 - 0.999_f64.powi(30)) / 0.001;
-        assert!((second.pocd - (thirty + 0.5) / (thirty + 1.0)).abs() < 1e-12);
-        // A later run uses both.
+        // The PoCD itself counts as one job.
+        assert!((first.pocd - 0.5).abs() < 1e-12);
+        assert!((second.pocd - (1.0 + 0.5) / (1.0 + 1.0)).abs() < 1e-12);
+        // A later run uses both. Each counts 0.999 times as much after the next.
         let next = follow(&mut forecast, vec![dated(0.5, true, 0, 10)]);
-        let met = 0.999 * thirty;
-        assert!((next[0].pocd - (met + 0.5) / (met + 2.0)).abs() < 1e-12);
+        assert!((next[0].pocd - (0.999 + 0.5) / (1.999 + 1.0)).abs() < 1e-12);
     }
 }

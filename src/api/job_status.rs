@@ -30,7 +30,7 @@ pub struct DeadlineJobStatus {
     /// When the last winner finished; only if the job is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// Probability of completion before the deadline, 0.000 to 1.000.
+    /// Probability that the current attempts alone complete the job before its deadline, 0.000 to 1.000.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -38,8 +38,8 @@ pub struct DeadlineJobStatus {
     )]
     #[schemars(with = "Option<String>")]
     pub pocd: Option<Pocd>,
-    /// Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs
-    /// with a deadline have ended.
+    /// Probability that the job completes before its deadline, with the clones that shed may still start, 0.000 to
+    /// 1.000. It is corrected by how often past jobs with a similar prediction were in time.
     #[serde(
         rename = "calibratedPoCD",
         default,

@@ -88,18 +88,13 @@ impl DeadlineMetrics {
     pub fn score(&self, predictions: &[Scored], met: bool) {
         let actual = if met { 1.0 } else { 0.0 };
         for scored in predictions {
-            for (prediction, value) in [
-                ("pocd", Some(scored.pocd)),
-                ("calibrated", scored.calibrated),
-            ] {
-                if let Some(value) = value {
-                    let error = value - actual;
-                    let family = self
-                        .families
-                        .squared_errors
-                        .with([prediction, scored.passed]);
-                    family.observe(error * error);
-                }
+            for (prediction, value) in [("pocd", scored.pocd), ("calibrated", scored.calibrated)] {
+                let error = value - actual;
+                let labels = [prediction, scored.passed];
+                self.families
+                    .squared_errors
+                    .with(labels)
+                    .observe(error * error);
             }
         }
     }
@@ -138,8 +133,8 @@ mod tests {
         };
         metrics
             .deadlines
-            .score(&[at("0", 0.5, None), at("0.5", 1.0, Some(0.5))], true);
-        metrics.deadlines.score(&[at("0", 1.0, Some(1.0))], false);
+            .score(&[at("0", 0.5, 1.0), at("0.5", 1.0, 0.5)], true);
+        metrics.deadlines.score(&[at("0", 1.0, 1.0)], false);
         let page = metrics.page().unwrap();
         for line in [
             r#"shed_prediction_squared_error_sum{passed="0",prediction="pocd"} 1.25"#,

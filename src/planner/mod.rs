@@ -409,7 +409,9 @@ fn export_job(
     labels: &JobLabels,
 ) {
     let pocd = report.pocd_after;
-    let calibrated = pocd.and_then(|pocd| context.forecasts.say(facts, now, pocd));
+    let both = pocd.zip(report.pocd_expected);
+    let calibrated =
+        both.and_then(|(pocd, expected)| context.forecasts.say(facts, now, pocd, expected));
     context.job_memories.change(&facts.key.0, |memory| {
         memory.calibrated = calibrated;
     });

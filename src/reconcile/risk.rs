@@ -1,6 +1,6 @@
 //! The condition `DeadlineAtRisk`: whether a job is likely to miss its deadline, and why. Pure.
 //!
-//! The calibrated PoCD decides, or the PoCD until enough jobs have ended. The cause is that of the planner's report: what
+//! The calibrated PoCD decides. The cause is that of the planner's report: what
 //! lowers PoCD most.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -17,6 +17,10 @@ use crate::reconcile::status::Input;
 
 /// Below this PoCD a job is at risk.
 const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
+
+/// A job that is at risk remains so below this PoCD. Without a distance between the two, a PoCD near the first would
+/// change the condition, and page people, with every report.
+const REMAINS_BELOW: f64 = 0.95;
 
 pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     let type_ = api::DEADLINE_AT_RISK;
@@ -35,18 +39,23 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     };
     // Clones stop at the target, so a job that has reached it is as its user wants it.
     let target = input.job.rules.target_pocd;
-    let at_risk_below = target.map_or(AT_RISK_BELOW, |target| target.min(AT_RISK_BELOW));
+    let own = target.filter(|target| *target < AT_RISK_BELOW);
+    let at_risk_below = own.unwrap_or(AT_RISK_BELOW);
+    let threshold = match own {
+        None if stated_in(&list.list).is_some() => REMAINS_BELOW,
+        _ => at_risk_below,
+    };
     // Without a PoCD a calibrated one would be that of an earlier report.
     match report
         .pocd_after
         .map(|pocd| input.calibrated.unwrap_or(pocd))
     {
-        Some(pocd) if pocd < at_risk_below => {
+        Some(pocd) if pocd < threshold => {
             let (reason, example) = cause(input, report);
             // No figures of the report in the message: they would make a write of each.
             let below = match example {
                 None => at_risk_below.to_string(),
-                Some(example) => format!("{example}; PoCD is below {at_risk_below}"),
+                Some(example) => format!("{example}; PoCD fell below {at_risk_below}"),
             };
             list.say(type_, reason, &below);
         }

@@ -260,6 +260,9 @@ pub struct JobReport {
     /// PoCD with the clones that the plan launches. In `Observe` it launches none.
     #[serde(with = "float::option")]
     pub pocd_after: Option<f64>,
+    /// PoCD if each running task may still get further attempts, as the policy starts them for tasks that are late.
+    #[serde(default, with = "float::option")]
+    pub pocd_expected: Option<f64>,
     /// When the job's last task is expected to end, waves included.
     pub estimated_completion: Option<Instant>,
     /// Whether the optimizer ran for the job in this pass.

@@ -39,7 +39,7 @@ pub(super) struct CalibrateArgs {
     formulas: bool,
     /// Evaluate calibrated PoCD instead of PoCD. It is the share of earlier jobs with a similar
     /// PoCD that met their deadline. A run uses the jobs that ended before, and the runs of lower
-    /// seeds. The first 30 jobs get no prediction.
+    /// seeds.
     #[arg(long, conflicts_with = "formulas")]
     forecast: bool,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), CliError> {
     for cell in &cells {
         let name = lists::without(&cell.name, &["--seed"]);
         let samples = seen.entry(name).or_default();
-        let said = predict(cell, &traces, args.formulas)?;
+        let said = predict(cell, &traces, args)?;
         for (sample, said) in samples.iter_mut().zip(said) {
             sample.add(said, args.forecast);
         }
@@ -119,8 +119,9 @@ impl Sample {
 fn predict(
     cell: &Cell,
     traces: &Traces,
-    formulas: bool,
+    args: &CalibrateArgs,
 ) -> Result<[Vec<Dated>; MOMENTS.len()], CliError> {
+    let formulas = args.formulas;
     let mut prepared = prepare(cell, traces)?;
     let policy = prepared.settings.policy.speculation.clone();
     if formulas && !closed_form::exists(&policy) {
@@ -129,7 +130,10 @@ fn predict(
         return Err(CliError::Usage(message));
     }
     prepared.settings.passes = Passes::Full;
-    let mut predictions = Predictions::default();
+    let mut predictions = Predictions {
+        expect_clones: args.forecast,
+        ..Predictions::default()
+    };
     let engine = Engine::new(&prepared.settings, &prepared.workload);
     let outcome = engine.watched(&mut predictions).run()?;
     let jobs = prepared.workload.jobs.iter().zip(&outcome.jobs);

@@ -213,7 +213,7 @@ pub const TABLE: &[Row] = &[
     blocked(
         &[api::DEADLINE_AT_RISK],
         reason::TASKS_SLOW,
-        "the tasks take too long for the deadline; PoCD is below {}",
+        "the tasks take too long for the deadline; PoCD fell below {}",
         "move the deadline, or give each task more resources",
     ),
     blocked(
@@ -237,7 +237,7 @@ pub const TABLE: &[Row] = &[
     blocked(
         &[api::DEADLINE_AT_RISK],
         reason::JOB_SUSPENDED,
-        "the job is suspended, and the deadline's clock keeps running; PoCD is below {}",
+        "the job is suspended, and the deadline's clock keeps running; PoCD fell below {}",
         "set spec.suspend to false, or move the deadline",
     ),
     blocked(
@@ -249,19 +249,19 @@ pub const TABLE: &[Row] = &[
     blocked(
         &[api::DEADLINE_AT_RISK],
         reason::INSUFFICIENT_CAPACITY,
-        "tasks wait for capacity; PoCD is below {}",
+        "tasks wait for capacity; PoCD fell below {}",
         "move the deadline, or add capacity",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],
         reason::HEADROOM_RESERVED,
-        "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive; PoCD is below {}",
+        "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive; PoCD fell below {}",
         "move the deadline, or add capacity",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],
         reason::PARALLELISM_REACHED,
-        "tasks wait because as many run as spec.parallelism allows; PoCD is below {}",
+        "tasks wait because as many run as spec.parallelism allows; PoCD fell below {}",
         "raise spec.parallelism, or move the deadline",
     ),
     blocked(

@@ -10,7 +10,7 @@ pub use ageing::may_be_served;
 
 pub use crate::round::slow_nodes::{NodePace, Witness};
 pub use crate::round::{Appointment, Changed, News};
-use crate::round::{FindingsCache, JobView, MemoryUpdate, Round, Terms, slow_nodes};
+use crate::round::{FindingsCache, MemoryUpdate, Round, Terms, slow_nodes};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 use crate::validate::sound;
@@ -21,6 +21,9 @@ mod evict;
 pub mod feasibility;
 mod order;
 pub mod queue_positions;
+
+/// Further attempts of a running task that count towards the PoCD that is shown: a second look, and one after it.
+const FURTHER_MAX: u32 = 2;
 
 /// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
@@ -82,7 +85,11 @@ impl Planner {
         let mut session = rule.open(memory, &round, self.beliefs);
         session.before(&mut round);
         admission::admit(&mut round, policy);
-        round.jobs.iter_mut().for_each(JobView::predict);
+        let (gains, now) = (&round.clone_gains, snapshot.now);
+        for state in &mut round.jobs {
+            let job = state.job;
+            state.predict(|| gains.share(&job.tenant, job.class.as_ref(), now));
+        }
         feasibility::weigh(&mut round);
         session.after(&mut round);
         let again = snapshot.now.plus(CUT_SHORT_LOOK);
@@ -133,6 +140,7 @@ fn opened<'a>(
         looks_at_all: rule.looks_at_all(),
         report_error: rule.report_error(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
+        further_attempts: rule.max_clones().min(FURTHER_MAX),
         distribution: policy.distribution,
         capacity_share: policy.capacity_share,
         work_max: policy.work_max,

@@ -1,6 +1,6 @@
 //! Calibrated PoCD: the share of past jobs with a similar PoCD at the same moment of their time that met their
-//! deadline. A PoCD considers only the live attempts and the plan's launches. Only experience shows the effect of
-//! later passes.
+//! deadline. A PoCD assumes which attempts later passes launch. Only experience shows what they gain. The first jobs
+//! count little beside the PoCD itself, and more and more the more there are.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,6 @@ pub use calibration::Calibration;
 /// The moments at which a job's PoCD is noted, as shares of its time to the deadline. The first one is noted as soon
 /// as it is known.
 const MOMENTS: [f64; 8] = [0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875];
-
-/// With fewer jobs there is no calibrated PoCD.
-const JOBS_MIN: u32 = 30;
 
 /// The weight of a PoCD itself, in jobs.
 const PRIOR: f64 = 1.0;
@@ -32,7 +29,10 @@ const CELLS: usize = 101;
 const KEPT: f64 = 0.999;
 
 /// All jobs of another tenant weigh at most this many of a tenant's own.
-const FOREIGN_MAX: f64 = 1.0;
+const FOREIGN_MAX: f64 = 0.25;
+
+/// The jobs of others count once there are so many other tenants: no two of them decide what a tenant sees.
+const FOREIGN_MIN: u32 = 4;
 
 /// Tenants that are remembered; the one that learned longest ago is forgotten first.
 const TENANTS_MAX: usize = 256;
@@ -72,38 +72,41 @@ impl Forecast {
         }
     }
 
-    /// P(a job with this PoCD, in [0, 1], is in time); absent while fewer than 30 jobs are known.
-    pub fn of(&self, pocd: f64) -> Option<f64> {
-        forecast(pocd, self.jobs, |at| self.cells.get(at).copied())
+    /// P(a job with this PoCD, in [0, 1], is in time).
+    pub fn of(&self, pocd: f64) -> f64 {
+        self.of_with(&Self::default(), pocd, pocd)
     }
 
     /// The same for a tenant with these results, combined with those of others: `common` holds the results of each
-    /// tenant as one witness, including this one's.
-    fn of_with(&self, common: &Self, pocd: f64) -> Option<f64> {
-        let others = common.jobs.saturating_sub(self.witness_jobs());
-        let cell = |at| {
-            let (own, all): (&Cell, &Cell) = (self.cells.get(at)?, common.cells.get(at)?);
+    /// tenant as one witness, including this one's. Without any results it is `prior`.
+    fn of_with(&self, common: &Self, pocd: f64, prior: f64) -> f64 {
+        let others = common.jobs.saturating_sub(self.jobs.min(1));
+        let cell = |at: usize| {
+            let (own, all) = (self.cells.get(at)?, common.cells.get(at)?);
             let witness = own.as_witness();
+            let foreign = match others < FOREIGN_MIN {
+                true => Cell::default(),
+                false => Cell {
+                    count: all.count - witness.count,
+                    met: all.met - witness.met,
+                },
+            };
             Some(Cell {
-                count: own.count + (all.count - witness.count),
-                met: own.met + (all.met - witness.met),
+                count: own.count + foreign.count,
+                met: own.met + foreign.met,
             })
         };
-        forecast(pocd, self.jobs.saturating_add(others), cell)
+        forecast(pocd, prior, cell)
     }
 
     /// Adds a tenant's results as one witness.
     fn add_witness(&mut self, own: &Self) {
-        self.jobs = self.jobs.saturating_add(own.witness_jobs());
+        self.jobs = self.jobs.saturating_add(own.jobs.min(1));
         for (cell, own) in self.cells.iter_mut().zip(&own.cells) {
             let witness = own.as_witness();
             cell.count += witness.count;
             cell.met += witness.met;
         }
-    }
-
-    fn witness_jobs(&self) -> u32 {
-        self.jobs.min(1)
     }
 }
 
@@ -123,17 +126,15 @@ impl Cell {
 }
 
 /// Calibrates a PoCD from the known jobs, whose sums `cell` returns.
-fn forecast(pocd: f64, jobs: u32, cell: impl Fn(usize) -> Option<Cell>) -> Option<f64> {
-    if jobs < JOBS_MIN {
-        return None;
-    }
+fn forecast(pocd: f64, prior: f64, cell: impl Fn(usize) -> Option<Cell>) -> f64 {
     let place = pocd.clamp(0.0, 1.0) / CELL;
     let lower = (place as usize).min(CELLS - 2);
     let part = place - lower as f64;
-    let (below, above) = (cell(lower)?, cell(lower + 1)?);
+    let cell = |at| cell(at).unwrap_or_default();
+    let (below, above) = (cell(lower), cell(lower + 1));
     let count = between(below.count, above.count, part);
     let met = between(below.met, above.met, part);
-    Some((PRIOR * pocd + met) / (PRIOR + count))
+    (PRIOR * prior + met) / (PRIOR + count)
 }
 
 fn between(below: f64, above: f64, part: f64) -> f64 {
@@ -170,11 +171,10 @@ struct Said {
 
 impl Forecasts {
     /// Notes a job's PoCD in a pass, and returns its calibrated PoCD: P(the job is in time), in [0, 1]. `passed` is
-    /// the share of its time to the deadline that has passed; at 1 the job is late. Absent while too few jobs are
-    /// known.
-    pub fn say(&mut self, tenant: &Tenant, job: &JobKey, passed: f64, pocd: f64) -> Option<f64> {
+    /// the share of its time to the deadline that has passed; at 1 the job is late.
+    pub fn say(&mut self, tenant: &Tenant, job: &JobKey, passed: f64, pocd: f64) -> f64 {
         if passed >= 1.0 {
-            return Some(0.0);
+            return 0.0;
         }
         let said = self.said.entry(job.clone()).or_insert_with(|| Said {
             tenant: tenant.clone(),
@@ -186,20 +186,26 @@ impl Forecasts {
             }
         }
         let next = MOMENTS.partition_point(|moment| *moment <= passed);
-        let last = next.checked_sub(1)?;
-        let before = self.of(tenant, last, pocd)?;
-        // Fewer jobs live until the next moment, so their result may still be missing.
-        let after = self.of(tenant, next, pocd);
+        let last = next.saturating_sub(1);
+        let before = self.of(tenant, last, pocd, pocd);
+        // Fewer jobs live until the next moment, so there may be few results of it.
+        let after = self.of(tenant, next, pocd, before);
         let part = (passed - MOMENTS[last]) / (MOMENTS[1] - MOMENTS[0]);
-        Some(after.map_or(before, |after| between(before, after, part)))
+        between(before, after, part)
     }
 
-    /// The tenant's calibrated PoCD at that moment.
-    fn of(&self, tenant: &Tenant, moment: usize, pocd: f64) -> Option<f64> {
-        let common = self.common.get(moment)?;
-        match self.tenants.get(tenant) {
-            Some(own) => own.moments.get(moment)?.of_with(common, pocd),
-            None => common.of(pocd),
+    /// The tenant's calibrated PoCD at that moment; `prior` without results.
+    fn of(&self, tenant: &Tenant, moment: usize, pocd: f64, prior: f64) -> f64 {
+        let Some(common) = self.common.get(moment) else {
+            return prior;
+        };
+        let own = self
+            .tenants
+            .get(tenant)
+            .and_then(|own| own.moments.get(moment));
+        match own {
+            Some(own) => own.of_with(common, pocd, prior),
+            None => Forecast::default().of_with(common, pocd, prior),
         }
     }
 
@@ -253,8 +259,22 @@ mod tests {
     fn what_was_said_too_dark_is_put_right_where_it_was_said() {
         let mut forecast = Forecast::default();
         (0..1000).for_each(|n| forecast.learn(0.2, n % 10 != 0));
-        assert!((forecast.of(0.2).unwrap() - 0.9).abs() < 0.01);
-        assert_eq!(forecast.of(0.8), Some(0.8));
+        assert!((forecast.of(0.2) - 0.9).abs() < 0.01);
+        assert!((forecast.of(0.8) - 0.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_jobs_already_count_and_the_pocd_with_them() {
+        let mut forecast = Forecast::default();
+        let mut shown = vec![forecast.of(0.2)];
+        for _ in 0..4 {
+            forecast.learn(0.2, true);
+            shown.push(forecast.of(0.2));
+        }
+        let expected = [0.2, 1.2 / 2.0, 2.2 / 3.0, 3.2 / 4.0, 4.2 / 5.0];
+        for (shown, expected) in shown.into_iter().zip(expected) {
+            assert!((shown - expected).abs() < 0.001, "{shown} {expected}");
+        }
     }
 
     #[test]
@@ -270,7 +290,7 @@ mod tests {
             count += weight;
             met += weight * f64::from(u8::from(is_met));
         }
-        assert!((forecast.of(0.3333).unwrap() - met / count).abs() < 1e-3);
+        assert!((forecast.of(0.3333) - met / count).abs() < 1e-3);
     }
 
     #[test]
@@ -278,7 +298,7 @@ mod tests {
         let mut forecast = Forecast::default();
         (0..3000).for_each(|_| forecast.learn(0.5, true));
         (0..3000).for_each(|_| forecast.learn(0.5, false));
-        assert!(forecast.of(0.5).unwrap() < 0.06);
+        assert!(forecast.of(0.5) < 0.06);
     }
 
     #[test]
@@ -286,10 +306,7 @@ mod tests {
         let mut forecasts = Forecasts::default();
         for number in 0..40 {
             let key = JobKey::from(format!("{number}").as_str());
-            assert_eq!(
-                forecasts.say(&ours(), &key, 0.0, 0.5).is_some(),
-                number >= 30
-            );
+            forecasts.say(&ours(), &key, 0.0, 0.5);
             forecasts.say(&ours(), &key, 0.3, 0.5);
             // Every second job ends in time before the next moment; none of the others does.
             let is_early = number % 2 == 0;
@@ -299,18 +316,17 @@ mod tests {
             forecasts.learn(&key, is_early);
         }
         let next = JobKey::from("next");
-        let at =
-            |forecasts: &mut Forecasts, passed| forecasts.say(&ours(), &next, passed, 0.5).unwrap();
+        let at = |forecasts: &mut Forecasts, passed| forecasts.say(&ours(), &next, passed, 0.5);
         assert!((at(&mut forecasts, 0.0) - 0.5).abs() < 0.01);
-        // Too few jobs lived until the last moments, so the earlier results apply.
-        assert!((at(&mut forecasts, 0.34) - 0.5).abs() < 0.01);
+        // No job was seen between these two moments, so the results of the first one apply.
+        assert!((at(&mut forecasts, 0.26) - 0.5).abs() < 0.1);
         for number in 40..80 {
             let key = JobKey::from(format!("{number}").as_str());
             forecasts.say(&ours(), &key, 0.9, 0.5);
             forecasts.learn(&key, false);
         }
         assert!(at(&mut forecasts, 0.95) < 0.02);
-        assert_eq!(forecasts.say(&ours(), &next, 1.0, 0.9), Some(0.0));
+        assert_eq!(forecasts.say(&ours(), &next, 1.0, 0.9), 0.0);
     }
 
     #[test]
@@ -323,10 +339,13 @@ mod tests {
             own.moments[3].learn(0.5, false);
             forecasts.say(&ours(), &key, 0.0, 0.5);
         }
-        let (early, late) = (100.5 / 101.0, 0.5 / 101.0);
+        // Each counts 0.999 times as much after the next.
+        let all = (1.0 - KEPT.powi(100)) / (1.0 - KEPT);
+        let early = (all + PRIOR * 0.5) / (all + PRIOR);
+        let late = PRIOR * early / (all + PRIOR);
         let third = forecasts.say(&ours(), &JobKey::from("next"), 0.25 + 0.125 / 3.0, 0.5);
         let wanted = between(early, late, 1.0 / 3.0);
-        assert!((third.unwrap() - wanted).abs() < 0.01, "{third:?}");
+        assert!((third - wanted).abs() < 0.001, "{third}");
     }
 
     #[test]
@@ -350,18 +369,21 @@ mod tests {
     }
 
     #[test]
-    fn all_jobs_of_another_tenant_count_as_one() {
+    fn jobs_of_few_other_tenants_count_for_nothing() {
         let mut forecasts = Forecasts::default();
         end(&mut forecasts, "ours", 100, true);
         let next = JobKey::from("next");
-        let alone = forecasts.say(&ours(), &next, 0.0, 0.5).unwrap();
-        end(&mut forecasts, "theirs", 5000, false);
-        let with_others = forecasts.say(&ours(), &next, 0.0, 0.5).unwrap();
-        assert!((alone - with_others).abs() < 0.02, "{alone} {with_others}");
-        assert!(with_others < alone);
-        // A tenant without results gets none from one other tenant alone.
         let stranger = Tenant::from("stranger");
-        assert_eq!(forecasts.say(&stranger, &JobKey::from("s"), 0.0, 0.5), None);
+        let alone = forecasts.say(&ours(), &next, 0.0, 0.5);
+        end(&mut forecasts, "theirs", 5000, false);
+        assert_eq!(forecasts.say(&ours(), &next, 0.0, 0.5), alone);
+        assert_eq!(forecasts.say(&stranger, &JobKey::from("s"), 0.0, 0.5), 0.5);
+        for number in 0..FOREIGN_MIN {
+            end(&mut forecasts, &format!("t{number}"), 1, false);
+        }
+        let with_others = forecasts.say(&ours(), &next, 0.0, 0.5);
+        assert!(with_others < alone);
+        assert!((alone - with_others).abs() < 0.02, "{alone} {with_others}");
     }
 
     #[test]
@@ -371,7 +393,7 @@ mod tests {
             end(&mut forecasts, &format!("t{number}"), 3, true);
         }
         let reported = forecasts.say(&ours(), &JobKey::from("next"), 0.0, 0.5);
-        assert!(reported.unwrap() > 0.9, "{reported:?}");
+        assert!(reported > 0.9, "{reported}");
     }
 
     #[test]

@@ -56,6 +56,10 @@ pub struct JobFindings {
     pub stragglers: Vec<TaskIndex>,
     /// ln PoCD without the plan's prunes and clones.
     pub(crate) ln_pocd_before: Option<f64>,
+    /// The same if each running task may get further attempts.
+    pub(crate) ln_pocd_expected: Option<f64>,
+    /// How many further attempts of a running task count towards it.
+    pub(crate) further_attempts: u32,
     /// Seconds until the job's last task is expected to end.
     pub(crate) completion: Option<f64>,
 }

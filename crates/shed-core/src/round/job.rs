@@ -15,7 +15,8 @@ use crate::round::findings_cache::{News, Origin};
 use crate::round::job_distribution::Learner;
 use crate::round::slow_nodes::Beliefs;
 use crate::snapshot::{
-    AttemptKind, JobPhase, JobSnapshot, NodeIndex, Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptKind, Idempotency, JobPhase, JobSnapshot, NodeIndex, Snapshot, SpeculationMode,
+    TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -55,6 +56,7 @@ impl<'a> JobView<'a> {
         let found = &mut self.found;
         found.view = beliefs.view_of(&self.job.tenant);
         if found.origin == Origin::Looked {
+            found.further_attempts = terms.further_attempts;
             found.clone_rest = (terms.clone_rest)(self.job.time_given(), found.t_avg);
             found.estimate.judge(self.job, learner);
         }
@@ -87,10 +89,11 @@ impl<'a> JobView<'a> {
     }
 
     /// Computes stragglers, PoCD and completion without clones of this plan. The same formulas serve every job,
-    /// whether or not the optimizer runs for it.
-    pub(crate) fn predict(&mut self) {
+    /// whether or not the optimizer runs for it. `clone_gain`: see [`CloneGains::share`].
+    pub(crate) fn predict(&mut self, clone_gain: impl FnOnce() -> f64) {
         if self.is_looked_at() && self.estimate.is_assumed {
             self.found.ln_pocd_before = self.certain_ln_pocd();
+            self.found.ln_pocd_expected = self.ln_pocd_before;
             self.draft.ln_pocd_after = self.ln_pocd_before;
             return;
         }
@@ -103,6 +106,7 @@ impl<'a> JobView<'a> {
             }
             self.found.ln_pocd_before = self.ln_pocd(|_| false, |_, _| true);
             self.draft.ln_pocd_after = self.ln_pocd_before;
+            self.found.ln_pocd_expected = self.ln_pocd_expected(clone_gain);
             self.found.completion = self.expected_completion();
         }
         if !self.draft.doomed.is_empty() {
@@ -155,6 +159,15 @@ impl<'a> JobView<'a> {
     /// Whether the plan may launch or prune attempts of the job.
     pub fn may_run(&self) -> bool {
         self.job.phase == JobPhase::Active && !self.job.rules.suspend
+    }
+
+    /// Whether shed may launch clones of the job's tasks.
+    pub(crate) fn may_get_clones(&self) -> bool {
+        let rules = &self.job.rules;
+        let is_allowed = rules.speculation == SpeculationMode::Enabled
+            && rules.idempotency != Idempotency::None
+            && rules.max_clones_per_task > 0;
+        is_allowed && self.may_run() && !self.job.obstacles.clones_stopped
     }
 
     /// Seconds from the job's submission to its deadline.
@@ -302,6 +315,7 @@ impl<'a> JobView<'a> {
             key: self.job.key.clone(),
             pocd_before: self.ln_pocd_before.map(probability),
             pocd_after,
+            pocd_expected: self.pocd_expected(pocd_after),
             estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
             optimized: self.draft.optimized,
             is_cut_short: self.draft.is_cut_short,

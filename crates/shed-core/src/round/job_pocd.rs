@@ -1,7 +1,7 @@
 //! A job's PoCD and expected completion, including waiting tasks.
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution};
-use crate::estimate::pocd::{Waves, ln_task_pocd, probability};
+use crate::estimate::pocd::{Waves, ln_miss_of_launch, ln_task_pocd, probability};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
 use crate::round::estimates::{AttemptEstimate, TaskEstimate, resume_point};
@@ -58,6 +58,45 @@ impl JobView<'_> {
         is_out: impl Fn(TaskIndex) -> bool,
         counts: impl Fn(TaskIndex, &AttemptEstimate) -> bool,
     ) -> Option<f64> {
+        self.ln_pocd_with(is_out, |task, given, slack| {
+            task.ln_miss_given(given, slack, |it| counts(task.index, it))
+        })
+    }
+
+    /// ln of the job's PoCD if each running task may get further attempts: what is expected of a policy that clones
+    /// tasks that are late.
+    pub(super) fn ln_pocd_expected(&self, clone_gain: impl FnOnce() -> f64) -> Option<f64> {
+        if !self.may_get_clones() {
+            return self.ln_pocd_before;
+        }
+        let further = f64::from(self.further_attempts);
+        let (overhead, gain) = (self.launch_time(), clone_gain());
+        self.ln_pocd_with(
+            |_| false,
+            |task, given, slack| {
+                let ln_miss = task.ln_miss_given(given, slack, |_| true);
+                let distribution = given.or(self.estimate.distribution.as_ref());
+                let of_launch = distribution.map_or(0.0, |distribution| {
+                    ln_miss_of_launch(distribution, task.clone_begin(), slack, overhead)
+                });
+                // With probability `gain` their times are independent of the task's others; otherwise they gain nothing.
+                ln_miss + libm::log1p(gain * libm::expm1(further * of_launch))
+            },
+        )
+    }
+
+    /// The PoCD that is expected: at least that with the plan's own launches.
+    pub(crate) fn pocd_expected(&self, pocd_after: Option<f64>) -> Option<f64> {
+        let further = self.ln_pocd_expected.map(probability);
+        let both = pocd_after.zip(further).map(|(now, later)| now.max(later));
+        both.or(pocd_after)
+    }
+
+    fn ln_pocd_with(
+        &self,
+        is_out: impl Fn(TaskIndex) -> bool,
+        ln_miss: impl Fn(&TaskEstimate, Option<&Distribution>, f64) -> f64,
+    ) -> Option<f64> {
         if let Some(certain) = self.certain_ln_pocd() {
             return Some(certain);
         }
@@ -65,10 +104,7 @@ impl JobView<'_> {
         let (slack, distribution) = (estimate.slack?, estimate.distribution.as_ref()?);
         Some(estimate.ln_mean(|given| {
             let running = estimate.tasks.iter().filter(|task| !is_out(task.index));
-            let running = running.map(|task| {
-                let ln_miss = task.ln_miss_given(given, slack, |it| counts(task.index, it));
-                ln_task_pocd(ln_miss)
-            });
+            let running = running.map(|task| ln_task_pocd(ln_miss(task, given, slack)));
             let mean_run = estimate.mean_run_given(given);
             let distribution = given.unwrap_or(distribution);
             let waves = self.waves(mean_run.unwrap_or(distribution.minimum()));

@@ -51,6 +51,8 @@ pub(crate) struct Terms<'p> {
     pub(crate) looks_at_all: bool,
     /// How long a task gets no clone after one of its clones was disrupted, given the time of its job and t_avg.
     pub(crate) clone_rest: &'p dyn Fn(Option<Span>, f64) -> Span,
+    /// How many further attempts of a running task count towards its job's expected PoCD.
+    pub(crate) further_attempts: u32,
     /// The distribution of attempt durations.
     pub(crate) distribution: DistributionChoice,
     /// λ, the share of the cluster that attempts may use.

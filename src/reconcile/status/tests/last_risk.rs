@@ -9,7 +9,7 @@ fn message(case: &mut Case, type_: &str) -> String {
 }
 
 const STRAGGLER: &str = "; the last risk: a few tasks are far behind the others: task 1 on node node-1; shed clones it \
-                         while a clone is worth its price; PoCD is below 0.9";
+                         while a clone is worth its price; PoCD fell below 0.9";
 
 /// A job at risk because of a straggler, later than its deadline.
 fn at_risk(change: &str) -> Case {

@@ -130,6 +130,19 @@ fn the_calibrated_pocd_decides_whether_a_job_is_at_risk() {
 }
 
 #[test]
+fn a_pocd_near_the_threshold_changes_the_risk_once() {
+    let mut case = Case::new("");
+    let mut risks = Vec::new();
+    for pocd in [0.91, 0.89, 0.91, 0.94, 0.89, 0.96, 0.91] {
+        (case.report, case.calibrated) = (Some(report(0.5)), Some(pocd));
+        case.now = case.now.plus(Span::from_seconds(60));
+        let condition = case.condition(api::DEADLINE_AT_RISK);
+        risks.push(condition.is_some_and(|condition| condition.0 == "True"));
+    }
+    assert_eq!(risks, [false, true, true, true, true, false, false]);
+}
+
+#[test]
 fn a_risk_names_its_cause_and_what_shed_does() {
     let words = |change: &str, risk: Risk| {
         let mut case = Case::new(change);
@@ -155,7 +168,7 @@ fn a_risk_names_its_cause_and_what_shed_does() {
         assert_eq!(
             words(change, straggler.clone()),
             format!(
-                "a few tasks are far behind the others: task 3 on node node-3; {does}; PoCD is below 0.9; move the \
+                "a few tasks are far behind the others: task 3 on node node-3; {does}; PoCD fell below 0.9; move the \
                  deadline, or add capacity for clones"
             )
         );
@@ -166,7 +179,7 @@ fn a_risk_names_its_cause_and_what_shed_does() {
     };
     let failed = words("", failed);
     assert!(
-        failed.contains("again: task 3 failed 2 times; PoCD is below 0.9; read the log"),
+        failed.contains("again: task 3 failed 2 times; PoCD fell below 0.9; read the log"),
         "{failed}"
     );
     let silent = words("", risk(RiskCause::Silent, 3));
@@ -213,7 +226,8 @@ fn tasks_that_have_not_started_are_neither_slow_nor_silent() {
         assert_eq!(reason, reason::ATTEMPTS_NOT_STARTED, "{cause:?}");
         assert!(
             words.contains("tasks that may be late have not started: pod ")
-                && words.contains(" on node node-1 since 1970-01-01T00:00:00Z; PoCD is below 0.9;")
+                && words
+                    .contains(" on node node-1 since 1970-01-01T00:00:00Z; PoCD fell below 0.9;")
                 && words.contains("kubectl describe pod")
                 && !words.contains("resources"),
             "{words}"

@@ -2,12 +2,13 @@
 
 use crate::capacity::UnusableNodes;
 use crate::estimate::pareto::ParetoDistribution;
+use crate::estimate::pocd::probability;
 use crate::fixtures::{JobBuilder, at, attempt, job, resume_point};
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::KillReport;
 use crate::round::findings::JobFindings;
 use crate::round::job::JobView;
-use crate::snapshot::{JobSnapshot, KillKind};
+use crate::snapshot::{JobSnapshot, KillKind, SpeculationMode};
 
 /// Task 0 has one attempt, task 1 has three.
 fn two_tasks() -> JobBuilder {
@@ -82,12 +83,35 @@ fn the_cost_of_a_stop_needs_a_distribution_and_a_deadline() {
 fn the_pocd_is_the_product_over_tasks_and_some_can_be_left_out() {
     let job = two_tasks().build();
     let mut state = judged(&job);
-    state.predict();
+    state.predict(|| 1.0);
     let with_all = libm::log(0.6 * (1.0 - 0.5 * 0.2 * 0.1));
     assert_close(state.ln_pocd_before, with_all);
     assert_close(state.ln_pocd_without(|_| false), with_all);
     let rest = state.ln_pocd_without(|task| task == TaskIndex(1));
     assert_close(rest, libm::log(0.6));
+}
+
+#[test]
+fn the_expected_pocd_counts_further_attempts_as_far_as_they_gain() {
+    let expected = |job: &JobSnapshot, gain: f64| {
+        let mut found = findings(job);
+        found.further_attempts = 2;
+        let mut state = JobView::new(job, found);
+        state.predict(|| gain);
+        let before = state.ln_pocd_before.map(probability).unwrap();
+        let expected = state.pocd_expected(Some(before)).unwrap();
+        (before, expected)
+    };
+    let job = two_tasks().deadline_in(300.0).build();
+    let (before, none) = expected(&job, 0.0);
+    assert_close(Some(none), before);
+    let (_, half) = expected(&job, 0.5);
+    let (_, full) = expected(&job, 1.0);
+    assert!(before < half && half < full, "{before} {half} {full}");
+    let stays = two_tasks().deadline_in(300.0);
+    let stays = stays.with(|job| job.rules.speculation = SpeculationMode::Observe);
+    let (before, observed) = expected(&stays.build(), 1.0);
+    assert_close(Some(observed), before);
 }
 
 #[test]
@@ -101,7 +125,7 @@ fn a_task_that_waits_will_begin_at_its_checkpoint() {
     found.t_avg = 5.0;
     let mut state = JobView::new(&job, found);
     state.draft.admitted = 1;
-    state.predict();
+    state.predict(|| 1.0);
     // At least 40 s of it remain, and 65 s.
     let miss = 40.0 / 65.0 * (40.0 / 65.0);
     assert_close(state.ln_pocd_before, libm::log(1.0 - miss));

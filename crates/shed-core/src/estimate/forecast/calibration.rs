@@ -174,8 +174,7 @@ mod tests {
         assert!(read.is_sound());
         let (mut before, mut after) = (before, Forecasts::restored(&read));
         let said = |forecasts: &mut Forecasts, tenant: &str, pocd| {
-            let said = forecasts.say(&Tenant::from(tenant), &JobKey::from("new"), 0.0, pocd);
-            said.unwrap()
+            forecasts.say(&Tenant::from(tenant), &JobKey::from("new"), 0.0, pocd)
         };
         for (tenant, pocd) in [
             ("ours", 0.8),
