@@ -377,7 +377,7 @@ fn a_pass_cut_short_is_counted_and_keeps_its_first_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
+async fn the_calibrated_pocd_follows_earlier_jobs() {
     let (_api, process) = cluster(|_| {});
     let context = &process.context.shared;
     let mut view = observation::view(context);
@@ -388,13 +388,14 @@ async fn a_forecast_is_shown_as_soon_as_enough_jobs_tell() {
         .0
         .report;
     report.jobs[0].pocd_after = Some(0.5);
+    report.jobs[0].pocd_expected = Some(0.5);
     for number in 0..30 {
         let uid: Arc<str> = format!("earlier-{number}").into();
         let earlier = JobSnapshot {
             key: JobKey(Arc::clone(&uid)),
             ..view.snapshot.jobs[0].clone()
         };
-        context.forecasts.say(&earlier, view.snapshot.now, 0.5);
+        context.forecasts.say(&earlier, view.snapshot.now, 0.5, 0.5);
         context.forecasts.learn(&uid, true);
     }
     export(context, &view, &report, &[true]);
