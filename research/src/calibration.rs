@@ -110,12 +110,20 @@ fn bins(predictions: &[Prediction]) -> Vec<Bin> {
 #[derive(Debug, Default)]
 pub struct Predictions {
     /// Whether they are the PoCDs that expect later clones, which the calibrated PoCD is made of.
-    pub expect_clones: bool,
+    expect_clones: bool,
     /// By job as the engine names it.
     of: BTreeMap<JobKey, [Option<(f64, Instant)>; MOMENTS.len()]>,
 }
 
 impl Predictions {
+    /// No predictions yet; the flag selects the PoCDs that expect later clones.
+    pub fn new(expect_clones: bool) -> Self {
+        Self {
+            expect_clones,
+            ..Self::default()
+        }
+    }
+
     /// Predictions of the only stage of the job at that place of the trace, with their times.
     pub fn of_job(&self, position: usize) -> [Option<(f64, Instant)>; MOMENTS.len()] {
         let key = JobKey::from(format!("{position:07}.0000").as_str());

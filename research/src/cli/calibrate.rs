@@ -130,10 +130,7 @@ fn predict(
         return Err(CliError::Usage(message));
     }
     prepared.settings.passes = Passes::Full;
-    let mut predictions = Predictions {
-        expect_clones: args.forecast,
-        ..Predictions::default()
-    };
+    let mut predictions = Predictions::new(args.forecast);
     let engine = Engine::new(&prepared.settings, &prepared.workload);
     let outcome = engine.watched(&mut predictions).run()?;
     let jobs = prepared.workload.jobs.iter().zip(&outcome.jobs);
