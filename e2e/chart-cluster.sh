@@ -165,6 +165,10 @@ write_status() {
 has '"phase":"Complete"' "the operator's status" write_status --as "$operator"
 has 'forbidden' "a forged status" write_status --as editor
 
+# The policies on Jobs.
+# shellcheck source=/dev/null
+. "$here/chart-job-policies.sh"
+
 # What the CRD refuses, and what it says.
 refused 'spec.completions' "$deadline" 'completions: 0' "$safe" "$template"
 refused 'spec.idempotency: Required value' "$deadline" "$completions" "$template"

@@ -209,6 +209,16 @@ uninstall --no-hooks
 run_on "after the uninstallation"
 only_left "after the uninstallation" customresourcedefinition.apiextensions.k8s.io/deadlinejobs.shed.dev \
     "secret/$release-signing-key"
+# In a chosen namespace, the next Job runs under the built-in controller.
+kubectl label namespace "$ns" shed.dev/jobs=run >/dev/null
+kubectl create --filename - >/dev/null <<JOB
+apiVersion: batch/v1
+kind: Job
+metadata: {name: next-night, namespace: $ns, annotations: {shed.dev/deadline: 5m}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: task, image: $busybox, command: ["true"]}]}}}
+JOB
+runs_without_shed() { [ "$(kubectl get job next-night --namespace "$ns" --output jsonpath='{.spec.managedBy}{.status.succeeded}')" = 1 ]; }
+eventually "the next Job ends without shed" runs_without_shed
 
 install
 eventually "a replica leads after a new installation" leads

@@ -207,6 +207,23 @@ offline() {
         --set metrics.serviceMonitor.enabled=true 2>&1) || true
     if grep -q '^kind: ServiceMonitor$' <<<"$out"; then ok; else bad "a ServiceMonitor where its API is served" "$out"; fi
 
+    # Alerts of the platform have the namespace of the release.
+    out=$("$helm" template shed "$chart" --namespace batch --kube-version 1.34.0 --show-only templates/prometheusrule.yaml \
+        --set metrics.prometheusRule.enabled=true,metrics.assumePrometheusOperator=true 2>&1) || true
+    if grep -q '^ *namespace: batch$' <<<"$out" && ! grep -q shed-system <<<"$out"; then ok; else bad "alerts of a release in another namespace"; fi
+
+    # The policy that sets managedBy is there where the apiserver has the API, by its newest version.
+    for expected in "1.33.13 v1 none" "1.34.4 v1beta1 v1beta1" "1.36.3 v1 v1" "1.37.2 v1 v1"; do
+        read -r version api expected <<<"$expected"
+        out=$("$helm" template shed "$chart" --kube-version "$version" --show-only templates/jobpolicies.yaml \
+            --api-versions "admissionregistration.k8s.io/$api/MutatingAdmissionPolicy" 2>&1) || true
+        out=$(grep -B1 '^kind: MutatingAdmissionPolicy$' <<<"$out" | sed -n 's#^apiVersion: admissionregistration.k8s.io/##p') || true
+        if [ "${out:-none}" = "$expected" ]; then ok; else bad "the policy that sets managedBy on $version: '$out', not $expected"; fi
+        out=$("$helm" template shed "$chart" --kube-version "$version" --set adoptJobs=none \
+            --api-versions "admissionregistration.k8s.io/$api/MutatingAdmissionPolicy" 2>&1) || true
+        if grep -q '^kind: MutatingAdmissionPolicy' <<<"$out"; then bad "a policy that sets managedBy with adoptJobs: none"; else ok; fi
+    done
+
     # Each alert has a runbook and a line in the list, and a value may leave it out.
     out=$(sed -n 's/^ *- alert: //p' "$chart/files/alerts.yaml" | sort)
     if [ "$(wc -l <<<"$out")" -le 12 ]; then ok; else bad "more than 12 alerts" "$out"; fi

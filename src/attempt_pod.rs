@@ -141,7 +141,7 @@ fn labels(
 ) -> BTreeMap<String, String> {
     let mut labels = template.unwrap_or_default();
     reserved_keys::strip(&mut labels);
-    let short_name = label_value(&job.name);
+    let short_name = pod_names::label_value(&job.name);
     let index_label = match has_index(job) {
         true => api::LABEL_INDEX,
         false => api::LABEL_TASK,
@@ -158,12 +158,6 @@ fn labels(
         labels.insert(api::LABEL_BATCH_JOB_NAME.to_owned(), short_name);
     }
     labels
-}
-
-/// An object's name as the value of a label, which is shorter and ends with a letter or a digit.
-fn label_value(name: &str) -> String {
-    let cut: String = name.chars().take(pod_names::NAME_MAX).collect();
-    cut.trim_end_matches(['-', '.']).to_owned()
 }
 
 fn owner_reference(owner: &DeadlineJob) -> OwnerReference {

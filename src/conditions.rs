@@ -119,13 +119,11 @@ impl Conditions {
         }
     }
 
-    /// Marks a state as over, if its condition exists and is true.
+    /// Marks a state as over, if its condition exists and is true or unknown.
     pub(crate) fn clear(&mut self, type_: &str, reason: &str, detail: &str) {
-        let is_true = self
-            .list
-            .iter()
-            .any(|condition| condition.type_ == type_ && condition.status == "True");
-        if is_true {
+        let mut conditions = self.list.iter();
+        let is_open = |one: &Condition| one.type_ == type_ && one.status != "False";
+        if conditions.any(is_open) {
             self.say(type_, reason, detail);
         }
     }

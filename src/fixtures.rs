@@ -39,6 +39,7 @@ spec:
   deadline: {within: 10m}
   completions: 4
   idempotency: Safe
+  onMiss: Fail
   template: {spec: {containers: [{name: task, image: task}]}}
 ",
     )

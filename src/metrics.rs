@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use kube::api::ObjectMeta;
 use parking_lot::Mutex;
 use prometheus::{Gauge, IntCounter, Registry, Result, TextEncoder};
 use shed_core::time::Instant;
 
+use crate::api::LABEL_CLASS;
+use crate::cluster::identity::{Owner, OwnerKind};
 use crate::durable_state::metrics::StateMetrics;
 use crate::lease::metrics::LeaseMetrics;
 use crate::memory_limit;
@@ -42,13 +45,43 @@ pub use reconciles::ReconcileMetrics;
 pub use reference::reference;
 pub use slot_time::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics};
 
-/// Labels of a series of one job.
+/// The `DeadlineJob` that a job's series come from.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JobAddress {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Labels of a series of one job in addition to its namespace. A scrape sets `job` and `namespace` itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobLabels {
-    /// Namespace of the job. A scrape sets `namespace` itself.
-    pub job_namespace: String,
-    /// Name of the job. A scrape sets `job` itself.
-    pub job_name: String,
+    /// `job_name`: name of the `DeadlineJob`, or of the batch/v1 Job that it represents.
+    pub name: Arc<str>,
+    /// `job_kind`: `DeadlineJob` or `Job`.
+    pub kind: &'static str,
+    /// `job_class`: class of the job; empty without one.
+    pub class: Arc<str>,
+}
+
+impl JobLabels {
+    /// The labels of the job with the `DeadlineJob` of this metadata.
+    pub fn of(metadata: &ObjectMeta) -> Self {
+        let owner = Owner::of(metadata);
+        let class = metadata
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get(LABEL_CLASS));
+        Self {
+            name: owner.name,
+            kind: match owner.kind {
+                OwnerKind::DeadlineJob => "DeadlineJob",
+                OwnerKind::Job => "Job",
+            },
+            class: class.map_or("", String::as_str).into(),
+        }
+    }
 }
 
 /// Everything that is exported.
@@ -223,8 +256,8 @@ impl Metrics {
     }
 
     /// Drops the series of a job that has ended or is gone.
-    pub fn forget_job(&self, labels: &JobLabels) {
-        self.jobs.forget(labels);
+    pub fn forget_job(&self, address: &JobAddress) {
+        self.jobs.forget(address);
     }
 
     /// Drops the series of all jobs: another replica shows them now.

@@ -24,6 +24,12 @@ const _: () = assert!(STRIDE * STRIDE_INVERSE % SUFFIXES == 1);
 /// Distance between the numbers of two attempts of a task: no job has more tasks.
 const DISTANCE: u64 = api::TASKS_MAX as u64;
 
+/// An object's name as the value of a label, which is shorter and ends with a letter or a digit.
+pub(crate) fn label_value(name: &str) -> String {
+    let cut: String = name.chars().take(NAME_MAX).collect();
+    cut.trim_end_matches(['-', '.']).to_owned()
+}
+
 /// Name of an attempt's pod: `<job>-<hash of the job's uid>-<task>-<attempt>`. The job's name
 /// is cut so that the whole fits; the hash keeps jobs of the same beginning apart.
 pub fn attempt_pod(job: &str, uid: &str, task: u32, attempt: u32) -> String {

@@ -46,7 +46,8 @@ def query_faults(expression, metrics, legend=""):
     for name in RATE.findall(expression):
         if name in metrics and not metrics[name].grows:
             yield f"rate of {name}, which does not only grow"
-    if "$" in without_variables(expression):
+    # Grafana leaves the group of a label_replace as it is, because no variable begins with a digit.
+    if "$" in without_variables(expression).replace('"$1"', ""):
         yield f"a variable without a value: {expression}"
 
 
@@ -131,8 +132,9 @@ def sample_series(metric):
     # A deadline in the future, a leader, capacity that is not 0.
     values = "0+1x120" if metric.kind != "gauge" else "9000x120" if "timestamp" in metric.name else "1x120"
     for name in metric.series():
-        for bound in BOUNDS if name.endswith("_bucket") else ("",):
-            pairs = ",".join(f'{label}="{value}"' for label, value in {**labels, **({"le": bound} if bound else {})}.items())
+        limit = "le" if name.endswith("_bucket") else "at_most"
+        for bound in BOUNDS if limit == "le" or limit in labels else ("",):
+            pairs = ",".join(f'{label}="{value}"' for label, value in {**labels, **({limit: bound} if bound else {})}.items())
             yield {"series": f"{name}{{{pairs}}}", "values": values}
 
 

@@ -17,8 +17,8 @@ class Metric:
 
     @property
     def grows(self):
-        """Whether it has a rate. Some histograms show the state at the moment of the scrape."""
-        return self.kind != "gauge" and "without rate" not in self.meaning
+        """Whether it has a rate."""
+        return self.kind != "gauge"
 
     def series(self):
         """The names of its series."""

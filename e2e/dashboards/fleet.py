@@ -2,7 +2,7 @@
 
 from grafana import GREEN, ORANGE, RED, Dashboard, datasource_variable, label_variable, steps, text_variable
 
-JOB = "job_namespace, job_name"
+JOB = "job_namespace, job_name, job_kind"
 CHOSEN = '{job_namespace=~"$namespace"}'
 
 
@@ -122,8 +122,8 @@ def deadlines_over_time(board):
 
 
 def of_namespaces(metric):
-    """The buckets of all unfinished jobs now, which have no rate."""
-    return f"sum by (le) ({metric}_bucket{CHOSEN})"
+    """The counts of all unfinished jobs now, as buckets of a histogram. They have no rate."""
+    return f'sum by (le) (label_replace({metric}{CHOSEN}, "le", "$1", "at_most", "(.*)"))'
 
 
 def pocd(board):
@@ -143,8 +143,8 @@ def pocd(board):
         "they are late.",
         of_namespaces("shed_jobs_slack_seconds"),
     )
-    all_jobs = f"sum(shed_jobs_pocd_count{CHOSEN})"
-    limits = [f'sum(shed_jobs_pocd_bucket{{job_namespace=~"$namespace", le="{limit}"}})' for limit in ("0.5", "0.9", "0.99")]
+    counts = [f'sum(shed_jobs_pocd{{job_namespace=~"$namespace", at_most="{limit}"}})' for limit in ("0.5", "0.9", "0.99", "+Inf")]
+    *limits, all_jobs = counts
     board.lines(
         "Jobs by PoCD",
         "short",

@@ -66,6 +66,8 @@ pub fn manifest(name: &str, spec: &Value) -> Value {
             "deadline": {"within": "5m"},
             "completions": 1,
             "idempotency": "Safe",
+            // A test that waits in vain ends at the deadline.
+            "onMiss": "Fail",
         },
     });
     if let (Some(fields), Some(given)) = (all["spec"].as_object_mut(), spec.as_object()) {

@@ -206,8 +206,8 @@ fn deadline(
 pub(super) fn history_without_class() -> BadAnnotation {
     bad(
         DEADLINE,
-        "history needs the label shed.dev/class on the Job, because it is computed from earlier Jobs with the same \
-         label: add the label, or use a duration",
+        "history needs the label shed.dev/class on a Job that no CronJob created, because it is computed from earlier \
+         Jobs of the same class: add the label, or use a duration",
     )
 }
 

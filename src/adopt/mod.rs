@@ -147,18 +147,36 @@ pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     owners.find(|owner| owner.controller == Some(true) && is_job(owner))
 }
 
+/// The CronJob that controls a Job.
+pub fn cron_job(job: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = job.owner_references.iter().flatten();
+    owners.find(|owner| {
+        let is_cron_job = owner.kind == "CronJob" && owner.api_version == "batch/v1";
+        is_cron_job && owner.controller == Some(true)
+    })
+}
+
+/// The class of a Job: its label `shed.dev/class`, or without the label the name of the CronJob that controls it. An
+/// empty label means no class.
+pub fn class(job: &ObjectMeta) -> Option<&str> {
+    let label = job
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(api::LABEL_CLASS));
+    let class = match label {
+        Some(label) => label.as_str(),
+        None => cron_job(job)?.name.as_str(),
+    };
+    (!class.is_empty()).then_some(class)
+}
+
 /// Start of the deadline's clock of a Job: the time for which a CronJob scheduled it, else its creation. Only a Job
 /// that a CronJob controls has a scheduled time.
 pub fn counts_from(job: &ObjectMeta) -> Option<Instant> {
-    let mut owners = job.owner_references.iter().flatten();
-    let is_scheduled = owners.any(|owner| {
-        let is_cron_job = owner.kind == "CronJob" && owner.api_version == "batch/v1";
-        is_cron_job && owner.controller == Some(true)
-    });
     let scheduled = job
         .annotations
         .as_ref()
-        .filter(|_| is_scheduled)
+        .filter(|_| cron_job(job).is_some())
         .and_then(|annotations| annotations.get(SCHEDULED)?.parse().ok())
         .map(|at| clock::instant(&Time(at)));
     scheduled.or_else(|| job.creation_timestamp.as_ref().map(clock::instant))

@@ -1,5 +1,6 @@
 //! A batch/v1 Job → its companion, and both → the job that all other modules work on. Pure.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
@@ -13,10 +14,9 @@ use shed_core::time::Span;
 
 use crate::adopt::annotations::{self, BadAnnotation, Wishes};
 use crate::api::{
-    self, DeadlineJob, DeadlineJobSpec, Idempotency, OnMiss, PodReplacementPolicy, Resume,
-    RetryRule,
+    self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume, RetryRule,
 };
-use crate::pod_names::fnv1a;
+use crate::pod_names::{self, fnv1a};
 use crate::size;
 use crate::validate::{self, Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
 
@@ -63,18 +63,23 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
         &companion_name(job).unwrap_or_default(),
         companion_spec(job, wishes),
     );
-    let class = metadata.labels.as_ref();
-    let class = class.and_then(|labels| labels.get_key_value(api::LABEL_CLASS));
+    let class = super::class(metadata);
     let deadline = companion.spec.deadline.as_ref();
     let needs_class = deadline.is_some_and(|deadline| deadline.history.is_some());
-    if needs_class && class.is_none_or(|(_, class)| class.is_empty()) {
+    if needs_class && class.is_none() {
         return Err(annotations::history_without_class());
     }
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let mut labels = BTreeMap::from([(
+        api::LABEL_BATCH_JOB_NAME.to_owned(),
+        pod_names::label_value(name),
+    )]);
+    labels.extend(class.map(|class| (api::LABEL_CLASS.to_owned(), class.to_owned())));
     companion.metadata = ObjectMeta {
         namespace: metadata.namespace.clone(),
-        labels: class.map(|(key, value)| [(key.clone(), value.clone())].into()),
+        labels: Some(labels),
         owner_references: Some(vec![owner_reference(
-            metadata.name.as_deref().unwrap_or_default(),
+            name,
             metadata.uid.as_deref().unwrap_or_default(),
         )]),
         ..companion.metadata
@@ -104,8 +109,7 @@ fn companion_spec(job: &Job, wishes: Wishes) -> DeadlineJobSpec {
         speculation: wishes.speculation,
         target_pocd: wishes.target_pocd,
         expected_task_duration: wishes.expected_task_duration,
-        // A user who only adds a deadline prefers a late result to none.
-        on_miss: wishes.on_miss.unwrap_or(OnMiss::Continue),
+        on_miss: wishes.on_miss.unwrap_or_default(),
         backoff_limit_per_index: 0,
         backoff_limit: None,
         max_failed_indexes: None,

@@ -128,7 +128,7 @@ pub mod reason {
     pub const TARGET_REACHABLE: &str = "TargetReachable";
     /// `DeadlineFeasible` is false: only a later deadline is feasible.
     pub const DEADLINE_INFEASIBLE: &str = "DeadlineInfeasible";
-    /// `DeadlineFeasible` is unknown: task durations are unknown.
+    /// `DeadlineAtRisk`, `DeadlineFeasible` are unknown: task durations are unknown.
     pub const DURATIONS_UNKNOWN: &str = "DurationsUnknown";
     /// `DeadlineFeasible` is unknown: the deadline counts from the job's start, and the job has not started.
     pub const CLOCK_NOT_STARTED: &str = "ClockNotStarted";

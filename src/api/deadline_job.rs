@@ -43,6 +43,8 @@ use super::template_bounds;
     printcolumn(name = "Deadline", type_ = "string", json_path = ".status.deadline", description = "When \
     the job must be complete"),
     printcolumn(name = "Status", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Risk", type_ = "string", json_path = ".status.conditions[?(@.type=='DeadlineAtRisk')].reason", description = "Whether \
+    the job is likely to miss its deadline, and why"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Expected", type_ = "string", json_path = ".status.estimatedCompletionTime", priority = 1, description = "When the last task is expected to end")
 )]
@@ -112,6 +114,7 @@ pub struct DeadlineJobSpec {
     pub deadline: Option<Deadline>,
     /// How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
     /// while the job runs: shed starts new tasks and stops tasks beyond the new number.
+    #[serde(default = "default_completions")]
     #[schemars(range(min = 1, max = TASKS_MAX))]
     pub completions: i32,
     /// How many tasks may have a live attempt at a time, not counting clones. Default: completions. You may
@@ -157,8 +160,8 @@ pub struct DeadlineJobSpec {
     /// Clones of stragglers.
     #[serde(default)]
     pub speculation: Speculation,
-    /// Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
-    /// records the miss and the attempts continue).
+    /// Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops
+    /// the attempts and the job fails).
     #[serde(default)]
     #[schemars(schema_with = "rule_schemas::on_miss")]
     pub on_miss: OnMiss,
@@ -211,6 +214,10 @@ pub struct DeadlineJobSpec {
     /// The pod to run for each attempt. restartPolicy is Never (default) or OnFailure.
     #[schemars(schema_with = "template_bounds::template")]
     pub template: PodTemplateSpec,
+}
+
+fn default_completions() -> i32 {
+    1
 }
 
 fn default_backoff_limit() -> i32 {

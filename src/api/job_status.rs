@@ -54,11 +54,11 @@ pub struct DeadlineJobStatus {
     /// Attempts that may still win.
     #[serde(default)]
     pub active: i32,
-    /// Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number
+    /// Active attempts whose pod is Ready, as of the last write. shed writes a change of this number
     /// alone after ten seconds.
     #[serde(default)]
     pub ready: i32,
-    /// Clones among them.
+    /// Active attempts that are clones.
     #[serde(default)]
     pub clones: i32,
     /// Attempts that shed stopped and that are still terminating.
@@ -119,7 +119,7 @@ pub struct AttemptCounts {
     /// Attempts that won their task.
     #[serde(default)]
     pub won: i64,
-    /// Clones among them.
+    /// Clones that won their task.
     #[serde(default)]
     pub clone_wins: i64,
     /// Attempts that shed stopped, or that finished after a sibling had won.
@@ -157,7 +157,8 @@ pub struct ObservedClones {
     #[serde(default)]
     #[schemars(with = "String")]
     pub slot_seconds: Decimal,
-    /// Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.
+    /// Sum of the least gains, in expected deadlines met, at which the policy starts these clones, e.g. 0.040. The
+    /// operator's clone price sets them. Absent for policies without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub price: Option<Decimal>,

@@ -134,7 +134,7 @@ pub struct DecisionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub gain: Option<Decimal>,
-    /// Expected deadlines that others lose by it; absent without figures.
+    /// The least gain at which the policy starts the clone; absent without figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub price: Option<Decimal>,

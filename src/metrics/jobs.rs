@@ -1,5 +1,5 @@
 //! Series of unfinished jobs. The jobs most at risk have series of their own, so that the number of series is
-//! bounded; all jobs are in the histograms of their namespaces. Both show the state at the moment of the scrape.
+//! bounded; all jobs are in the counts of their namespaces. Both show the state at the moment of the scrape.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use prometheus::{IntGauge, Result};
 use shed_core::tenant_fairness::fair_order;
 use shed_core::time::{Instant, Span};
 
-use super::JobLabels;
 use super::job_work::JobWork;
 use super::namespaces::NamespaceSeries;
+use super::{JobAddress, JobLabels};
 use crate::observed_clones::Figures;
 use crate::registrar::{Gauges, Registrar};
 
@@ -69,28 +69,31 @@ impl JobFigures {
 
 #[derive(Default)]
 struct Table {
-    jobs: BTreeMap<JobLabels, JobFigures>,
+    jobs: BTreeMap<JobAddress, (JobLabels, JobFigures)>,
     /// Jobs with series of their own at the last scrape.
-    shown: BTreeSet<JobLabels>,
+    shown: BTreeSet<JobAddress>,
 }
 
 impl Table {
     /// The jobs with series of their own: `max` jobs, the one most at risk of each namespace first, then the second one
     /// of each. A job that had series before keeps them up to a tenth beyond that, so that few series come and go.
-    fn choose(&self, max: usize, now: Instant) -> BTreeSet<JobLabels> {
+    fn choose(&self, max: usize, now: Instant) -> BTreeSet<JobAddress> {
         let ranked = fair_order(
             self.jobs.iter(),
-            |(job, _)| &*job.job_namespace,
-            |(_, a), (_, b)| a.compare_risk(b, now),
+            |(job, _)| &*job.namespace,
+            |(_, (_, a)), (_, (_, b))| a.compare_risk(b, now),
         );
         let kept = ranked.into_iter().take(max.saturating_add(max / 10));
-        let is_chosen = |(rank, (job, _)): &(usize, (&JobLabels, &JobFigures))| {
+        let is_chosen = |(rank, (job, _)): &(usize, (&JobAddress, &(JobLabels, JobFigures)))| {
             *rank < max || self.shown.contains(*job)
         };
         let chosen = kept.enumerate().filter(is_chosen);
         chosen.map(|(_, (job, _))| job.clone()).collect()
     }
 }
+
+/// Labels of a job's own series.
+const LABELS: [&str; 4] = ["job_namespace", "job_name", "job_kind", "job_class"];
 
 /// The figure that a series of a job shows, if it is known.
 type Figure = fn(&JobFigures) -> Option<f64>;
@@ -139,7 +142,7 @@ const OWN: [(&str, &str, Figure); 14] = [
     ),
     (
         "shed_job_observed_price",
-        "Expected deadlines that other jobs would have lost to these clones",
+        "Sum of the least gains, in expected deadlines met, at which the policy starts these clones",
         |job| job.observed?.price,
     ),
     (
@@ -176,7 +179,7 @@ pub struct JobSeries {
     table: Mutex<Table>,
     own_max: usize,
     unfinished: IntGauge,
-    own: Vec<(Gauges<2>, Figure)>,
+    own: Vec<(Gauges<4>, Figure)>,
     namespaces: NamespaceSeries,
 }
 
@@ -185,10 +188,7 @@ impl JobSeries {
     pub fn register(registrar: &mut Registrar, own_max: u32) -> Result<Self> {
         let mut own = Vec::with_capacity(OWN.len());
         for (name, help, figure) in OWN {
-            own.push((
-                registrar.register(name, help, ["job_namespace", "job_name"])?,
-                figure,
-            ));
+            own.push((registrar.register(name, help, LABELS)?, figure));
         }
         Ok(Self {
             table: Mutex::default(),
@@ -204,16 +204,19 @@ impl JobSeries {
     }
 
     /// Takes over what a pass found about a job.
-    pub fn set(&self, job: &JobLabels, figures: &JobFigures) {
+    pub fn set(&self, job: &JobAddress, labels: JobLabels, figures: &JobFigures) {
         let mut table = self.table.lock();
         match table.jobs.get_mut(job) {
-            Some(known) => known.update(figures),
-            None => drop(table.jobs.insert(job.clone(), *figures)),
+            Some((known_labels, known)) => {
+                *known_labels = labels;
+                known.update(figures);
+            }
+            None => drop(table.jobs.insert(job.clone(), (labels, *figures))),
         }
     }
 
     /// Drops a job that has ended or is gone.
-    pub fn forget(&self, job: &JobLabels) {
+    pub fn forget(&self, job: &JobAddress) {
         self.table.lock().jobs.remove(job);
     }
 
@@ -231,14 +234,18 @@ impl JobSeries {
         for (family, figure) in &self.own {
             family.clear();
             for job in &table.shown {
-                if let Some(value) = table.jobs.get(job).and_then(figure) {
-                    family.with([&job.job_namespace, &job.job_name]).set(value);
+                let Some((labels, figures)) = table.jobs.get(job) else {
+                    continue;
+                };
+                if let Some(value) = figure(figures) {
+                    let labels = [&*job.namespace, &labels.name, labels.kind, &labels.class];
+                    family.with(labels).set(value);
                 }
             }
         }
         let jobs = table.jobs.iter();
         self.namespaces.show(
-            jobs.map(|(job, figures)| (&*job.job_namespace, figures)),
+            jobs.map(|(job, (_, figures))| (&*job.namespace, figures)),
             now,
         );
     }
@@ -248,7 +255,7 @@ impl JobSeries {
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
-    use crate::metrics::tests::labels;
+    use crate::metrics::tests::{address, labels};
 
     fn at(seconds: i64) -> Option<Instant> {
         Some(Instant(seconds * 1000))
@@ -268,14 +275,14 @@ mod tests {
         let lines = page
             .lines()
             .filter(|line| line.starts_with("shed_job_pocd{"));
-        let name = |line: &str| line.split('"').nth(1).unwrap().to_owned();
+        let name = |line: &str| line.split('"').nth(5).unwrap().to_owned();
         lines.map(name).collect()
     }
 
     #[test]
     fn a_job_shows_what_is_known_of_it() {
         let metrics = Metrics::new().unwrap();
-        let job = labels("team", "count");
+        let job = address("team", "count");
         let known = JobFigures {
             pocd: Some(0.97),
             calibrated: Some(0.9),
@@ -295,23 +302,23 @@ mod tests {
                 clones: 1,
             }),
         };
-        metrics.jobs.set(&job, &known);
+        metrics.jobs.set(&job, labels("count"), &known);
         // A later pass does not estimate everything again.
-        metrics.jobs.set(&job, &chance(0.98));
+        metrics.jobs.set(&job, labels("count"), &chance(0.98));
         let page = metrics.page_at(Instant(500_000)).unwrap();
         for line in [
-            r#"shed_job_pocd{job_name="count",job_namespace="team"} 0.98"#,
-            r#"shed_job_pocd_calibrated{job_name="count",job_namespace="team"} 0.9"#,
-            r#"shed_job_slack_seconds{job_name="count",job_namespace="team"} -800"#,
-            r#"shed_job_deadline_timestamp_seconds{job_name="count",job_namespace="team"} 100"#,
-            r#"shed_job_earliest_feasible_deadline_timestamp_seconds{job_name="count",job_namespace="team"} 800"#,
-            r#"shed_job_expected_completion_timestamp_seconds{job_name="count",job_namespace="team"} 900"#,
-            r#"shed_job_observed_clones{job_name="count",job_namespace="team"} 3"#,
-            r#"shed_job_observed_gain{job_name="count",job_namespace="team"} 0.25"#,
-            r#"shed_job_tasks{job_name="count",job_namespace="team"} 20"#,
-            r#"shed_job_tasks_done{job_name="count",job_namespace="team"} 7"#,
-            r#"shed_job_attempts_live{job_name="count",job_namespace="team"} 5"#,
-            r#"shed_job_clones_live{job_name="count",job_namespace="team"} 1"#,
+            r#"shed_job_pocd{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 0.98"#,
+            r#"shed_job_pocd_calibrated{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 0.9"#,
+            r#"shed_job_slack_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} -800"#,
+            r#"shed_job_deadline_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 100"#,
+            r#"shed_job_earliest_feasible_deadline_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 800"#,
+            r#"shed_job_expected_completion_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 900"#,
+            r#"shed_job_observed_clones{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 3"#,
+            r#"shed_job_observed_gain{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 0.25"#,
+            r#"shed_job_tasks{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 20"#,
+            r#"shed_job_tasks_done{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 7"#,
+            r#"shed_job_attempts_live{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 5"#,
+            r#"shed_job_clones_live{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 1"#,
             "shed_jobs_unfinished 1",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
@@ -325,23 +332,25 @@ mod tests {
     #[test]
     fn the_jobs_most_at_risk_are_shown_and_stay_for_a_while() {
         let metrics = Metrics::with_jobs(10).unwrap();
-        let name = |number: usize| labels("team", &format!("job-{number:02}"));
+        let name = |number: usize| address("team", &format!("job-{number:02}"));
+        let set = |number: usize, pocd: f64| {
+            let job = name(number);
+            metrics.jobs.set(&job, labels(&job.name), &chance(pocd));
+        };
         for number in 0..30 {
-            metrics
-                .jobs
-                .set(&name(number), &chance(0.5 + number as f64 / 100.0));
+            set(number, 0.5 + number as f64 / 100.0);
         }
-        let first: Vec<_> = (0..10).map(|number| name(number).job_name).collect();
+        let first: Vec<_> = (0..10).map(|number| name(number).name).collect();
         assert_eq!(shown(&metrics), first);
         // Job 20 becomes the riskiest. Job 9 is now the 11th, within a tenth of the limit.
-        metrics.jobs.set(&name(20), &chance(0.1));
+        set(20, 0.1);
         let with_20: Vec<_> = first.iter().cloned().chain(["job-20".to_owned()]).collect();
         assert_eq!(shown(&metrics), with_20);
         // One more, and job 9 is the 12th.
-        metrics.jobs.set(&name(21), &chance(0.1));
+        set(21, 0.1);
         let later: Vec<_> = (0..9)
             .chain([20, 21])
-            .map(|number| name(number).job_name)
+            .map(|number| name(number).name)
             .collect();
         assert_eq!(shown(&metrics), later);
         // Job 10 was not shown, so it does not enter at the 11th place.
@@ -359,10 +368,12 @@ mod tests {
             ..chance(0.0)
         };
         for number in 0..560 {
-            let job = labels("evil", &format!("job-{number:03}"));
-            metrics.jobs.set(&job, &late);
+            let job = address("evil", &format!("job-{number:03}"));
+            metrics.jobs.set(&job, labels(&job.name), &late);
         }
-        metrics.jobs.set(&labels("victim", "late"), &chance(0.2));
+        metrics
+            .jobs
+            .set(&address("victim", "late"), labels("late"), &chance(0.2));
         let shown = shown(&metrics);
         assert_eq!(shown.len(), 500);
         assert!(shown.contains(&"late".to_owned()));
@@ -391,8 +402,8 @@ mod tests {
                 observed: Some(Figures::default()),
                 work: Some(JobWork::default()),
             };
-            let job = labels("team", &format!("job-{number:059}"));
-            metrics.jobs.set(&job, &figures);
+            let job = address("team", &format!("job-{number:059}"));
+            metrics.jobs.set(&job, labels(&job.name), &figures);
         }
         for _ in 0..2 {
             let page = metrics.page_at(Instant(0)).unwrap();
@@ -400,7 +411,7 @@ mod tests {
             let most = families.iter().max_by_key(|(_, samples)| **samples);
             assert_eq!(most.map(|(_, samples)| *samples), Some(500), "{most:?}");
             assert!(families.contains_key("shed_job_observed_gain"));
-            let all = r#"shed_jobs_pocd_count{job_namespace="team"} 10000"#;
+            let all = r#"shed_jobs_pocd{at_most="+Inf",job_namespace="team"} 10000"#;
             assert!(page.contains(all), "{page}");
             assert!(page.contains("shed_jobs_unfinished 10000"));
             assert!(page.len() < 2 << 20, "{} bytes", page.len());
@@ -410,10 +421,13 @@ mod tests {
     #[test]
     fn a_job_without_a_figure_is_the_least_at_risk() {
         let metrics = Metrics::with_jobs(1).unwrap();
-        metrics
-            .jobs
-            .set(&labels("a", "unknown"), &JobFigures::default());
-        metrics.jobs.set(&labels("b", "likely"), &chance(1.0));
+        let set = |namespace, name, figures| {
+            metrics
+                .jobs
+                .set(&address(namespace, name), labels(name), &figures)
+        };
+        set("a", "unknown", JobFigures::default());
+        set("b", "likely", chance(1.0));
         assert_eq!(shown(&metrics), ["likely"]);
     }
 
@@ -424,11 +438,15 @@ mod tests {
             deadline: at(deadline),
             ..JobFigures::default()
         };
-        metrics.jobs.set(&labels("a", "soon"), &chance(0.1));
-        metrics.jobs.set(&labels("b", "overdue"), &due(90));
+        let set = |namespace, name, figures| {
+            metrics
+                .jobs
+                .set(&address(namespace, name), labels(name), &figures)
+        };
+        set("a", "soon", chance(0.1));
+        set("b", "overdue", due(90));
         let page = metrics.page_at(Instant(91_000)).unwrap();
-        let line =
-            r#"shed_job_deadline_timestamp_seconds{job_name="overdue",job_namespace="b"} 90"#;
+        let line = r#"shed_job_deadline_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="overdue",job_namespace="b"} 90"#;
         assert!(page.contains(line), "{page}");
     }
 }

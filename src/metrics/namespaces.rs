@@ -1,12 +1,12 @@
-//! Histograms of all unfinished jobs by namespace. They show the state at the moment of the scrape: a job that ends
-//! leaves its bucket. So they are read as they are, without `rate`.
+//! Counts of all unfinished jobs by namespace and by the size of a figure. They show the state at the moment of the
+//! scrape, and fall when a job ends. So they are gauges: Prometheus expects the buckets of a histogram to grow only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use shed_core::time::{Instant, Span};
 
 use super::jobs::JobFigures;
-use crate::registrar::{Histograms, metrics};
+use crate::registrar::{Gauges, metrics};
 
 /// Namespaces with series of their own: those with the most unfinished jobs.
 const OWN_MAX: usize = 200;
@@ -24,23 +24,45 @@ const REMAINING: [f64; 9] = [
 ];
 
 metrics! {
-    /// Histograms of all unfinished jobs by namespace.
+    /// Counts of all unfinished jobs by namespace.
     pub struct NamespaceSeries {
-        pocd: Histograms<1> = "shed_jobs_pocd",
-            "Unfinished jobs now, by PoCD; read the buckets without rate", by_namespace(&CHANCES);
-        calibrated: Histograms<1> = "shed_jobs_pocd_calibrated",
-            "Unfinished jobs now, by calibrated PoCD; read the buckets without rate", by_namespace(&CHANCES);
-        slack: Histograms<1> = "shed_jobs_slack_seconds",
-            "Unfinished jobs now, by deadline minus expected completion; read the buckets without rate",
-            by_namespace(&SLACKS);
-        remaining: Histograms<1> = "shed_jobs_remaining_seconds",
-            "Unfinished jobs now, by time until the expected completion; read the buckets without rate",
-            by_namespace(&REMAINING);
+        pocd: Gauges<2> = "shed_jobs_pocd",
+            "Unfinished jobs now whose PoCD is at most the label at_most", LABELS;
+        calibrated: Gauges<2> = "shed_jobs_pocd_calibrated",
+            "Unfinished jobs now whose calibrated PoCD is at most the label at_most", LABELS;
+        slack: Gauges<2> = "shed_jobs_slack_seconds",
+            "Unfinished jobs now whose deadline minus expected completion is at most the label at_most", LABELS;
+        remaining: Gauges<2> = "shed_jobs_remaining_seconds",
+            "Unfinished jobs now whose time until the expected completion is at most the label at_most", LABELS;
     }
 }
 
-fn by_namespace(buckets: &[f64]) -> ([&'static str; 1], Vec<f64>) {
-    (["job_namespace"], buckets.to_vec())
+/// `le` is reserved for histograms.
+const LABELS: [&str; 2] = ["job_namespace", "at_most"];
+
+/// Writes the number of values up to each bound, and of all values, like the buckets of a histogram.
+fn show<'a>(
+    family: &Gauges<2>,
+    bounds: &[f64],
+    values: impl Iterator<Item = (&'a str, Option<f64>)>,
+) {
+    let mut counts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for (namespace, value) in values {
+        let Some(value) = value else { continue };
+        let counts = counts
+            .entry(namespace)
+            .or_insert_with(|| vec![0; bounds.len() + 1]);
+        let first = bounds.partition_point(|bound| *bound < value);
+        counts[first..].iter_mut().for_each(|count| *count += 1);
+    }
+    let bounds = bounds.iter().map(f64::to_string);
+    let bounds: Vec<_> = bounds.chain(["+Inf".to_owned()]).collect();
+    family.clear();
+    for (namespace, counts) in counts {
+        for (bound, count) in bounds.iter().zip(counts) {
+            family.with([namespace, bound]).set(f64::from(count));
+        }
+    }
 }
 
 impl NamespaceSeries {
@@ -50,26 +72,25 @@ impl NamespaceSeries {
         jobs: impl Iterator<Item = (&'a str, &'a JobFigures)> + Clone,
         now: Instant,
     ) {
-        for family in [&self.pocd, &self.calibrated, &self.slack, &self.remaining] {
-            family.clear();
-        }
         let own = with_own(jobs.clone().map(|(namespace, _)| namespace));
-        for (namespace, figures) in jobs {
-            let namespace = match own.contains(namespace) {
-                true => namespace,
-                false => OTHER,
-            };
-            let remaining = figures.expected.map(|at| at.since(now).max(Span(0)));
-            for (family, value) in [
-                (&self.pocd, figures.pocd),
-                (&self.calibrated, figures.calibrated),
-                (&self.slack, figures.slack().map(Span::seconds)),
-                (&self.remaining, remaining.map(Span::seconds)),
-            ] {
-                if let Some(value) = value {
-                    family.with([namespace]).observe(value);
-                }
-            }
+        let jobs = jobs.map(|(namespace, figures)| match own.contains(namespace) {
+            true => (namespace, figures),
+            false => (OTHER, figures),
+        });
+        let left = |figures: &JobFigures| figures.expected.map(|at| at.since(now).max(Span(0)));
+        let families: [(_, &[f64], &dyn Fn(&JobFigures) -> Option<f64>); 4] = [
+            (&self.pocd, &CHANCES, &|job| job.pocd),
+            (&self.calibrated, &CHANCES, &|job| job.calibrated),
+            (&self.slack, &SLACKS, &|job| job.slack().map(Span::seconds)),
+            (&self.remaining, &REMAINING, &|job| {
+                left(job).map(Span::seconds)
+            }),
+        ];
+        for (family, bounds, figure) in families {
+            let values = jobs
+                .clone()
+                .map(|(namespace, job)| (namespace, figure(job)));
+            show(family, bounds, values);
         }
     }
 }
@@ -90,7 +111,7 @@ pub(super) fn with_own<'a>(namespaces: impl Iterator<Item = &'a str>) -> BTreeSe
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
-    use crate::metrics::tests::labels;
+    use crate::metrics::tests::{address, labels};
 
     fn figures(pocd: f64) -> JobFigures {
         JobFigures {
@@ -102,31 +123,33 @@ mod tests {
     }
 
     #[test]
-    fn every_job_is_in_the_histograms_of_its_namespace() {
+    fn every_job_is_in_the_counts_of_its_namespace() {
         let metrics = Metrics::with_jobs(0).unwrap();
         for (name, pocd) in [("a", 0.05), ("b", 0.2), ("c", 0.99)] {
-            metrics.jobs.set(&labels("team", name), &figures(pocd));
+            metrics
+                .jobs
+                .set(&address("team", name), labels(name), &figures(pocd));
         }
         let page = metrics.page_at(Instant(1_000_000)).unwrap();
         for line in [
-            r#"shed_jobs_pocd_bucket{job_namespace="team",le="0.1"} 1"#,
-            r#"shed_jobs_pocd_bucket{job_namespace="team",le="0.25"} 2"#,
-            r#"shed_jobs_pocd_bucket{job_namespace="team",le="+Inf"} 3"#,
+            r#"shed_jobs_pocd{at_most="0.1",job_namespace="team"} 1"#,
+            r#"shed_jobs_pocd{at_most="0.25",job_namespace="team"} 2"#,
+            r#"shed_jobs_pocd{at_most="+Inf",job_namespace="team"} 3"#,
             // They are expected 90 s after their deadline.
-            r#"shed_jobs_slack_seconds_bucket{job_namespace="team",le="-600"} 0"#,
-            r#"shed_jobs_slack_seconds_bucket{job_namespace="team",le="-60"} 3"#,
-            r#"shed_jobs_remaining_seconds_bucket{job_namespace="team",le="60"} 0"#,
-            r#"shed_jobs_remaining_seconds_bucket{job_namespace="team",le="300"} 3"#,
+            r#"shed_jobs_slack_seconds{at_most="-600",job_namespace="team"} 0"#,
+            r#"shed_jobs_slack_seconds{at_most="-60",job_namespace="team"} 3"#,
+            r#"shed_jobs_remaining_seconds{at_most="60",job_namespace="team"} 0"#,
+            r#"shed_jobs_remaining_seconds{at_most="300",job_namespace="team"} 3"#,
         ] {
             assert!(page.contains(line), "{line}\n{page}");
         }
         assert!(
-            !page.contains("shed_jobs_pocd_calibrated_bucket"),
+            !page.contains("shed_jobs_pocd_calibrated{"),
             "none is known"
         );
-        metrics.jobs.forget(&labels("team", "a"));
+        metrics.jobs.forget(&address("team", "a"));
         let page = metrics.page_at(Instant(1_000_000)).unwrap();
-        assert!(page.contains(r#"shed_jobs_pocd_bucket{job_namespace="team",le="0.1"} 0"#));
+        assert!(page.contains(r#"shed_jobs_pocd{at_most="0.1",job_namespace="team"} 0"#));
     }
 
     #[test]
@@ -134,17 +157,21 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         for number in 0..OWN_MAX + 10 {
             let namespace = format!("team-{number:03}");
-            metrics.jobs.set(&labels(&namespace, "a"), &figures(0.5));
+            let set = |name| {
+                let job = address(&namespace, name);
+                metrics.jobs.set(&job, labels(name), &figures(0.5));
+            };
+            set("a");
             if number >= 10 {
-                metrics.jobs.set(&labels(&namespace, "b"), &figures(0.5));
+                set("b");
             }
         }
         let page = metrics.page_at(Instant(0)).unwrap();
         assert!(
-            page.contains(r#"shed_jobs_pocd_count{job_namespace="other"} 10"#),
+            page.contains(r#"shed_jobs_pocd{at_most="+Inf",job_namespace="other"} 10"#),
             "{page}"
         );
-        assert!(page.contains(r#"shed_jobs_pocd_count{job_namespace="team-209"} 2"#));
-        assert!(!page.contains(r#"shed_jobs_pocd_count{job_namespace="team-009"}"#));
+        assert!(page.contains(r#"shed_jobs_pocd{at_most="+Inf",job_namespace="team-209"} 2"#));
+        assert!(!page.contains(r#"shed_jobs_pocd{at_most="+Inf",job_namespace="team-009"}"#));
     }
 }

@@ -13,7 +13,7 @@ metrics! {
         slot_seconds: Counter = "shed_observed_clone_slot_seconds_total",
             "Expected work of the clones that shed would have started in mode Observe";
         price: Counter = "shed_observed_price_total",
-            "Expected deadlines that other jobs would have lost to these clones";
+            "Sum of the least gains, in expected deadlines met, at which the policy starts these clones";
         gain: Counter = "shed_observed_gain_total",
             "Expected deadlines that these clones would have gained, as the model estimates";
     }

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use crate::registrar::Listed;
 
-const HEAD: &str = "\
-# Metrics
+const HEAD: &str = r#"# Metrics
 
 <!-- Generated from the operator's list of metrics by e2e/generate.sh. Don't edit. -->
 
@@ -14,14 +13,15 @@ Metrics of jobs and attempts come from the leader alone. Other replicas have no 
 Counters begin at 0 when a process starts, so use `rate` and `increase`. The [totals of deadlines](#totals-of-deadlines) do not.
 [Secure metrics](../how-to/secure-the-network.md#secure-the-metrics) shows how to serve them over TLS.
 
-- `job_namespace` and `job_name` name the DeadlineJob. For a batch/v1 Job it is the companion, whose name begins with that of the Job.
-  `namespace` and `job` are set by the scrape.
+- `job_namespace`, `job_name` and `job_kind` (`DeadlineJob` or `Job`) name the job. `job_class` is its class, and is absent without one.
+  For a Job of a CronJob without the label `shed.dev/class` it is the name of the CronJob. `namespace` and `job` are set by the scrape.
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
   Namespaces share them: the job most at risk of each namespace comes first, then the second one of each.
-  A job that was shown stays until it is a tenth beyond that number. The histograms `shed_jobs_*` count all jobs.
-- The histograms `shed_jobs_*` are the state at the moment of the scrape. Use their buckets without `rate`, for example
-  `histogram_quantile(0.1, shed_jobs_pocd_bucket)`. The 200 namespaces with the most unfinished jobs have series of their own,
-  and `other` is the sum of the rest.
+  A job that was shown stays until it is a tenth beyond that number. The gauges with the label `at_most` count all jobs.
+- Gauges with the label `at_most` count the unfinished jobs at the moment of the scrape whose figure is at most that number.
+  `shed_jobs_pocd{at_most="0.9"}` is the number of jobs with a PoCD of at most 0.9, and `at_most="+Inf"` counts all jobs with a PoCD.
+  For a quantile, copy the label: `histogram_quantile(0.1, label_replace(shed_jobs_pocd, "le", "$1", "at_most", "(.*)"))`.
+  The 200 namespaces with the most unfinished jobs have series of their own, and `other` is the sum of the rest.
 
 ## Totals of deadlines
 
@@ -35,7 +35,6 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 | failed before its deadline for another reason, such as `backoffLimit` | failed |
 | has no deadline, was refused (`InvalidSpec`), or was deleted before it ended | not counted |
 
-- `job_class` is the job's label `shed.dev/class`, and is absent without it.
 - A job counts when it ends. A late job that continues counts when it is complete. Until then the alert `ShedJobAtRisk` fires.
 - The totals survive a failover. Only the leader shows them, once it has read the [stored state](ledger.md#what-shed-has-learned) and the
   list of jobs. To count across failovers, remove the label of the replica before `increase`, as the rule `shed:deadlines_met:total` of the
@@ -48,7 +47,7 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
   minute or more, so that a scrape sees it before the job is gone.
 - The first 200 namespaces, and the first 8 classes of each, have series of their own. The rest is `other`.
 
-";
+"#;
 
 /// The page.
 pub fn reference(listed: &[Listed]) -> String {

@@ -3,10 +3,18 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::registrar::MetricType;
 
-pub(super) fn labels(namespace: &str, name: &str) -> JobLabels {
+pub(super) fn address(namespace: &str, name: &str) -> JobAddress {
+    JobAddress {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+pub(super) fn labels(name: &str) -> JobLabels {
     JobLabels {
-        job_namespace: namespace.to_owned(),
-        job_name: name.to_owned(),
+        name: name.into(),
+        kind: "DeadlineJob",
+        class: "".into(),
     }
 }
 

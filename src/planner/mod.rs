@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
 use shed_core::decide::Changed;
 use shed_core::guard::{GuardedPlanner, Passed};
@@ -34,7 +35,7 @@ use tracing::debug_span;
 use crate::api::DeadlineJob;
 use crate::context::Context;
 use crate::context::feasibility::ReportedFeasibility;
-use crate::metrics::{JobFigures, JobLabels, JobWork, Metrics};
+use crate::metrics::{JobAddress, JobFigures, JobLabels, JobWork, Metrics};
 use crate::observed_clones::Figures;
 use crate::plan_slices::JobUid;
 use crate::planner_copies::PlannerCopy;
@@ -340,14 +341,14 @@ fn report_feasibility(
 /// a pass was under way was exported once more after all other modules had forgotten it.
 fn drop_series(metrics: &Metrics, gone: &[ObjectRef<DeadlineJob>]) {
     for job in gone {
-        metrics.forget_job(&labels(job));
+        metrics.forget_job(&address(job));
     }
 }
 
-fn labels(job: &ObjectRef<DeadlineJob>) -> JobLabels {
-    JobLabels {
-        job_namespace: job.namespace.clone().unwrap_or_default(),
-        job_name: job.name.clone(),
+fn address(job: &ObjectRef<DeadlineJob>) -> JobAddress {
+    JobAddress {
+        namespace: job.namespace.clone().unwrap_or_default(),
+        name: job.name.clone(),
     }
 }
 
@@ -384,7 +385,7 @@ fn export(
                 view.snapshot.now,
                 (job, observed),
                 facts,
-                &labels(reference),
+                &address(reference),
             );
         }
     }
@@ -406,7 +407,7 @@ fn export_job(
     now: Instant,
     (report, observed): (&JobReport, Option<Figures>),
     facts: &JobSnapshot,
-    labels: &JobLabels,
+    address: &JobAddress,
 ) {
     let pocd = report.pocd_after;
     let both = pocd.zip(report.pocd_expected);
@@ -424,7 +425,13 @@ fn export_job(
         observed,
         work: Some(JobWork::of(facts)),
     };
-    context.metrics.jobs.set(labels, &figures);
+    // A job that is gone has no series.
+    if let Some(job) = context.stores.jobs.get(&facts.key.0) {
+        context
+            .metrics
+            .jobs
+            .set(address, JobLabels::of(job.meta()), &figures);
+    }
 }
 
 /// Notes the clones that the plan withholds from a job that only observes. Returns the figures of all of them so far.

@@ -75,7 +75,7 @@ fn words(new: &DeadlineJobStatus, turned: Turned<'_>, all: &[Turned<'_>]) -> Opt
             Some((EventType::Warning, name, note))
         }
         Says::Blocked => Some((EventType::Warning, name, note)),
-        Says::Over if has_ended || before.is_none_or(is_wanted) => None,
+        Says::Over if has_ended || before.is_none_or(has_no_end) => None,
         Says::Over => Some((EventType::Normal, name, note)),
         Says::Verdict => None,
     }
@@ -94,6 +94,11 @@ fn is_cause_of_risk(new: &DeadlineJobStatus, condition: &Condition) -> bool {
     let is_reported =
         |risk: &Condition| risk.reason == condition.reason && messages::is_first_reason(risk);
     condition.type_ == api::TASKS_PENDING && risk.is_some_and(is_reported)
+}
+
+/// Whether the end of a state is no news.
+fn has_no_end(before: &Condition) -> bool {
+    before.status == "Unknown" || is_wanted(before)
 }
 
 /// Whether a person has asked for the state: of one job, or of all jobs of a namespace.
@@ -181,6 +186,10 @@ mod tests {
         )];
         assert_eq!(reported(&waiting, &over), ended);
         assert_eq!(reported(&none, &over), [], "it never waited");
+        let risk = |reason| status(&[(api::DEADLINE_AT_RISK, reason, "")]);
+        let unknown = risk(reason::DURATIONS_UNKNOWN);
+        assert_eq!(reported(&none, &unknown), []);
+        assert_eq!(reported(&unknown, &risk(reason::ON_TRACK)), []);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::api::DeadlineJob;
 use crate::cluster::Stores;
 use crate::cluster::identity::{Owner, OwnerKind};
 use crate::cluster::pod::{PodFacts, PodRef};
-use crate::metrics::JobLabels;
+use crate::metrics::JobAddress;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::periodic_checks;
 use crate::reconcile::pod_writer::PodWriter;
@@ -82,9 +82,9 @@ fn forget(context: &ReconcileContext) {
     let stores = &context.stores;
     for departed in stores.jobs.take_departed() {
         if !stores.jobs.stays_by_name(&departed) {
-            context.metrics.forget_job(&JobLabels {
-                job_namespace: departed.namespace,
-                job_name: departed.name,
+            context.metrics.forget_job(&JobAddress {
+                namespace: departed.namespace,
+                name: departed.name,
             });
         }
     }

@@ -32,7 +32,7 @@ use crate::job::record as job_record;
 use crate::job::uncommitted;
 use crate::job::unstarted::Unstarted;
 use crate::job::verdict::DeadlineVerdict;
-use crate::metrics::JobLabels;
+use crate::metrics::JobAddress;
 use crate::observed_clones;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
@@ -293,9 +293,9 @@ pub(super) fn announce(
         context.metrics.deadlines.completed(left.seconds());
     }
     if turned_true(api::COMPLETE) || turned_true(api::FAILED) {
-        context.metrics.forget_job(&JobLabels {
-            job_namespace: written.metadata.namespace.clone().unwrap_or_default(),
-            job_name: written.metadata.name.clone().unwrap_or_default(),
+        context.metrics.forget_job(&JobAddress {
+            namespace: written.metadata.namespace.clone().unwrap_or_default(),
+            name: written.metadata.name.clone().unwrap_or_default(),
         });
     }
 }

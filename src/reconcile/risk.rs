@@ -12,6 +12,7 @@ use shed_core::snapshot::{Idempotency, SpeculationMode};
 use crate::api::{self, DeadlineJobStatus, reason};
 use crate::conditions::Conditions;
 use crate::conditions::messages::{self, LAST_RISK};
+use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::PendingTasks;
 use crate::reconcile::status::Input;
 
@@ -60,7 +61,21 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
             list.say(type_, reason, &below);
         }
         Some(_) => list.clear(type_, reason::ON_TRACK, "PoCD is high enough"),
-        None => {}
+        None => unknown(list, input),
+    }
+}
+
+/// Reports that nothing is known yet. A risk that was known once stays until another PoCD replaces it.
+fn unknown(list: &mut Conditions, input: Input<'_>) {
+    let type_ = api::DEADLINE_AT_RISK;
+    let mut conditions = list.list.iter();
+    let was_known = conditions.any(|one| one.type_ == type_ && one.status != "Unknown");
+    let mut reported = input.reported.into_iter();
+    let reported = reported.find(|one| one.generation == input.job.generation);
+    let reported = reported.map(ReportedFeasibility::words);
+    let reported = reported.filter(|(reason, _)| *reason == reason::DURATIONS_UNKNOWN);
+    if let Some((reason, label)) = reported.filter(|_| !was_known) {
+        list.say(type_, reason, &label);
     }
 }
 

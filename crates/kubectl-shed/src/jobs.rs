@@ -1,11 +1,12 @@
 //! Reads jobs from the apiserver: one by its name, or all of a namespace, page by page.
 
 use anyhow::{anyhow, bail};
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use kube::api::{ListParams, Object};
 use kube::core::{ApiResource, DynamicResourceScope};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
+use shed::adopt;
 use shed::adopt::translate::companion_name;
 use shed::api::{ADOPTION_REFUSED, DeadlineJob, MANAGED_BY};
 
@@ -43,12 +44,26 @@ pub fn view(job: LenientJob) -> JobView {
     JobView::new(&job.metadata, job.spec, job.status.unwrap_or_default())
 }
 
-/// The job with this name: a `DeadlineJob`, or a batch/v1 Job through its companion.
-pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
+/// The job with this name: a `DeadlineJob`, or a batch/v1 Job through its companion. `cronjob/NAME` is the newest Job
+/// of that `CronJob`. `job/NAME` and `deadlinejob/NAME` choose the kind.
+pub async fn find(session: &Session, what: &str) -> anyhow::Result<JobView> {
     let (client, namespace) = (&session.client, session.namespace.as_str());
     let own: Api<LenientJob> = deadline_jobs(client, Some(namespace));
-    if let Some(job) = access::get(&own, name).await? {
+    let (kind, name) = match what.split_once('/') {
+        Some((kind, name)) => (Some(Kind::of(kind, what)?), name),
+        None => (None, what),
+    };
+    if kind == Some(Kind::CronJob) {
+        let newest = newest_of(session, name).await?;
+        return of_job(&own, &newest).await;
+    }
+    if kind != Some(Kind::Job)
+        && let Some(job) = access::get(&own, name).await?
+    {
         return Ok(view(job));
+    }
+    if kind == Some(Kind::DeadlineJob) {
+        return Err(not_found(&own, None, name).await);
     }
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
     let job = match jobs.get_opt(name).await {
@@ -60,9 +75,64 @@ pub async fn find(session: &Session, name: &str) -> anyhow::Result<JobView> {
         }
         Err(error) => return Err(Access::of("get", &jobs).explain(error)),
     };
-    let companion = companion_name(&job).unwrap_or_default();
-    let found = access::get(&own, &companion).await?;
-    found.map(view).ok_or_else(|| without_companion(&job, name))
+    of_job(&own, &job).await
+}
+
+/// A Job through its companion.
+async fn of_job(own: &Api<LenientJob>, job: &Job) -> anyhow::Result<JobView> {
+    let companion = companion_name(job).unwrap_or_default();
+    let found = access::get(own, &companion).await?;
+    let name = job.metadata.name.as_deref().unwrap_or_default();
+    found.map(view).ok_or_else(|| without_companion(job, name))
+}
+
+/// The kind in `KIND/NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    DeadlineJob,
+    Job,
+    CronJob,
+}
+
+impl Kind {
+    fn of(kind: &str, what: &str) -> anyhow::Result<Self> {
+        Ok(match kind {
+            "deadlinejob" | "deadlinejobs" | "dj" | "deadlinejobs.shed.dev" => Self::DeadlineJob,
+            "job" | "jobs" | "job.batch" | "jobs.batch" => Self::Job,
+            "cronjob" | "cronjobs" | "cj" | "cronjob.batch" | "cronjobs.batch" => Self::CronJob,
+            _ => bail!(
+                "{what}: unknown kind `{kind}`: use deadlinejob/NAME, job/NAME or cronjob/NAME"
+            ),
+        })
+    }
+}
+
+/// The Job of a `CronJob` that was created last.
+async fn newest_of(session: &Session, name: &str) -> anyhow::Result<Job> {
+    let (client, namespace) = (&session.client, session.namespace.as_str());
+    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let wanted = ListParams::default().limit(PAGE);
+    let listed = access::list(&jobs, &wanted, usize::MAX).await?;
+    if let Some(newest) = newest(listed, name) {
+        return Ok(newest);
+    }
+    let cron_jobs: Api<CronJob> = Api::namespaced(client.clone(), namespace);
+    match access::get(&cron_jobs, name).await? {
+        Some(_) => bail!(
+            "CronJob {name} has no Job in namespace {namespace}: wait for its schedule, or run \
+             `kubectl create job --from=cronjob/{name} {name}-now -n {namespace}`"
+        ),
+        None => bail!(
+            "there is no CronJob named {name} in namespace {namespace}: `kubectl get cronjobs -n {namespace}` lists them"
+        ),
+    }
+}
+
+fn newest(jobs: Vec<Job>, cron_job: &str) -> Option<Job> {
+    let is_of =
+        |job: &Job| adopt::cron_job(&job.metadata).is_some_and(|owner| owner.name == cron_job);
+    let jobs = jobs.into_iter().filter(is_of);
+    jobs.max_by_key(|job| job.metadata.creation_timestamp.as_ref().map(|time| time.0))
 }
 
 pub fn manager(job: &Job) -> Option<&str> {
@@ -175,6 +245,34 @@ mod tests {
             ["nightly", "nightly-report"]
         );
         assert!(close_names("xyz", &names).is_empty());
+    }
+
+    #[test]
+    fn a_cron_job_is_shown_by_its_newest_job() {
+        let job = |name: &str, owner: &str, created: &str| -> Job {
+            let owner = json!([{"apiVersion": "batch/v1", "kind": "CronJob", "name": owner, "uid": "u", "controller": true}]);
+            let metadata =
+                json!({"name": name, "creationTimestamp": created, "ownerReferences": owner});
+            serde_json::from_value(json!({"metadata": metadata})).unwrap()
+        };
+        let jobs = vec![
+            job("nightly-1", "nightly", "2030-01-30T01:00:00Z"),
+            job("nightly-2", "nightly", "2030-01-31T01:00:00Z"),
+            job("weekly-1", "weekly", "2030-02-01T01:00:00Z"),
+        ];
+        let newest = |cron_job| newest(jobs.clone(), cron_job)?.metadata.name;
+        assert_eq!(newest("nightly").as_deref(), Some("nightly-2"));
+        assert_eq!(newest("monthly"), None);
+    }
+
+    #[test]
+    fn an_unknown_kind_names_the_kinds() {
+        assert_eq!(Kind::of("cj", "cj/a").unwrap(), Kind::CronJob);
+        let error = Kind::of("pod", "pod/a").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "pod/a: unknown kind `pod`: use deadlinejob/NAME, job/NAME or cronjob/NAME"
+        );
     }
 
     #[test]

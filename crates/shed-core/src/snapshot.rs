@@ -99,9 +99,9 @@ pub enum SpeculationMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum OnMiss {
     /// Attempts stop and the job fails, as in the papers.
-    #[default]
     Fail,
     /// Attempts continue; the miss is recorded.
+    #[default]
     Continue,
 }
 

@@ -42,11 +42,12 @@ async fn on_miss_fail_stops_the_attempts() {
 }
 
 #[tokio::test]
-async fn on_miss_continue_records_the_miss_and_goes_on() {
+async fn by_default_a_late_job_goes_on_and_has_one_task() {
     scenario(Needs::Pods, Company::Shared, async |world| {
         let template = shell_or_fake("sleep 20", 20_000, 0);
+        // Absent: the default of the CRD.
         let spec = json!({
-            "deadline": {"within": "4s"}, "onMiss": "Continue", "template": template,
+            "deadline": {"within": "4s"}, "onMiss": null, "completions": null, "template": template,
         });
         let job = Job::submit(world, "goes-on", spec).await?;
         let missed = job

@@ -18,6 +18,11 @@ fn a_companion_belongs_to_its_job_and_says_so() {
     assert_eq!((owner.kind.as_str(), owner.name.as_str()), ("Job", "pi"));
     assert_eq!(owner.controller, Some(true));
     assert!(companion.spec.is_companion() && companion.spec.is_ours());
+    let labels = companion.metadata.labels.unwrap();
+    assert_eq!(
+        labels,
+        [(api::LABEL_BATCH_JOB_NAME.to_owned(), "pi".to_owned())].into()
+    );
     let name = companion.metadata.name.unwrap();
     let mut again = job.clone();
     again.metadata.uid = Some("another".to_owned());
@@ -184,16 +189,39 @@ fn a_late_start_of_a_cron_job_does_not_move_the_deadline() {
 }
 
 #[test]
+fn the_class_is_the_label_or_else_the_cron_job() {
+    let class = |job: &Job| {
+        let labels = companion(job).unwrap().metadata.labels.unwrap();
+        labels.get(api::LABEL_CLASS).cloned()
+    };
+    let mut by_hand = late("5h", None);
+    by_hand.metadata.owner_references = None;
+    let mut of_another = late("5h", None);
+    of_another.metadata.owner_references.as_mut().unwrap()[0].controller = None;
+    for (job, expected) in [
+        (late("5h", None), Some("nightly")),
+        (late("5h", Some("reports")), Some("reports")),
+        (late("5h", Some("")), None),
+        (by_hand, None),
+        (of_another, None),
+    ] {
+        assert_eq!(class(&job).as_deref(), expected, "{:?}", job.metadata);
+    }
+}
+
+#[test]
 fn a_deadline_by_history_needs_the_class_of_the_job() {
     let text = "history(p95)*1.5";
-    for label in [None, Some("")] {
-        let refused = companion(&late(text, label)).unwrap_err().to_string();
+    let mut by_hand = late(text, None);
+    by_hand.metadata.owner_references = None;
+    for job in [by_hand, late(text, Some(""))] {
+        let refused = companion(&job).unwrap_err().to_string();
         assert!(
             refused.starts_with("annotation shed.dev/deadline: history needs the label"),
             "{refused}"
         );
     }
-    let read = read(&late(text, Some("nightly")));
+    let read = read(&late(text, None));
     assert!(matches!(
         read.deadline,
         crate::validate::DeadlineRule::History(_)

@@ -271,6 +271,16 @@ pub const TABLE: &[Row] = &[
          to within 2 s; the job continues until it does",
         "synchronize the clocks of the apiservers; see shed_clock_uncertainty_seconds",
     ),
+    Row {
+        status: "Unknown",
+        ..verdict(
+            &[api::DEADLINE_AT_RISK, api::DEADLINE_FEASIBLE],
+            reason::DURATIONS_UNKNOWN,
+            "task durations are not known yet",
+            "shed learns them from progress reports, from the first tasks that end, and from earlier jobs of the class \
+             ({}, or the CronJob); spec.expectedTaskDuration states them",
+        )
+    },
     over(&[api::DEADLINE_AT_RISK], reason::ON_TRACK, "{}"),
     over(
         &[api::DEADLINE_AT_RISK],
@@ -299,15 +309,6 @@ pub const TABLE: &[Row] = &[
             reason::INSUFFICIENT_CAPACITY,
             "no node that the tasks may use has free capacity for one",
             "add a node, or submit the job again with a spec.template that requests less or allows more nodes",
-        )
-    },
-    Row {
-        status: "Unknown",
-        ..verdict(
-            &[api::DEADLINE_FEASIBLE],
-            reason::DURATIONS_UNKNOWN,
-            "task durations are not known yet",
-            "shed learns them from finished jobs with the same label {} and from the first progress reports",
         )
     },
     Row {

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::cluster::{JobObject, WatchedJob};
 use crate::context::backoff::{Backoff, Blocked};
 use crate::fixtures;
-use crate::metrics::JobFigures;
+use crate::metrics::{JobFigures, JobLabels};
 use crate::planner::observation::{ClusterView, view, view_after};
 use crate::reconcile::mock::{Apiserver, Process};
 
@@ -267,12 +267,16 @@ async fn series_of_a_job_that_is_gone_go_with_the_next_pass() {
     let metrics = Arc::clone(&process.metrics);
     let first = view_after(process, &mut world.known);
     let job = &first.addresses.references[&world.uids[1]];
-    let series = crate::planner::labels(job);
+    let series = crate::planner::address(job);
     let figures = JobFigures {
         pocd: Some(0.5),
         ..JobFigures::default()
     };
-    metrics.jobs.set(&series, &figures);
+    let labels = JobLabels {
+        name: series.name.as_str().into(),
+        ..JobLabels::default()
+    };
+    metrics.jobs.set(&series, labels, &figures);
     world.known.put_back(first.snapshot.jobs);
     let pass = |world: &mut World| {
         let view = view_after(&world.process.context.shared, &mut world.known);

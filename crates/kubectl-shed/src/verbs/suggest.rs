@@ -31,7 +31,8 @@ const RUNS_MIN: usize = 5;
 The suggestion is the 95th percentile of the runs times 1.5, rounded up to a minute. The runs are the completed jobs of the
 class that are still in the namespace. It only prints.")]
 pub struct SuggestArgs {
-    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs, with the label `shed.dev/class`.
+    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs, that has a class. cronjob/NAME is the newest Job
+    /// of a CronJob.
     #[arg(required_unless_present = "class", conflicts_with = "class")]
     job: Option<String>,
     /// Class of the runs, instead of a job that has it.

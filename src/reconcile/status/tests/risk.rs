@@ -66,6 +66,38 @@ fn the_feasibility_of_a_deadline_is_reported_and_kept() {
 }
 
 #[test]
+fn a_risk_is_unknown_until_durations_are_known() {
+    let figures = shed_core::plan::Feasibility {
+        pocd: None,
+        target: 0.9,
+        earliest: None,
+        is_known: false,
+        width: 4,
+    };
+    let nothing = JobReport {
+        pocd_after: None,
+        ..report(0.5)
+    };
+    let mut case = Case::new("");
+    case.report = Some(nothing.clone());
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
+    case.reported = Some(ReportedFeasibility::after(None, &figures, 1, case.now));
+    let unknown = is("Unknown", reason::DURATIONS_UNKNOWN);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), unknown);
+    assert!(
+        risk_words(&mut case)
+            .contains("earlier jobs of the class (shed.dev/class, or the CronJob)")
+    );
+    case.now = Instant(60_000);
+    case.report = Some(report(0.99));
+    let on_track = is("False", reason::ON_TRACK);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), on_track);
+    // A risk that was known stays.
+    case.report = Some(nothing);
+    assert_eq!(case.condition(api::DEADLINE_AT_RISK), on_track);
+}
+
+#[test]
 fn a_job_that_has_reached_its_target_is_not_at_risk() {
     let mut case = Case::new("targetPoCD: 0.7");
     case.report = Some(report(0.75));

@@ -229,6 +229,10 @@ impl Judge {
         }
         template["metadata"]["name"] = text(object, "/metadata/name").unwrap_or("cron").into();
         template["metadata"]["namespace"] = object["metadata"]["namespace"].clone();
+        template["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "batch/v1", "kind": "CronJob", "controller": true,
+            "name": template["metadata"]["name"], "uid": "",
+        }]);
         self.job(&template, "spec.jobTemplate.", verdict);
     }
 
@@ -236,11 +240,13 @@ impl Judge {
     fn metadata(&self, object: &Value) -> ObjectMeta {
         let field = |place| text(object, place).map(str::to_owned);
         let labels = object["metadata"]["labels"].clone();
+        let owners = object["metadata"]["ownerReferences"].clone();
         let generated = || field("/metadata/generateName").map(|prefix| format!("{prefix}0"));
         ObjectMeta {
             name: field("/metadata/name").or_else(generated),
             namespace: field("/metadata/namespace").or_else(|| Some("default".to_owned())),
             labels: serde_json::from_value(labels).ok(),
+            owner_references: serde_json::from_value(owners).ok(),
             uid: Some("00000000-0000-0000-0000-000000000000".to_owned()),
             generation: Some(1),
             creation_timestamp: Some(Time(self.now)),

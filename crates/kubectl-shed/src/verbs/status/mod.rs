@@ -22,6 +22,8 @@ use crate::record::{self, FoundRecord};
 #[command(after_help = "Examples:
   # The deadline of a job, and what its tasks do
   kubectl shed status nightly
+  # The newest Job of a CronJob
+  kubectl shed status cronjob/nightly
   # Again every 2 s, until the job has finished
   kubectl shed status nightly -n team-a --watch
   # PoCD alone
@@ -34,7 +36,7 @@ pub struct StatusArgs {
 /// The arguments of verbs that show one job.
 #[derive(Debug, clap::Args)]
 pub struct JobArgs {
-    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs.
+    /// Name of a DeadlineJob, or of a batch/v1 Job that shed runs. cronjob/NAME is the newest Job of a CronJob.
     pub job: String,
     #[command(flatten)]
     pub show: ShowArgs,

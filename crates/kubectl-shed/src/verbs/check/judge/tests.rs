@@ -269,6 +269,8 @@ fn a_cron_job_has_its_lines_in_the_template_of_its_jobs() {
         misplaced.errors[0].contains("move it to spec.jobTemplate.metadata.annotations"),
         "{misplaced:?}"
     );
+    let history = verdict(&cron("", "annotations: {shed.dev/deadline: history(p95)}"));
+    assert!(history.is_valid(), "its class is the CronJob: {history:?}");
     let wrong = verdict(&cron("", "annotations: {shed.dev/deadline: soon}"));
     assert!(
         wrong.errors[0].starts_with("spec.jobTemplate.metadata: annotation shed.dev/deadline"),
