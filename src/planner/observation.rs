@@ -113,6 +113,7 @@ pub(super) fn empty(context: &Context, now: Instant) -> Snapshot {
         jobs: Vec::new(),
         launch_overhead: context.progress.launch_overhead(),
         launch_overheads: BTreeMap::new(),
+        weights: BTreeMap::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::float;
-use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::resources::Resources;
 use crate::risk::Risk;
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
@@ -235,6 +235,28 @@ pub struct PlanReport {
     pub jobs: Vec<JobReport>,
     /// When the next pass is due even if nothing happens.
     pub next_pass: Option<Instant>,
+    /// What each tenant may use of the capacity and what it uses, in the order of tenants. It is empty while all jobs
+    /// have one tenant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<TenantShare>,
+}
+
+/// A tenant's part of the capacity that attempts may use: fractions of it, by the tenant's dominant resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TenantShare {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The share that the tenant is entitled to: weighted max-min over demand.
+    pub entitled: f64,
+    /// The share that its attempts hold with the plan, clones and stopping attempts included.
+    pub held: f64,
+    /// The part of `held` beyond `entitled`.
+    pub lent: f64,
+    /// The part of `entitled` that its tasks wait for while others hold it.
+    pub owed: f64,
+    /// When the tenant holds its share at the latest, by the expected ends of what others hold of it. It is absent if
+    /// nothing is owed or an end is not known.
+    pub owed_until: Option<Instant>,
 }
 
 /// Capacity in one pass.

@@ -42,6 +42,10 @@ pub struct Snapshot {
     /// The same for tenants whose own attempts were measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_overheads: BTreeMap<Tenant, Span>,
+    /// The weights of tenants in the division of capacity, each above 0 and finite. A tenant that is absent has the
+    /// weight 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<Tenant, f64>,
 }
 
 impl Snapshot {

@@ -350,6 +350,7 @@ impl<'a> Round<'a> {
             },
             jobs,
             next_pass: self.next.into_iter().chain(next_look).min(),
+            shares: Vec::new(),
         };
         (Plan { actions, report }, update, kept)
     }
