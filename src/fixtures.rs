@@ -220,6 +220,7 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         clone_budget: None,
         waiting: 0,
         kept_back: 0,
+        waiting_for_share: 0,
         attempt_slot_seconds: None,
         feasibility: None,
         risk: None,

@@ -305,6 +305,10 @@ pub struct JobReport {
     /// Waiting attempts that may be held back by headroom for future jobs.
     #[serde(default)]
     pub kept_back: u32,
+    /// Waiting attempts that wait because of the tenants' shares: their tenant has used its share and may borrow no more,
+    /// or other tenants still hold a part of its share. Attempts that wait because the cluster is full do not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_for_share: u32,
     /// Expected slot-seconds of an attempt from zero; absent while unknown.
     #[serde(with = "float::option")]
     pub attempt_slot_seconds: Option<f64>,
@@ -318,6 +322,10 @@ pub struct JobReport {
     /// [`ENDS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<ExpectedEnd>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A report has the expected ends of at most this number of attempts.
