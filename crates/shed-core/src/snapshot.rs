@@ -202,6 +202,13 @@ impl JobRules {
     pub fn waits_until_gone(&self) -> bool {
         self.idempotency == Idempotency::None || self.replaces_when_gone
     }
+
+    /// Whether an attempt with a durable checkpoint may be preempted.
+    pub fn is_preemptible(&self) -> bool {
+        self.preemption == Preemption::WhenCheckpointed
+            && self.resume.keeps_checkpoints()
+            && !self.waits_until_gone()
+    }
 }
 
 /// The stage of a job.
@@ -517,6 +524,12 @@ impl TaskSnapshot {
     /// Attempts that may still win.
     pub fn live(&self) -> impl Iterator<Item = &AttemptSnapshot> {
         self.attempts.iter().filter(|attempt| attempt.lives())
+    }
+
+    /// Whether a checkpoint of the task is durable that saves work.
+    pub fn has_checkpoint(&self) -> bool {
+        self.best_resume_point()
+            .is_some_and(|point| point.progress > 0.0)
     }
 
     /// The furthest point at which a new attempt may begin: the durable resume point or one that the attempts

@@ -21,6 +21,7 @@ mod evict;
 pub mod feasibility;
 mod order;
 pub mod queue_positions;
+mod take_back;
 
 /// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
@@ -81,6 +82,7 @@ impl Planner {
         let mut round = opened(snapshot, memory, policy, self.jobs, changed);
         let mut session = rule.open(memory, &round, self.beliefs);
         session.before(&mut round);
+        take_back::take_back(&mut round);
         admission::admit(&mut round, policy);
         round.jobs.iter_mut().for_each(JobView::predict);
         feasibility::weigh(&mut round);
