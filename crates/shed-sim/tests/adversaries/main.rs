@@ -13,7 +13,7 @@ use shed_sim::trace::{Demand, Job, Stage, Trace};
 
 const SLOTS: u32 = 40;
 /// Seconds in which jobs arrive.
-const LENGTH: f64 = 3600.0;
+const LENGTH: f64 = 900.0;
 /// The victim's load, of the whole cluster: within its half.
 const LOAD: f64 = 0.35;
 /// Deadlines that the victim may lose to any act, in points.
@@ -146,7 +146,8 @@ fn evil(act: &Act, seed: u64) -> Vec<Job> {
         job.expected = stated.and_then(|stated| ExpectedDuration::new(stated, None).ok());
         with_tasks(job, vec![seconds(act.task); act.tasks as usize], act.cores)
     };
-    (0..act.jobs).map(of).collect()
+    let jobs = f64::from(act.jobs) * LENGTH / 3600.0;
+    (0..jobs as u32).map(of).collect()
 }
 
 /// Nodes of eight slots.
@@ -205,10 +206,13 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 fn a_victim_within_its_share_keeps_its_deadlines() {
     let policy = policy("lst");
     let (alone, jobs) = met(victims(1), &policy, SLOTS / 2, true);
-    assert!(jobs > 80 && alone > 70.0, "{jobs} {alone}");
+    assert!(jobs > 20 && alone > 70.0, "{jobs} {alone}");
     let act = &ACTS[0];
     let (here, _) = met(all(act, 1), &policy, SLOTS, true);
-    println!("{}: {here:.1} % of {jobs} deadlines, {alone:.1} % alone", act.name);
+    println!(
+        "{}: {here:.1} % of {jobs} deadlines, {alone:.1} % alone",
+        act.name
+    );
     assert!(here >= alone - LOSS_MAX, "{here} after {alone}");
 }
 
@@ -216,7 +220,7 @@ fn a_victim_within_its_share_keeps_its_deadlines() {
 #[ignore = "make adversaries: a table that takes minutes"]
 fn table_of_all_acts() {
     let policy = policy("lst");
-    let seeds = 1..5u64;
+    let seeds = 1..9u64;
     let of = |what: &dyn Fn(u64) -> (f64, usize)| mean(seeds.clone().map(|seed| what(seed).0));
     let jobs: usize = seeds.clone().map(|seed| victims(seed).len()).sum();
     let whole = of(&|seed| met(victims(seed), &policy, SLOTS, true));
