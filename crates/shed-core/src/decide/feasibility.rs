@@ -56,11 +56,15 @@ impl JobView<'_> {
                 free.min(pass.capacity.times_free(position)).min(unused)
             }
         };
-        let waits = self
-            .waiting_now()
-            .saturating_sub(self.draft.admitted.saturating_add(more));
-        let width = (held.saturating_add(more), waits.min(unused));
-        let width = match pass.shares.width(&pass.capacity, position, width) {
+        let width = match pass.shares.divides() {
+            true => {
+                let waits = self.waiting_now().saturating_sub(self.draft.admitted);
+                let width = (held, waits.min(unused));
+                pass.shares.width(&pass.capacity, position, width)
+            }
+            false => held.saturating_add(more),
+        };
+        let width = match width {
             0 => {
                 let places = self.places(pass, |node| {
                     let mut free = node.allocatable.clone();
@@ -74,7 +78,7 @@ impl JobView<'_> {
             width => width,
         };
         Waves {
-            at_once: self.draft.admitted.saturating_add(more),
+            at_once: self.draft.admitted.saturating_add(more.min(width)),
             width,
             period: self.mean_run(),
         }

@@ -103,7 +103,9 @@ fn acts() -> Vec<(&'static str, Vec<JobBuilder>, usize)> {
         (
             "demand that no node could hold",
             many(100, |key, _| {
-                evil(key, 5).with(|job| job.obstacles.no_node = true)
+                evil(key, 5)
+                    .cpu(200_000)
+                    .with(|job| job.obstacles.no_node = true)
             }),
             100,
         ),

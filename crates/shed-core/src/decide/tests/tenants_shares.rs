@@ -266,3 +266,31 @@ fn jobs_of_one_tenant_do_not_reorder_those_of_another() {
         }
     }
 }
+
+#[test]
+fn what_is_promised_to_a_tenant_depends_on_no_others_jobs() {
+    let asks = |job: JobBuilder| {
+        let job = job.ended_runs([60.0; 5]).deadline_in(400.0);
+        job.with(|job| job.asks_feasibility = true)
+    };
+    let victim = || asks(waits("victim", "v", 200).submitted(0.0));
+    for victim in [victim(), victim().suspended()] {
+        let promise = |evil: Vec<JobBuilder>| {
+            let all = evil
+                .into_iter()
+                .fold(cluster().job(victim.clone()), World::job);
+            let (plan, _) = plan_of(&all.build(), &Memory::default(), &product());
+            report(&plan, "v").feasibility.unwrap()
+        };
+        let one = promise(vec![waits("evil", "e", 100)]);
+        assert_eq!(one.width, 50);
+        let dense = |at| waits("evil", &format!("e-{at:03}"), 1).deadline_in(40.0);
+        assert_eq!(promise((0..300).map(dense).collect()), one);
+        let large = |at| waits("evil", &format!("e-{at:03}"), 2).cpu(25_000);
+        assert_eq!(promise((0..300).map(large).collect()).width, 50);
+        // Running attempts of others change what starts now, and not what the tenant may count on later.
+        assert_eq!(promise(vec![runs("evil", "e", 100)]).width, 50);
+        let alone = promise(Vec::new());
+        assert!(alone.width == 100 && alone.pocd > one.pocd);
+    }
+}
