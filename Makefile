@@ -136,9 +136,11 @@ COUNT ?= 1000
 test-differential: ## Random batch/v1 Jobs under shed and under the built-in controller, with equal outcomes (COUNT=1000 SEED=1; 20 min)
 	e2e/differential.sh --count $(COUNT) --seed $(SEED)
 
-.PHONY: frozen model
+.PHONY: frozen adversaries model
 frozen: ## Compare digests of simulated runs with crates/shed-sim/tests/frozen (2 min; SHED_FROZEN=write updates them)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test frozen -- --include-ignored
+adversaries: ## Print the deadlines that a tenant meets next to a hostile one, by act
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed-sim --test adversaries -- --ignored --nocapture
 model: ## Model-check the controller's step exhaustively (30 min; docs/develop/model.md)
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release --package shed --test model -- \
 	  --include-ignored --nocapture --test-threads 1

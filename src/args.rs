@@ -6,6 +6,7 @@ use std::str::FromStr;
 use k8s_openapi::api::core::v1::SecurityContext;
 
 use crate::adopt::AdoptJobs;
+use crate::api::is_clone_budget;
 use crate::lease::args::LeaseArgs;
 
 /// Settings of the operator; the Helm chart sets them through the environment.
@@ -32,6 +33,11 @@ pub struct OperatorArgs {
         allow_negative_numbers = true
     )]
     pub clone_price_per_slot_second: Option<f64>,
+    /// Limit of clones, as a share of a job's own slot-seconds, from 0 to 20. A job or its namespace can set a lower
+    /// one. A straggler may have one clone whatever the limit. Absent: no limit.
+    #[arg(long, env = "SHED_CLONE_BUDGET", value_name = "SHARE", allow_negative_numbers = true,
+        value_parser = clone_budget)]
+    pub clone_budget: Option<f64>,
     /// A folder with files that the policy decides by.
     #[arg(long, env = "SHED_POLICY_FILES", value_name = "FOLDER")]
     pub policy_files: Option<std::path::PathBuf>,
@@ -126,6 +132,14 @@ pub struct OperatorArgs {
     pub log_json: bool,
 }
 
+fn clone_budget(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok();
+    let share = share.filter(|share| is_clone_budget(*share));
+    share.ok_or_else(|| {
+        "use a share of a job's own slot-seconds from 0 to 20, such as 0.2".to_owned()
+    })
+}
+
 /// Where the leader answers (`--ask-address`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskAddress {
@@ -155,6 +169,17 @@ impl FromStr for AskAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clone_budget_is_a_share_from_0_to_20() {
+        assert_eq!(clone_budget("0.2"), Ok(0.2));
+        for text in ["-0.1", "21", "NaN", "a fifth", ""] {
+            assert!(
+                clone_budget(text).unwrap_err().contains("such as 0.2"),
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn the_leader_answers_on_loopback_only() {

@@ -29,7 +29,6 @@ mod attempts;
 mod batch;
 mod binds;
 mod changes;
-pub mod clone_stops;
 pub mod failure;
 #[cfg(test)]
 mod fixtures;
@@ -38,6 +37,7 @@ mod index;
 mod interned_names;
 mod job_watch;
 mod jobs;
+pub mod namespace_settings;
 pub mod node;
 mod nodes;
 mod page_turns;
@@ -53,10 +53,10 @@ mod whole_bytes;
 pub use attempts::PodStore;
 use batch::watch_batch;
 pub use changes::{Changes, Inbox};
-use clone_stops::{CloneStops, watch_namespaces};
 pub use job_watch::JobFault;
 use job_watch::watch_jobs;
 pub use jobs::{Departed, JobStore};
+use namespace_settings::{NamespaceSettings, watch_namespaces};
 pub use nodes::NodeStore;
 use nodes::watch_nodes;
 pub use page_turns::PAGE;
@@ -80,8 +80,8 @@ pub struct Stores {
     pub pods: PodStore,
     /// The nodes.
     pub nodes: NodeStore,
-    /// The namespaces that stop new clones.
-    clone_stops: RwLock<Option<Arc<CloneStops>>>,
+    /// The settings of namespaces.
+    namespaces: RwLock<Option<Arc<NamespaceSettings>>>,
     /// Reports changes to pollers.
     news: changes::News,
     /// Raised by everything that a plan may depend on.
@@ -187,7 +187,7 @@ impl Stores {
             pods: PodStore::default(),
             nodes: NodeStore::default(),
             page_turns: PageTurns::new(1),
-            clone_stops: RwLock::default(),
+            namespaces: RwLock::default(),
             news: changes::News::default(),
             changed: Notify::new(),
             newest_versions: NewestVersions::default(),
@@ -219,7 +219,7 @@ impl Stores {
     /// The resources whose first list has not come in.
     pub fn awaited(&self) -> Vec<&'static str> {
         let lists = [
-            ("namespaces", self.knows_clone_stops()),
+            ("namespaces", self.knows_namespaces()),
             ("nodes", self.nodes.nodes.read().is_some()),
             ("pods", self.pods.index.read().listed),
         ];

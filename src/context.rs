@@ -9,6 +9,7 @@ pub mod pending_tasks;
 pub mod placement;
 pub mod pod_creation;
 mod quarantine;
+pub mod shares;
 pub mod spacing;
 pub mod unanswered_writes;
 pub mod validation;
@@ -33,6 +34,7 @@ use crate::context::event_budget::EventBudget;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::placement::Placement;
 use crate::context::pod_creation::Creations;
+use crate::context::shares::ShareTable;
 use crate::context::spacing::LastWrite;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::validation::Validation;
@@ -58,6 +60,10 @@ pub struct Context {
     pub clock: Arc<Clock>,
     /// Slices of the plan.
     pub plan_slices: PlanSlices,
+    /// The division of capacity between namespaces.
+    pub shares: ShareTable,
+    /// The limit of clones in the whole cluster, as a share of a job's own slot-seconds.
+    pub clone_budget: Option<f64>,
     /// Readers that wait for a copy of the planner's state.
     pub copies: CopyRequests,
     /// Notes the polls under way.
@@ -98,6 +104,8 @@ pub struct JobMemory {
     pub demand: Option<(Weak<ValidatedJob>, Resources)>,
     /// The nodes on which its attempts can run, as far as known.
     pub placement: Placement,
+    /// The limit of active jobs of its namespace, if the job waits for one of these places.
+    pub awaits_place_of: Option<u32>,
     /// Its calibrated PoCD after the last pass that looked at it.
     pub calibrated: Option<f64>,
     /// What the planner would have done for it, if it only observes.

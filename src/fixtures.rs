@@ -205,6 +205,18 @@ impl Drop for Agent {
     }
 }
 
+/// The share of a namespace that is entitled to a part of the capacity and holds another one; it waits for the rest.
+pub fn share(namespace: &str, entitled: f64, held: f64) -> shed_core::plan::TenantShare {
+    shed_core::plan::TenantShare {
+        tenant: shed_core::ids::Tenant::from(namespace),
+        entitled,
+        held,
+        lent: (held - entitled).max(0.0),
+        owed: (entitled - held).max(0.0),
+        owed_until: None,
+    }
+}
+
 /// A report of a pass that found nothing out about the job.
 pub fn report(key: &str) -> shed_core::plan::JobReport {
     shed_core::plan::JobReport {
@@ -222,6 +234,7 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         clone_budget: None,
         waiting: 0,
         kept_back: 0,
+        waiting_for_share: 0,
         attempt_slot_seconds: None,
         feasibility: None,
         risk: None,

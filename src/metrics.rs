@@ -30,6 +30,7 @@ mod planning;
 mod progress;
 mod reconciles;
 mod reference;
+mod shares;
 mod slot_time;
 
 pub use attempts::{AttemptMetrics, WON};
@@ -43,6 +44,7 @@ pub use planning::PlanningMetrics;
 pub use progress::ProgressMetrics;
 pub use reconciles::ReconcileMetrics;
 pub use reference::reference;
+pub use shares::ShareMetrics;
 pub use slot_time::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics};
 
 /// The `DeadlineJob` that a job's series come from.
@@ -106,6 +108,8 @@ pub struct Metrics {
     pub capacity_used: Gauges<2>,
     /// Capacity that attempts may use, by resource.
     pub capacity_usable: Gauges<2>,
+    /// The division of capacity between namespaces.
+    pub shares: ShareMetrics,
     /// Planning passes.
     pub planning: PlanningMetrics,
     /// Progress polls and what they returned.
@@ -164,6 +168,7 @@ impl Metrics {
                 "Resources that attempts may use, in the unit of the label",
                 ["resource", "unit"],
             )?,
+            shares: ShareMetrics::register(&mut registrar)?,
             planning: PlanningMetrics::register(&mut registrar)?,
             progress: ProgressMetrics::register(&mut registrar)?,
             writes: registrar.register(
@@ -267,6 +272,7 @@ impl Metrics {
         self.deadlines.show_totals(None);
         self.capacity_used.clear();
         self.capacity_usable.clear();
+        self.shares.forget();
         self.watch_ages.clear();
         self.reconciles.forget_jobs();
     }

@@ -26,6 +26,7 @@ use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock::Clock;
 use crate::cluster::{Stores, Touched};
+use crate::context::shares::ShareTable;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, JobMemories};
 use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
@@ -350,6 +351,8 @@ fn shared(
         progress: Arc::new(ProgressTable::new(setup.clock.now())),
         clock: Arc::clone(&setup.clock),
         plan_slices: PlanSlices::default(),
+        shares: ShareTable::default(),
+        clone_budget: args.clone_budget,
         copies: CopyRequests::default(),
         watch: Watch::new(Arc::clone(&setup.polls), term),
         metrics: Arc::clone(&setup.metrics),
@@ -457,8 +460,8 @@ fn check_for_restores(context: &ReconcileContext, tasks: &mut JoinSet<&'static s
 fn announce(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) {
     let undecodable = reconcile::undecodable_jobs::run(Arc::clone(context));
     tasks.spawn(undecodable.map(|()| "reports of undecodable objects and unknown fields"));
-    let values = reconcile::clone_stops::run(Arc::clone(context));
-    tasks.spawn(values.map(|()| "reports of unknown values of annotations"));
+    let settings = reconcile::namespace_settings::run(Arc::clone(context));
+    tasks.spawn(settings.map(|()| "reports of settings of namespaces"));
     let disowned = reconcile::disowned_pods::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "reports of pods that are not attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));

@@ -41,12 +41,14 @@ impl PlanSlices {
     ///
     /// Each report comes with whether the pass looked at its job. Otherwise the findings of the last look stay, and
     /// only the numbers of waiting tasks are new.
+    ///
+    /// Returns the jobs whose tasks begin or cease to wait for the share of their namespace: their conditions name it.
     pub fn publish(
         &self,
         slices: HashMap<JobUid, Vec<Move>>,
         reports: Vec<(JobReport, bool)>,
         ticks: Instant,
-    ) {
+    ) -> Vec<JobUid> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         for (job, actions) in slices {
@@ -57,12 +59,18 @@ impl PlanSlices {
             });
         }
         let (known, count) = (&mut inner.reports, reports.len());
+        let mut turned = Vec::new();
         for (report, is_looked_at) in &reports {
             let job = &report.key.0;
+            let waited = known.get(job).is_some_and(waits_for_share);
+            if waited != waits_for_share(report) {
+                turned.push(Arc::clone(job));
+            }
             match known.get_mut(job).filter(|_| !is_looked_at) {
                 Some(known) => {
                     known.waiting = report.waiting;
                     known.kept_back = report.kept_back;
+                    known.waiting_for_share = report.waiting_for_share;
                 }
                 None => {
                     known.insert(Arc::clone(job), report.clone());
@@ -73,6 +81,7 @@ impl PlanSlices {
             let present: HashSet<&JobUid> = reports.iter().map(|(it, _)| &it.key.0).collect();
             known.retain(|job, _| present.contains(job));
         }
+        turned
     }
 
     /// Stores the durable part of the planner's memory: the policy's state, by job.
@@ -158,6 +167,10 @@ impl PlanSlices {
     }
 }
 
+fn waits_for_share(report: &JobReport) -> bool {
+    report.waiting_for_share > 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +229,25 @@ mod tests {
         assert_eq!(plan_slices.report("j"), Some(report(0.9, 1)));
         publish(vec![]);
         assert_eq!(plan_slices.report("j"), None, "the job is gone");
+    }
+
+    #[test]
+    fn jobs_that_begin_or_cease_to_wait_for_a_share_are_news() {
+        let plan_slices = PlanSlices::default();
+        let turned = |waiting_for_share: u32, is_looked_at| {
+            let report = JobReport {
+                waiting_for_share,
+                ..crate::fixtures::report("j")
+            };
+            let reports = vec![(report, is_looked_at)];
+            plan_slices
+                .publish(HashMap::new(), reports, Instant(0))
+                .len()
+        };
+        assert_eq!(turned(0, true), 0);
+        assert_eq!(turned(2, false), 1);
+        assert_eq!(turned(1, true), 0, "another number");
+        assert_eq!(turned(0, false), 1);
     }
 
     #[test]

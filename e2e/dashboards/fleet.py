@@ -239,6 +239,20 @@ def capacity(board):
     )
 
 
+def shares(board):
+    board.row("Shares of namespaces")
+    for title, metric, meaning in (
+        ("Entitled share", "shed_share_entitled", "Share of the usable capacity that each namespace is entitled to, by its weight "
+         "and the demand of all. A panel without data means that all unfinished jobs are in one namespace."),
+        ("Held share", "shed_share_held", "Share of the usable capacity that attempts of each namespace hold. More than the "
+         "entitled share is borrowed from others."),
+        ("Owed share", "shed_share_owed", "Part of the entitled share that tasks of the namespace wait for while others hold it. "
+         "It falls to 0 as their attempts finish."),
+    ):
+        query = f'max by (job_namespace) ({metric}{{job_namespace=~"$namespace"}})'
+        board.lines(title, "percentunit", meaning, (query, "{{job_namespace}}"), min=0)
+
+
 def losers(board):
     board.row("Attempts that did not win")
     launched = increase("shed_attempts_launched_total", "$__range", '{kind="clone"}')
@@ -325,6 +339,7 @@ def dashboard():
     most_at_risk(board)
     finished(board)
     capacity(board)
+    shares(board)
     losers(board)
     losers_over_time(board)
     return board

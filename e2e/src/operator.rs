@@ -28,6 +28,8 @@ const REPLICAS: usize = 2;
 const LEASE: &str = RELEASE;
 /// The chart's values, including the policy that it installs.
 const VALUES: &str = include_str!("../../charts/shed/values.yaml");
+/// The variable with the chart's limit of clones.
+const CLONE_BUDGET: &str = "SHED_CLONE_BUDGET";
 
 /// The operator of this run.
 pub struct Operator {
@@ -210,7 +212,7 @@ impl Operator {
     where
         F: AsyncFnOnce() -> Result<()>,
     {
-        self.set_policy(policy).await?;
+        self.have_policy(Some(policy)).await?;
         let went = test().await;
         self.put_policy_back().await?;
         went
@@ -221,23 +223,27 @@ impl Operator {
         self.have_policy(None).await
     }
 
-    /// Gives it a policy, or the chart's, unless it has that.
+    /// Gives it a policy without a limit of clones, or the chart's with the chart's limit, unless it has that.
     pub(crate) async fn have_policy(&self, policy: Option<&str>) -> Result<()> {
         let values: Value = serde_yaml_ng::from_str(VALUES)?;
+        let budget = match policy {
+            Some(_) => json!({"name": CLONE_BUDGET, "$patch": "delete"}),
+            None => json!({"name": CLONE_BUDGET, "value": values["cloneBudget"].to_string()}),
+        };
         let policy = policy.or_else(|| values["policy"].as_str());
-        self.set_policy(policy.context("the chart has no policy")?)
+        self.set_policy(policy.context("the chart has no policy")?, budget)
             .await
     }
 
     /// Nothing is waited for if it has that policy, or is not installed: nothing would be rolled out.
-    async fn set_policy(&self, policy: &str) -> Result<()> {
+    async fn set_policy(&self, policy: &str, budget: Value) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), OPERATOR_NAMESPACE);
         let all = deployments.list(&Self::ours()).await?;
         if all.iter().all(|has| policy_of(has) == Some(policy)) {
             return Ok(());
         }
         let policy = json!({"name": "SHED_POLICY", "value": policy});
-        let container = json!({"name": "operator", "env": [policy]});
+        let container = json!({"name": "operator", "env": [policy, budget]});
         self.replace_pods(json!({"spec": {"containers": [container]}}))
             .await
     }

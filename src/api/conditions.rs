@@ -100,6 +100,10 @@ pub mod reason {
     pub const INSUFFICIENT_CAPACITY: &str = "InsufficientCapacity";
     /// `DeadlineAtRisk`, `TasksPending`: shed reserves headroom for jobs that are likely to arrive.
     pub const HEADROOM_RESERVED: &str = "HeadroomReserved";
+    /// `DeadlineAtRisk`, `TasksPending`: the namespace uses its share of the capacity, or others hold a part of it.
+    pub const SHARE_IN_USE: &str = "ShareInUse";
+    /// `DeadlineAtRisk`, `TasksPending`: as many jobs of the namespace are active as its limit allows.
+    pub const ACTIVE_JOBS_LIMIT: &str = "ActiveJobsLimit";
     /// `TasksPending`: a failed task waits for its next attempt.
     pub const BACK_OFF: &str = "BackOff";
     /// `TasksPending`: the same, after an attempt that ended with exit code 0 and requested no commit grant.

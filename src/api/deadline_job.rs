@@ -296,8 +296,8 @@ pub struct Speculation {
     #[schemars(range(min = 0, max = 20))]
     pub max_clones_per_task: i32,
     /// Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of
-    /// the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:
-    /// no limit.
+    /// the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. The lowest
+    /// of this limit, that of the namespace and that of the cluster holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
 }

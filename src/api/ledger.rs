@@ -123,7 +123,7 @@ pub struct Ledger {
     #[serde(rename = "endedRunsMs", default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<i64>")]
     pub ended_runs: Vec<Span>,
-    /// With speculation.budget: milliseconds for which ended attempts held their slots, from launch to end.
+    /// With a limit of clones: milliseconds for which ended attempts held their slots, from launch to end.
     #[serde(
         rename = "slotTimeMs",
         default,

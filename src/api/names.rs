@@ -28,12 +28,20 @@ pub const RESERVED: [&str; 6] = [
     LABEL_KIND,
     LABEL_SEGMENT,
 ];
+/// Label of a Namespace: the weight of its jobs in the division of capacity.
+pub const LABEL_SHARE: &str = "shed.dev/share";
+/// Annotation of a Namespace, and of a batch/v1 Job: the limit of clones as a share of a job's own slot-seconds.
+pub const ANNOTATION_CLONE_BUDGET: &str = "shed.dev/clone-budget";
+/// Annotation of a Namespace: how many of its jobs may run at a time.
+pub const ANNOTATION_ACTIVE_JOBS_MAX: &str = "shed.dev/max-active-jobs";
 /// Annotation of a Namespace: `stop` stops new clones.
 pub const ANNOTATION_CLONES: &str = "shed.dev/clones";
 /// The value of [`ANNOTATION_CLONES`] that has an effect.
 pub const CLONES_STOP: &str = "stop";
 /// Reason of the event about a Namespace whose annotation has an unknown value.
 pub const UNKNOWN_VALUE: &str = "UnknownAnnotationValue";
+/// Reason of the event about a Namespace whose label has an unknown value.
+pub const UNKNOWN_LABEL_VALUE: &str = "UnknownLabelValue";
 /// Reason of the event about a batch/v1 Job that shed has begun and no longer runs.
 pub const NOT_ADOPTED: &str = "NotAdopted";
 /// Reason of the event about a pod that carries a job's label and is no attempt of it.

@@ -64,7 +64,7 @@ impl Stores {
 
     fn seen(jobs: Store<WatchedJob>, pods: Vec<Pod>, nodes: &[Node]) -> Arc<Self> {
         let stores = Arc::new(Self {
-            clone_stops: RwLock::new(Some(Arc::default())),
+            namespaces: RwLock::new(Some(Arc::default())),
             ..Self::new(jobs, None, Clock::for_tests())
         });
         stores.show_nodes(nodes);

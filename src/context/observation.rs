@@ -52,7 +52,9 @@ impl Context {
             troubled,
             until,
         } = noted;
+        let limits = [job.rules.clone_budget, self.clone_budget];
         JobView {
+            clone_budget: stores.namespaces().clone_budget(&job.namespace, limits),
             reports: self.progress.reports_of(&job.uid),
             proven_gone: termination_proof::proven(&read.ledger, stores),
             out_of_reach: unreachable_attempts::out_of_reach(&pods, stores, read.now),

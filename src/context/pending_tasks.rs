@@ -32,6 +32,30 @@ pub enum PendingTasks {
     },
 }
 
+/// What is known about a job whose tasks may wait.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The ledger.
+    pub ledger: &'a Ledger,
+    /// The facts of the pass.
+    pub facts: &'a JobSnapshot,
+    /// The planner's last report about the job.
+    pub report: Option<&'a JobReport>,
+    /// How much its object may hold.
+    pub bounds: &'a Bounds,
+    /// The obstacles that its namespace has.
+    pub namespace: NamespaceObstacles,
+}
+
+/// Why jobs of a namespace may wait though capacity is free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NamespaceObstacles {
+    /// The limit of active jobs, if the job waits for one of these places.
+    pub awaits_place_of: Option<u32>,
+    /// Other namespaces hold a part of its share.
+    pub is_share_lent: bool,
+}
+
 /// The current obstacle, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Remembered {
@@ -44,20 +68,17 @@ pub struct Remembered {
 impl PendingTasks {
     /// The report to publish. Updates the memory for the next call.
     pub fn of(
-        ledger: &Ledger,
-        facts: &JobSnapshot,
-        report: Option<&JobReport>,
-        bounds: &Bounds,
+        input: Input<'_>,
         remembered: &mut Remembered,
         clock: &Clock,
         ticks: Instant,
     ) -> Self {
         let Remembered { since: before, .. } = std::mem::take(remembered);
         let now = clock.at(ticks);
-        if !any_waits(ledger, facts, now) {
+        if !any_waits(input, now) {
             return Self::No;
         }
-        let Some((reason, detail)) = found(ledger, facts, report, bounds, now) else {
+        let Some((reason, detail)) = found(input, now) else {
             remembered.look_at = Some(ticks.plus(REPORTED_AFTER));
             return Self::Yet;
         };
@@ -77,19 +98,14 @@ impl PendingTasks {
 }
 
 /// The reason of `TasksPending` for the tasks that wait now, however long they have waited.
-pub fn obstacle(
-    ledger: &Ledger,
-    facts: &JobSnapshot,
-    report: Option<&JobReport>,
-    bounds: &Bounds,
-    now: Instant,
-) -> Option<&'static str> {
-    let found = any_waits(ledger, facts, now).then(|| found(ledger, facts, report, bounds, now));
+pub fn obstacle(input: Input<'_>, now: Instant) -> Option<&'static str> {
+    let found = any_waits(input, now).then(|| found(input, now));
     found.flatten().map(|(reason, _)| reason)
 }
 
 /// Whether tasks wait for an attempt, and no other condition explains that.
-fn any_waits(ledger: &Ledger, facts: &JobSnapshot, now: Instant) -> bool {
+fn any_waits(input: Input<'_>, now: Instant) -> bool {
+    let Input { ledger, facts, .. } = input;
     let held_off =
         facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
     let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
@@ -104,33 +120,48 @@ fn has_other_condition(facts: &JobSnapshot) -> bool {
     no_node || most.is_some() || attempts.any(|attempt| attempt.unplaceable && attempt.lives())
 }
 
-fn found(
-    ledger: &Ledger,
-    facts: &JobSnapshot,
-    report: Option<&JobReport>,
-    bounds: &Bounds,
-    now: Instant,
-) -> Option<(&'static str, String)> {
+/// Who holds the share of the namespace.
+fn share(is_lent: bool) -> &'static str {
+    match is_lent {
+        true => "other namespaces hold a part of this one's share until their attempts finish",
+        false => "attempts of this one use its share",
+    }
+}
+
+fn found(input: Input<'_>, now: Instant) -> Option<(&'static str, String)> {
+    let Input {
+        ledger,
+        facts,
+        bounds,
+        namespace,
+        ..
+    } = input;
     let of_capacity = |report: &JobReport| {
         let waits = report.waiting > 0;
-        waits.then_some(match report.kept_back {
-            0 => reason::INSUFFICIENT_CAPACITY,
-            _ => reason::HEADROOM_RESERVED,
+        waits.then(|| match (report.waiting_for_share, report.kept_back) {
+            (1.., _) => (
+                reason::SHARE_IN_USE,
+                share(namespace.is_share_lent).to_owned(),
+            ),
+            (0, 1..) => (reason::HEADROOM_RESERVED, String::new()),
+            (0, 0) => (reason::INSUFFICIENT_CAPACITY, String::new()),
         })
     };
     let idle = || ledger.tasks.values().filter(|task| !task.lives());
     let retries = idle().filter_map(|task| task.retry_not_before);
     let retry = retries.filter(|&at| at > now).min();
     let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
-    if facts::running_tasks(ledger) >= facts.rules.parallelism as usize {
+    if let Some(limit) = namespace.awaits_place_of {
+        Some((reason::ACTIVE_JOBS_LIMIT, limit.to_string()))
+    } else if facts::running_tasks(ledger) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
     } else if bounds.further(ledger) == 0 {
         Some((
             reason::OBJECT_SIZE_LIMIT,
             facts::running_tasks(ledger).to_string(),
         ))
-    } else if let Some(reason) = report.and_then(of_capacity) {
-        Some((reason, String::new()))
+    } else if let Some(found) = input.report.and_then(of_capacity) {
+        Some(found)
     } else if let Some(at) = retry {
         Some((reason::BACK_OFF, clock::rfc3339(at)))
     } else if facts.rules.waits_until_gone() && is_ending() {
@@ -154,6 +185,7 @@ mod tests {
         ledger: Ledger,
         facts: JobSnapshot,
         report: Option<JobReport>,
+        namespace: NamespaceObstacles,
         remembered: Remembered,
         clock: std::sync::Arc<Clock>,
     }
@@ -171,6 +203,7 @@ mod tests {
                 ledger,
                 facts: fixtures::job("a").tasks(3).parallelism(3).build(),
                 report: None,
+                namespace: NamespaceObstacles::default(),
                 remembered: Remembered::default(),
                 clock,
             }
@@ -186,18 +219,15 @@ mod tests {
         }
 
         fn look(&mut self) -> PendingTasks {
+            let input = Input {
+                ledger: &self.ledger,
+                facts: &self.facts,
+                report: self.report.as_ref(),
+                bounds: &Bounds::default(),
+                namespace: self.namespace,
+            };
             let ticks = self.clock.ticks();
-            let report = self.report.as_ref();
-            let remembered = &mut self.remembered;
-            PendingTasks::of(
-                &self.ledger,
-                &self.facts,
-                report,
-                &Bounds::default(),
-                remembered,
-                &self.clock,
-                ticks,
-            )
+            PendingTasks::of(input, &mut self.remembered, &self.clock, ticks)
         }
 
         /// The reason to report after a long wait.
@@ -223,6 +253,12 @@ mod tests {
         assert_eq!(short, Some(reason::INSUFFICIENT_CAPACITY));
         let kept = World::new(1).reports(2, 1).reason();
         assert_eq!(kept, Some(reason::HEADROOM_RESERVED));
+        let mut shared = World::new(1).reports(2, 0);
+        shared.report.as_mut().unwrap().waiting_for_share = 1;
+        assert_eq!(shared.reason(), Some(reason::SHARE_IN_USE));
+        let mut limited = World::new(0).reports(3, 0);
+        limited.namespace.awaits_place_of = Some(2);
+        assert_eq!(limited.reason(), Some(reason::ACTIVE_JOBS_LIMIT));
         let mut narrow = World::new(2).reports(1, 0);
         narrow.facts.rules.parallelism = 2;
         assert_eq!(narrow.reason(), Some(reason::PARALLELISM_REACHED));

@@ -8,8 +8,8 @@ use shed_core::estimate::progress::remaining_time;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, Grant, JobPhase, JobSnapshot, Obstacles, Progress, Resume,
-    ResumePoint, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobRules, JobSnapshot, Obstacles, Progress,
+    Resume, ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -133,7 +133,10 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         | DeadlineRule::FromCreation(_)
         | DeadlineRule::Clock(_) => job.created,
     };
-    let rules = adopted_job::rules(job, ledger);
+    let rules = JobRules {
+        clone_budget: view.clone_budget,
+        ..adopted_job::rules(job, ledger)
+    };
     let tasks = tasks(view);
     let held_off = adopted_job::launch_not_before(job, ledger, &tasks, view.now);
     JobSnapshot {

@@ -46,6 +46,8 @@ pub struct JobView {
     pub launch_not_before: Option<Instant>,
     /// Where attempts may run.
     pub places: Places,
+    /// The limit of its clones: the lowest of its own, its namespace's and the cluster's.
+    pub clone_budget: Option<f64>,
     /// Up to when every end of an attempt is known.
     pub facts_as_of: Instant,
     /// When the job was read.
@@ -59,6 +61,7 @@ impl JobView {
     pub fn new(job: Arc<ValidatedJob>, ledger: Ledger, now: Instant, ticks: Instant) -> Self {
         Self {
             deadline: job.deadline_by(&ledger),
+            clone_budget: job.rules.clone_budget,
             job,
             ledger,
             pods: JobPods::new(),

@@ -17,9 +17,31 @@ pub struct JobList {
     /// Jobs in all, on this page or another one.
     pub total: usize,
     pub jobs: Vec<JobSummary>,
+    /// The division of capacity between namespaces, those that are owed most first; on the first page only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareSummary>,
     /// The parameter of the next page.
     #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// A namespace's part of the capacity that attempts may use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ShareSummary {
+    pub namespace: Arc<str>,
+    pub weight: Decimal,
+    /// The share that the namespace is entitled to.
+    pub entitled: Decimal,
+    /// The share that its attempts hold.
+    pub held: Decimal,
+    /// The part of `held` beyond `entitled`.
+    pub lent: Decimal,
+    /// The part of `entitled` that its tasks wait for while others hold it.
+    pub owed: Decimal,
+    /// When it holds its share at the latest, as far as known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owed_until: Option<Time>,
 }
 
 /// One job as people list it.

@@ -12,6 +12,7 @@ use shed_core::risk::{Risk, RiskCause};
 use shed_core::time::Instant;
 
 use super::answers::{JobList, JobSummary, RiskSummary};
+use super::shares;
 use crate::api::{self, DeadlineJob, DeadlineJobStatus, Pocd, reason};
 use crate::clock;
 use crate::cluster::identity::{Owner, OwnerKind};
@@ -133,6 +134,10 @@ pub fn list(context: &Context, page: &Page) -> JobList {
     JobList {
         time: Some(clock::time(context.clock.now())),
         total,
+        shares: match page.after {
+            None => shares::list(context, page.limit),
+            Some(_) => Vec::new(),
+        },
         next: last.map(|job| Rank::of(job).text()),
         jobs,
     }

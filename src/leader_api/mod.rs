@@ -27,6 +27,7 @@ pub mod answers;
 mod fixtures;
 mod jobs;
 mod nodes;
+mod shares;
 
 /// A few people and their tools, whose connections all come from the node's kubelet or runtime.
 const LIMITS: Limits = Limits {

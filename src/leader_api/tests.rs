@@ -17,7 +17,7 @@ use crate::reconcile::mock::{Apiserver, Process};
 struct Leader {
     address: SocketAddr,
     api: Arc<LeaderApi>,
-    _process: Process,
+    process: Process,
     _tasks: JoinSet<()>,
 }
 
@@ -28,7 +28,7 @@ impl Leader {
         Self {
             address,
             api,
-            _process: leading.process,
+            process: leading.process,
             _tasks: leading.tasks,
         }
     }
@@ -89,6 +89,28 @@ fn names(list: &Value) -> Vec<&str> {
 
 fn number(value: &Value) -> f64 {
     value.as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shares_are_on_the_first_page_those_that_are_owed_most_first() {
+    let leader = three().await;
+    let context = &leader.process.context;
+    let label = ("team", crate::api::LABEL_SHARE, "2");
+    context.stores.show_namespaces(&[label]);
+    let shares = [("lab", 0.25, 0.5), ("team", 0.75, 0.5)];
+    let shares = shares.map(|(name, entitled, held)| objects::share(name, entitled, held));
+    context.shares.publish(shares.to_vec());
+    let first = leader.get("/v1/jobs?limit=2").await;
+    let expected = json!([
+        {"namespace": "team", "weight": "2.000", "entitled": "0.750", "held": "0.500", "lent": "0.000", "owed": "0.250"},
+        {"namespace": "lab", "weight": "1.000", "entitled": "0.250", "held": "0.500", "lent": "0.250", "owed": "0.000"},
+    ]);
+    assert_eq!(first["shares"], expected);
+    let next = first["continue"].as_str().unwrap();
+    let rest = leader
+        .get(&format!("/v1/jobs?limit=2&continue={next}"))
+        .await;
+    assert_eq!(rest["shares"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

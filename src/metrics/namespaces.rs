@@ -9,7 +9,7 @@ use super::jobs::JobFigures;
 use crate::registrar::{Gauges, metrics};
 
 /// Namespaces with series of their own: those with the most unfinished jobs.
-const OWN_MAX: usize = 200;
+pub(super) const OWN_MAX: usize = 200;
 /// The label of all others.
 pub const OTHER: &str = "other";
 

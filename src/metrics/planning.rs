@@ -6,7 +6,7 @@ use shed_core::policy::Policy;
 
 use crate::registrar::{Counters, Gauges, metrics};
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 21] = [
     Rule::UnknownTarget,
     Rule::WrongSource,
     Rule::KillTarget,
@@ -15,6 +15,7 @@ const RULES: [Rule; 20] = [
     Rule::JobEnd,
     Rule::Order,
     Rule::Capacity,
+    Rule::Share,
     Rule::Placement,
     Rule::Surge,
     Rule::Parallelism,

@@ -6,7 +6,7 @@
 //! - a change of its object, its batch/v1 Job or one of its pods,
 //! - an answer of one of its attempts to a poll,
 //! - a change of its memory by its reconciler, or while its slice of the plan is held,
-//! - a change of any node,
+//! - a change of any node, or of the settings of any namespace,
 //!
 //! and in any case after about [`REVISIT`]. A fact that changes with time alone therefore reaches the planner up to
 //! 10 seconds late: for example that a node has stopped to report while a pod on it is being deleted. Reconcilers
@@ -22,8 +22,8 @@ use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobPhase, JobSnapshot, 
 use shed_core::time::{Instant, Span};
 
 use crate::api::DeadlineJob;
-use crate::cluster::clone_stops::CloneStops;
 use crate::cluster::identity::Owner;
+use crate::cluster::namespace_settings::NamespaceSettings;
 use crate::cluster::{Inbox, Stores};
 use crate::context::Context;
 use crate::plan_slices::JobUid;
@@ -87,8 +87,8 @@ pub struct KnownJobs {
     live_version: Option<u64>,
     /// Whether anything may have changed since the last pass.
     all_changed: bool,
-    /// The namespaces that stopped new clones in the last pass.
-    clone_stops: Arc<CloneStops>,
+    /// The settings of namespaces in the last pass.
+    namespaces: Arc<NamespaceSettings>,
 }
 
 struct Known {
@@ -101,10 +101,10 @@ struct Known {
     until: Instant,
 }
 
-/// The namespaces that stop new clones: in this pass and in the last one.
-pub(super) struct StopsNowAndBefore {
-    pub(super) now: Arc<CloneStops>,
-    pub(super) before: Arc<CloneStops>,
+/// The settings of namespaces: in this pass and in the last one.
+pub(super) struct SettingsNowAndBefore {
+    pub(super) now: Arc<NamespaceSettings>,
+    pub(super) before: Arc<NamespaceSettings>,
 }
 
 struct KnownNodes {
@@ -164,11 +164,14 @@ impl KnownJobs {
         self.all_changed
     }
 
-    /// The namespaces that stop new clones. Every pass reads them, because they apply to known jobs too.
-    pub(super) fn clone_stops(&mut self, stores: &Stores) -> StopsNowAndBefore {
-        let now = stores.clone_stops();
-        let before = std::mem::replace(&mut self.clone_stops, Arc::clone(&now));
-        StopsNowAndBefore { now, before }
+    /// The settings of namespaces. After a change, which is rare, every job is looked at again.
+    pub(super) fn namespaces(&mut self, stores: &Stores) -> SettingsNowAndBefore {
+        let now = stores.namespaces();
+        let before = std::mem::replace(&mut self.namespaces, Arc::clone(&now));
+        if !Arc::ptr_eq(&now, &before) {
+            self.forget_all();
+        }
+        SettingsNowAndBefore { now, before }
     }
 
     pub(super) fn nodes(&self) -> Option<&NumberedNodes> {

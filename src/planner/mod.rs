@@ -1,6 +1,7 @@
 //! One planner for the whole cluster: observe → decide → check → publish. λ·m is a bound of the
 //! cluster, so two jobs must not spend one slot twice; reconcilers only carry out.
 
+mod active_jobs;
 mod departing_jobs;
 mod ending_job;
 mod known_jobs;
@@ -268,11 +269,14 @@ fn keep_sound_slices(
 fn publish(
     context: &Context,
     view: &observation::ClusterView,
-    plan: Plan,
+    mut plan: Plan,
     looked: &[bool],
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
 ) {
     export(context, view, &plan.report, looked);
+    context
+        .shares
+        .publish(std::mem::take(&mut plan.report.shares));
     let mut slices: HashMap<JobUid, Vec<Move>> = HashMap::new();
     for planned in plan.actions {
         slices
@@ -281,11 +285,12 @@ fn publish(
             .push(planned.action);
     }
     let news = report_feasibility(context, view, &plan.report);
-    let jobs: HashSet<ObjectRef<DeadlineJob>> = slices
+    let reference = |uid: &JobUid| view.addresses.references.get(uid).cloned();
+    let mut jobs: HashSet<ObjectRef<DeadlineJob>> = slices
         .keys()
         .chain(&news)
         .chain(&view.news)
-        .filter_map(|uid| view.addresses.references.get(uid).cloned())
+        .filter_map(reference)
         .chain(view.apart.accused.iter().cloned())
         .collect();
     let reports = plan.report.jobs.into_iter().zip(looked.iter().copied());
@@ -294,9 +299,10 @@ fn publish(
     let reports = reports
         .filter(|(report, is_looked_at)| !is_looked_at || references.contains_key(&report.key.0));
     let ticks = context.clock.ticks();
-    context
+    let turned = context
         .plan_slices
         .publish(slices, reports.collect(), ticks);
+    jobs.extend(turned.iter().filter_map(reference));
     for job in jobs {
         // A closed channel means that the process is ending.
         let _ = touched.send(job);
@@ -361,6 +367,7 @@ fn export(
     looked: &[bool],
 ) {
     export_capacity(&context.metrics, &report.capacity);
+    context.metrics.shares.show(&report.shares);
     let metrics = &context.metrics;
     // After faults the positions are other ones, but then the pass has looked at every job.
     let has_changed = |at: usize| {

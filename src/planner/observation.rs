@@ -19,11 +19,13 @@ use crate::job::leftover_pods::leftover;
 use crate::job::view::{JobView, Places, Sighting};
 use crate::observed_clones::ObservedClones;
 use crate::plan_slices::JobUid;
-use crate::planner::departing_jobs;
-use crate::planner::known_jobs::{Addresses, KnownJobs, Leftover, Looked, Rest, StopsNowAndBefore};
+use crate::planner::known_jobs::{
+    Addresses, KnownJobs, Leftover, Looked, Rest, SettingsNowAndBefore,
+};
 use crate::planner::nodes::NumberedNodes;
 use crate::planner::obstacles::{self, Obstacles};
 use crate::planner::quarantined_jobs::{Apart, SetApart};
+use crate::planner::{active_jobs, departing_jobs};
 use crate::validate::DeadlineRule;
 
 /// Slices that no reconciler takes for this long are taken back.
@@ -68,34 +70,15 @@ impl ClusterView {
         }
     }
 
-    /// Notes whether new clones of the job are stopped. Returns whether that changed the facts. The job's condition
-    /// names the reason, which may change too.
-    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, stops: &StopsNowAndBefore) -> bool {
+    /// Notes whether new clones of the job are stopped. The job's condition names the reason, which may change too.
+    fn note_clone_stop(&mut self, facts: &mut JobSnapshot, settings: &SettingsNowAndBefore) {
         let namespace = &facts.tenant.0;
-        let [now, before] = [&stops.now, &stops.before].map(|stops| stops.of(namespace));
-        let was_stopped = facts.obstacles.clones_stopped;
+        let SettingsNowAndBefore { now, before } = settings;
+        let [now, before] = [now, before].map(|settings| settings.clone_stop(namespace));
         facts.obstacles.clones_stopped = now.is_some();
         if now != before {
             self.news.push(Arc::clone(&facts.key.0));
         }
-        was_stopped != facts.obstacles.clones_stopped
-    }
-
-    /// Takes over the jobs and marks. A stop of clones may have changed those that the pass did not look at.
-    fn take(
-        &mut self,
-        (mut jobs, mut changed): (Vec<JobSnapshot>, Vec<bool>),
-        all_changed: bool,
-        stops: &StopsNowAndBefore,
-    ) {
-        if stops.now != stops.before {
-            let kept = jobs.iter_mut().zip(&mut changed);
-            for (facts, changed) in kept.filter(|(_, changed)| !**changed) {
-                *changed = self.note_clone_stop(facts, stops);
-            }
-        }
-        self.snapshot.jobs = jobs;
-        self.changed = (!all_changed).then_some(changed);
     }
 
     fn note(&mut self, uid: &JobUid, obstacles: &Obstacles) {
@@ -113,6 +96,7 @@ pub(super) fn empty(context: &Context, now: Instant) -> Snapshot {
         jobs: Vec::new(),
         launch_overhead: context.progress.launch_overhead(),
         launch_overheads: BTreeMap::new(),
+        weights: BTreeMap::new(),
     }
 }
 
@@ -135,7 +119,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     let mut owners = HashSet::new();
     let mut others = context.stores.pods.used_by_others();
     let mut apart = Apart::begin(context);
-    let stops = known.clone_stops(&context.stores);
+    let settings = known.namespaces(&context.stores);
     let mut jobs = Vec::new();
     let is_held = |uid: &str| held.contains_key(uid);
     let live = known.jobs_to_look_at(&context.stores, is_held, ticks);
@@ -152,7 +136,7 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
         let Some(Looked { mut facts, rest }) = looked else {
             continue;
         };
-        view.note_clone_stop(&mut facts, &stops);
+        view.note_clone_stop(&mut facts, &settings);
         owners.insert(rest.owner.clone());
         charge_leftover(&rest.leftover, &mut others);
         jobs.push(facts);
@@ -169,9 +153,18 @@ pub fn view_after(context: &Context, known: &mut KnownJobs) -> ClusterView {
     view.apart = apart.end();
     view.gone = known.drop_gone(&view.looked);
     view.addresses = known.addresses();
-    view.take(known.order(jobs), known.all_changed(), &stops);
+    let (mut jobs, mut changed) = known.order(jobs);
+    view.news.extend(active_jobs::limit(
+        context,
+        &settings,
+        &mut jobs,
+        &mut changed,
+    ));
+    view.snapshot.jobs = jobs;
+    view.changed = (!known.all_changed()).then_some(changed);
     view.snapshot.nodes = known.free_nodes(&others, &view.snapshot.jobs);
     view.snapshot.launch_overheads = launch_overheads(context, &view.snapshot.jobs);
+    view.snapshot.weights = settings.now.weights();
     obstacles::note_capacity(context, &view.snapshot, view.changed.as_deref());
     view
 }

@@ -19,6 +19,7 @@ use crate::bounds::Bounds;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::AttemptId;
 use crate::completion_history::Known;
+use crate::context::pending_tasks::{self, NamespaceObstacles};
 use crate::context::validation::{self, Unfit};
 use crate::fair_places::Urgency;
 use crate::job::facts;
@@ -63,6 +64,21 @@ pub(super) struct Pass {
     pub(super) bounds: Bounds,
     /// With `deadline.history`, what is known of its class.
     pub(super) history: Option<Known>,
+    /// The obstacles that its namespace has.
+    pub(super) namespace: NamespaceObstacles,
+}
+
+impl Pass {
+    /// What decides why tasks wait, with the ledger after a step.
+    pub(super) fn pending<'a>(&'a self, ledger: &'a Ledger) -> pending_tasks::Input<'a> {
+        pending_tasks::Input {
+            ledger,
+            facts: &self.facts,
+            report: self.report.as_ref(),
+            bounds: &self.bounds,
+            namespace: self.namespace,
+        }
+    }
 }
 
 /// Reconciles one job, if it is shed's and not quarantined, by `work` in a task of its own.
@@ -339,15 +355,20 @@ async fn observe(
     let put_right = range::put_right(&mut view);
     let mut facts = facts::facts(&view);
     deadline::hold_limit(&context.clock, &mut facts);
-    let stop = context.stores.clone_stops();
-    facts.obstacles.clones_stopped = stop.of(&view.job.namespace).is_some();
-    context.job_memories.with(&view.job.uid, |memory| {
+    let namespaces = context.stores.namespaces();
+    facts.obstacles.clones_stopped = namespaces.clone_stop(&view.job.namespace).is_some();
+    let awaits_place_of = context.job_memories.with(&view.job.uid, |memory| {
         memory.placement.mark(&mut facts, &view.pods);
         planner::obstacles::limit(memory, &view, &mut facts, &context.clock);
+        memory.awaits_place_of
     });
     let asking = fence::asking(context, &view);
     Ok(Pass {
         report: context.plan_slices.report(&view.job.uid),
+        namespace: NamespaceObstacles {
+            awaits_place_of,
+            is_share_lent: context.shares.is_lent(&view.job.namespace),
+        },
         put_right,
         placements: fence::placements(context, &view, &asking),
         asking,

@@ -3,7 +3,6 @@
 
 mod backoff;
 pub mod blocked_jobs;
-pub mod clone_stops;
 pub mod companion_failures;
 pub mod companions;
 mod condition_events;
@@ -21,6 +20,7 @@ mod live_read;
 mod mirror;
 #[cfg(test)]
 pub(crate) mod mock;
+pub mod namespace_settings;
 mod next_reconcile;
 pub mod orphans;
 pub mod overload;

@@ -125,7 +125,7 @@ fn render(
         .and_then(|report| report.risk.as_ref()?.task);
     let waiting_longest = Unstarted::longest(&pass.view, at_risk.map(|task| task.0));
     let reported_ledger = reported_ledger(pass, old, &step.ledger);
-    let clone_stops = context.stores.clone_stops();
+    let namespaces = context.stores.namespaces();
     let input = status::Input {
         job: &pass.view.job,
         ledger: &reported_ledger,
@@ -149,7 +149,7 @@ fn render(
         facts_as_of: pass.facts.facts_as_of,
         held_back: Case::after(&pass.view, step).is_held_back(clock, pass.view.now),
         waiting: &waiting,
-        clone_stop: clone_stops.of(&pass.view.job.namespace),
+        clone_stop: namespaces.clone_stop(&pass.view.job.namespace),
         reported: memory.reported.as_ref(),
         last_write: memory.last_write.map(|at| clock.at(at)),
         now: pass.view.now,
@@ -163,7 +163,7 @@ fn render(
 /// written.
 fn job_record(pass: &Pass, step: &Step, old: &DeadlineJobStatus, pocd: Option<Pocd>) -> JobRecord {
     let (report, now) = (pass.report.as_ref(), pass.view.now);
-    let waiting = pending_tasks::obstacle(&step.ledger, &pass.facts, report, &pass.bounds, now);
+    let waiting = pending_tasks::obstacle(pass.pending(&step.ledger), now);
     let input = job_record::Input {
         view: &pass.view,
         facts: &pass.facts,
@@ -181,10 +181,7 @@ fn job_record(pass: &Pass, step: &Step, old: &DeadlineJobStatus, pocd: Option<Po
 fn remembered(context: &ReconcileContext, pass: &Pass, step: &Step) -> (Remembered, PendingTasks) {
     context.job_memories.with(&pass.view.job.uid, |memory| {
         let waiting = PendingTasks::of(
-            &step.ledger,
-            &pass.facts,
-            pass.report.as_ref(),
-            &pass.bounds,
+            pass.pending(&step.ledger),
             &mut memory.reconcile.waiting,
             &context.clock,
             pass.view.ticks,

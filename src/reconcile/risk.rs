@@ -126,12 +126,14 @@ fn unstarted(input: Input<'_>) -> Option<(&'static str, Option<String>)> {
     Some((reason::ATTEMPTS_NOT_STARTED, Some(words)))
 }
 
+/// Reasons of waiting tasks that need another remedy than more capacity.
+const NAMED_RISKS: [&str; 2] = [reason::PARALLELISM_REACHED, reason::ACTIVE_JOBS_LIMIT];
+
 /// What tasks without an attempt wait for.
 fn waiting(input: Input<'_>, report: &JobReport) -> &'static str {
     match input.waiting {
-        PendingTasks::Reported { reason, .. } if *reason == reason::PARALLELISM_REACHED => {
-            reason::PARALLELISM_REACHED
-        }
+        PendingTasks::Reported { reason, .. } if NAMED_RISKS.contains(reason) => reason,
+        _ if report.waiting_for_share > 0 => reason::SHARE_IN_USE,
         _ if report.kept_back > 0 => reason::HEADROOM_RESERVED,
         _ => reason::INSUFFICIENT_CAPACITY,
     }

@@ -8,7 +8,7 @@ use shed_core::time::Instant;
 
 use crate::api::{self, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
-use crate::cluster::clone_stops::CloneStop;
+use crate::cluster::namespace_settings::CloneStop;
 use crate::completion_history::Known;
 use crate::conditions::Conditions;
 use crate::conditions::messages::{self, LAST_RISK};

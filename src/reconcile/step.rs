@@ -304,7 +304,7 @@ fn slot_time_after(
     number: AttemptNumber,
 ) -> SlotTime {
     let mut time = step.ledger.slot_time;
-    let has_budget = input.view.job.rules.clone_budget.is_some();
+    let has_budget = input.view.clone_budget.is_some();
     if let Some(attempt) = facts::attempt_of(input.facts, (task.0, number.0)).filter(|_| has_budget)
     {
         let until = attempt.held_until(input.view.now);

@@ -79,6 +79,7 @@ each line here names the value and the fix.
 SHED_POLICY: policy
 SHED_CLONE_PRICE_PER_ATTEMPT: clonePrice.perAttempt
 SHED_CLONE_PRICE_PER_SLOT_SECOND: clonePrice.perSlotSecond
+SHED_CLONE_BUDGET: cloneBudget
 SHED_POLICY_FILES: policyFiles.configMap
 SHED_ORDER: order
 SHED_CAPACITY_SHARE: capacityShare

@@ -84,6 +84,7 @@ impl SingleJob {
             jobs: vec![job.clone()],
             launch_overhead: None,
             launch_overheads: [].into(),
+            weights: [].into(),
         };
         let mut planner = GuardedPlanner::default();
         let passed = planner.decide(&snapshot, &mut memory, &policy, Changed::All);

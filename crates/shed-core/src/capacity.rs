@@ -60,6 +60,9 @@ pub(crate) struct Holdings {
     pub(crate) killed: usize,
     /// Attempts that have not ended, whether or not they hold anything.
     pub(crate) existing: usize,
+    /// Attempts that can be taken back: siblings of an attempt that continues the task, and attempts that may be
+    /// preempted and have a durable checkpoint.
+    pub(crate) returnable: usize,
     /// Live attempts that cannot be created or placed.
     pub(crate) unplaceable: usize,
     /// Live attempts that wait for a node, including those that cannot be placed.
@@ -83,6 +86,7 @@ impl Holdings {
         task: &TaskSnapshot,
         unusable: &UnusableNodes,
     ) {
+        let mut lives = 0;
         for attempt in task.attempts.iter().filter(|a| a.holds_capacity()) {
             self.existing += 1;
             if unusable.has(attempt.node) {
@@ -99,7 +103,12 @@ impl Holdings {
             self.all += 1;
             self.placed += usize::from(attempt.node.is_some());
             self.killed += usize::from(attempt.kill.is_some());
+            lives += usize::from(attempt.kill.is_none());
         }
+        self.returnable += match lives {
+            1 if job.rules.is_preemptible() => usize::from(task.has_checkpoint()),
+            lives => lives.saturating_sub(1),
+        };
     }
 }
 
@@ -201,6 +210,16 @@ impl FreeCapacity {
         self.nodes
             .get(node.0)
             .is_some_and(|free| fits(free, demand))
+    }
+
+    /// Takes the demand from the first of these nodes that covers it; false if none does, or if usable capacity does not.
+    pub(crate) fn take_from(&mut self, nodes: &[NodeIndex], demand: &[i64]) -> bool {
+        let node = nodes.iter().find(|&&node| self.fits_node(node, demand));
+        let node = node.copied().filter(|_| self.fits_total(demand));
+        if node.is_some() {
+            self.take(node, demand);
+        }
+        node.is_some()
     }
 
     /// Takes the demand from usable capacity and, if given, from the node.
@@ -468,6 +487,11 @@ impl Capacity {
                 }
             }
         }
+    }
+
+    /// The usable capacity.
+    pub(crate) fn usable_amounts(&self) -> &[i64] {
+        &self.usable_amounts
     }
 
     /// The node that an attempt without one was assigned to in this pass.

@@ -478,6 +478,7 @@ pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
             jobs: Vec::new(),
             launch_overhead: None,
             launch_overheads: BTreeMap::new(),
+            weights: BTreeMap::new(),
         },
     }
 }

@@ -17,12 +17,14 @@ mod clone_gains;
 mod experience;
 mod restarts;
 mod shown_times;
+mod tenant_use;
 
 pub use arrivals::{Arrival, Arrivals};
 pub use clone_gains::{CloneGains, Pair};
 pub use experience::{Durable, Experience, Invalid};
 pub use restarts::Restarts;
 pub use shown_times::{MissCheck, ShownSums, ShownTime, ShownTimes};
+pub use tenant_use::{TenantRecord, TenantUse};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -35,6 +37,10 @@ pub struct Memory {
     /// show it again. (Recordings from before the reporting tenants were kept have `slow_nodes`, which is ignored.)
     #[serde(default)]
     slow_by_tenant: SlowNodes,
+    /// What tenants have used of the capacity within the last hour. It need not survive a failover: a loss costs the
+    /// credit of an hour.
+    #[serde(default, skip_serializing_if = "TenantUse::is_none")]
+    tenant_use: TenantUse,
     /// What was learned from past jobs. It survives a failover if the executor stores it ([`Memory::durable`]). If it
     /// is lost, the planner begins with its priors and with the times of the finished jobs that still exist.
     #[serde(flatten)]
@@ -213,6 +219,16 @@ impl Memory {
     /// The node's slowness and the tenants whose attempts show it, if it is remembered as slow.
     pub fn slow_node(&self, name: &NodeName) -> Option<&BTreeMap<Tenant, NodeSlowness>> {
         self.slow_by_tenant.get(name)
+    }
+
+    /// What tenants have used of the capacity lately.
+    pub fn tenant_use(&self) -> &TenantUse {
+        &self.tenant_use
+    }
+
+    /// Replaces it.
+    pub fn set_tenant_use(&mut self, tenant_use: TenantUse) {
+        self.tenant_use = tenant_use;
     }
 
     /// Replaces the remembered slow nodes.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::float;
-use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex};
+use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::resources::Resources;
 use crate::risk::Risk;
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, ResumePoint};
@@ -235,6 +235,28 @@ pub struct PlanReport {
     pub jobs: Vec<JobReport>,
     /// When the next pass is due even if nothing happens.
     pub next_pass: Option<Instant>,
+    /// What each tenant may use of the capacity and what it uses, in the order of tenants. It is empty while all jobs
+    /// have one tenant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<TenantShare>,
+}
+
+/// A tenant's part of the capacity that attempts may use: fractions of it, by the tenant's dominant resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TenantShare {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The share that the tenant is entitled to: weighted max-min over demand.
+    pub entitled: f64,
+    /// The share that its attempts hold with the plan, clones and stopping attempts included.
+    pub held: f64,
+    /// The part of `held` beyond `entitled`.
+    pub lent: f64,
+    /// The part of `entitled` that its tasks wait for while others hold it.
+    pub owed: f64,
+    /// When the tenant holds its share at the latest, by the expected ends of what others hold of it. It is absent if
+    /// nothing is owed or an end is not known.
+    pub owed_until: Option<Instant>,
 }
 
 /// Capacity in one pass.
@@ -286,6 +308,10 @@ pub struct JobReport {
     /// Waiting attempts that may be held back by headroom for future jobs.
     #[serde(default)]
     pub kept_back: u32,
+    /// Waiting attempts that wait because of the tenants' shares: their tenant has used its share and may borrow no more,
+    /// or other tenants still hold a part of its share. Attempts that wait because the cluster is full do not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_for_share: u32,
     /// Expected slot-seconds of an attempt from zero; absent while unknown.
     #[serde(with = "float::option")]
     pub attempt_slot_seconds: Option<f64>,
@@ -299,6 +325,10 @@ pub struct JobReport {
     /// [`ENDS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<ExpectedEnd>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A report has the expected ends of at most this number of attempts.

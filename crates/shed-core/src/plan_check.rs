@@ -10,6 +10,7 @@ use crate::snapshot::{AttemptSnapshot, JobSnapshot, TaskSnapshot};
 mod budget;
 mod planned;
 mod settled;
+mod shares;
 
 pub use planned::plan_check;
 pub use settled::settle_check;
@@ -33,6 +34,8 @@ pub enum Rule {
     Order,
     /// A launch raises use above usable capacity.
     Capacity,
+    /// A tenant borrows capacity that a waiting attempt of a tenant below its share could have had.
+    Share,
     /// A launch names a node that is not eligible for its job or lacks the capacity.
     Placement,
     /// More first attempts wait beyond capacity than the policy allows, or a clone does.
@@ -71,6 +74,7 @@ impl Rule {
             Self::JobEnd => "job_end",
             Self::Order => "order",
             Self::Capacity => "capacity",
+            Self::Share => "share",
             Self::Placement => "placement",
             Self::Surge => "surge",
             Self::Parallelism => "parallelism",

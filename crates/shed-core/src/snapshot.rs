@@ -42,6 +42,10 @@ pub struct Snapshot {
     /// The same for tenants whose own attempts were measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_overheads: BTreeMap<Tenant, Span>,
+    /// The weights of tenants in the division of capacity, each above 0 and finite. A tenant that is absent has the
+    /// weight 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<Tenant, f64>,
 }
 
 impl Snapshot {
@@ -197,6 +201,13 @@ impl JobRules {
     /// Whether a relaunch of a task has to wait until all other attempts are gone.
     pub fn waits_until_gone(&self) -> bool {
         self.idempotency == Idempotency::None || self.replaces_when_gone
+    }
+
+    /// Whether an attempt with a durable checkpoint may be preempted.
+    pub fn is_preemptible(&self) -> bool {
+        self.preemption == Preemption::WhenCheckpointed
+            && self.resume.keeps_checkpoints()
+            && !self.waits_until_gone()
     }
 }
 
@@ -513,6 +524,12 @@ impl TaskSnapshot {
     /// Attempts that may still win.
     pub fn live(&self) -> impl Iterator<Item = &AttemptSnapshot> {
         self.attempts.iter().filter(|attempt| attempt.lives())
+    }
+
+    /// Whether a checkpoint of the task is durable that saves work.
+    pub fn has_checkpoint(&self) -> bool {
+        self.best_resume_point()
+            .is_some_and(|point| point.progress > 0.0)
     }
 
     /// The furthest point at which a new attempt may begin: the durable resume point or one that the attempts

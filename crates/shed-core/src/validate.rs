@@ -95,6 +95,11 @@ fn is_share(value: f64) -> bool {
 }
 
 /// Also false for NaN.
+fn is_weight(value: f64) -> bool {
+    value > 0.0 && value.is_finite()
+}
+
+/// Also false for NaN.
 fn is_budget(share: f64) -> bool {
     share >= 0.0 && share.is_finite()
 }
@@ -167,6 +172,12 @@ impl<'a> Check<'a> {
             if !is_time(span) {
                 let field = format!("launch_overheads[{tenant}]");
                 self.fault(&field, "is negative or infinite");
+            }
+        }
+        for (tenant, &weight) in &snapshot.weights {
+            if !is_weight(weight) {
+                let field = format!("weights[{tenant}]");
+                self.fault(&field, "is not above 0, or infinite");
             }
         }
         for at in twice(snapshot.nodes.iter().map(|node| &*node.name.0)) {

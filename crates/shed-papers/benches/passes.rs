@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use shed_core::decide::{Changed, Planner, decide};
 use shed_core::fixtures::{AttemptBuilder, JobBuilder, attempt, job, world};
+use shed_core::ids::Tenant;
 use shed_core::memory::Memory;
 use shed_core::policy::{Order, Policy};
 use shed_core::snapshot::Snapshot;
@@ -15,6 +16,7 @@ use shed_core::time::Span;
 mod instances;
 mod measure;
 
+use cpu_time::ThreadTime;
 use instances::Random;
 use measure::{load, ms};
 
@@ -182,7 +184,74 @@ fn report_news() {
     }
 }
 
+const SHARED: Size = Size {
+    name: "2 000 jobs of 30 tasks, 1 000 nodes, full",
+    jobs: 2_000,
+    tasks: 30,
+    nodes: 1_000,
+    busy: 1.0,
+};
+
+/// Passes over jobs of one tenant and of 200 tenants, in turn.
+fn report_shares() {
+    let one = cluster(&SHARED);
+    let mut many = one.clone();
+    for (number, job) in many.jobs.iter_mut().enumerate() {
+        job.tenant = Tenant::from(format!("team-{:03}", number % 200).as_str());
+    }
+    println!("{}; one tenant and 200, in turn, {}", SHARED.name, load());
+    for name in ["hadoop-ns", "shed-prime"] {
+        let policy = policy(name);
+        for of_news in [false, true] {
+            let mut times = [vec![], vec![]];
+            let mut launches = [0, 0];
+            let mut planners = [&one, &many].map(|snapshot| {
+                let (mut planner, mut memory) = (Planner::default(), Memory::default());
+                planner.decide(snapshot, &mut memory, &policy, Changed::All);
+                (snapshot.clone(), planner, memory)
+            });
+            for run in 0..41 {
+                for (at, (snapshot, planner, memory)) in planners.iter_mut().enumerate() {
+                    snapshot.now = snapshot.now.plus(Span(1));
+                    let marked: Vec<bool> =
+                        (0..snapshot.jobs.len()).map(|at| at == 37 * run).collect();
+                    let changed = match of_news {
+                        true => Changed::Marked(&marked),
+                        false => Changed::All,
+                    };
+                    let started = ThreadTime::now();
+                    let plan = planner.decide(snapshot, memory, &policy, changed);
+                    times[at].push(started.elapsed());
+                    launches[at] = plan.actions.len();
+                }
+            }
+            times.iter_mut().for_each(|times| times.sort());
+            let [least, median] = [0, 20].map(|at| times.each_ref().map(|it| ms(it[at])));
+            println!(
+                "  {name:<12} {:<16} least {:>7.3} and {:>7.3} ms ({:.2}), median {:>7.3} and {:>7.3} ms ({:.2}); {} and {} actions",
+                if of_news {
+                    "news of one job"
+                } else {
+                    "all jobs"
+                },
+                least[0],
+                least[1],
+                least[1] / least[0],
+                median[0],
+                median[1],
+                median[1] / median[0],
+                launches[0],
+                launches[1],
+            );
+        }
+    }
+}
+
 fn main() {
+    report_shares();
+    if std::env::args().any(|argument| argument == "shares") {
+        return;
+    }
     report_news();
     for size in &SIZES {
         let snapshot = cluster(size);

@@ -73,14 +73,18 @@ pub(crate) fn preempt<R: PolicyRule>(
                 free -= share;
                 continue;
             }
-            let is_later = |victim: &Victim| victim.rank > rank && victim.share + 1e-9 >= share;
+            let is_later = |victim: &Victim| {
+                let is_large = victim.share + 1e-9 >= share;
+                victim.rank > rank && is_large && desk.may_displace(position, victim.position)
+            };
             let Some(at) = victims.iter().rposition(is_later).filter(|_| left > 0) else {
                 break;
             };
             let victim = victims.remove(at);
             left -= 1;
             free += victim.share - share;
-            desk.preempt(victim.position, victim.id);
+            let time = desk.job(position).and_then(|job| job.estimate.mean_run);
+            desk.preempt(victim.position, victim.id, (position, time.unwrap_or(0.0)));
         }
     }
 }

@@ -113,6 +113,7 @@ pub(crate) fn apply(snapshot: &mut Snapshot, line: &mut PassLine) -> Result<(), 
     snapshot.now = line.now;
     snapshot.launch_overhead = line.launch_overhead;
     snapshot.launch_overheads = std::mem::take(&mut line.launch_overheads);
+    snapshot.weights = std::mem::take(&mut line.weights);
     snapshot.nodes.truncate(line.node_count);
     for (at, node) in std::mem::take(&mut line.nodes) {
         let known = snapshot.nodes.len();

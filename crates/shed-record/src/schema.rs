@@ -109,6 +109,9 @@ pub struct PassLine {
     /// As in the snapshot.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_overheads: BTreeMap<Tenant, Span>,
+    /// As in the snapshot.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<Tenant, f64>,
     /// How many nodes there are.
     pub node_count: usize,
     /// Nodes that are new or changed, by position.

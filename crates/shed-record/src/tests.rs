@@ -79,6 +79,7 @@ fn snapshot(step: u32, nodes: usize, noise: f64) -> Snapshot {
         snapshot
             .launch_overheads
             .insert(Tenant::from("default"), measured);
+        snapshot.weights.insert(Tenant::from("default"), 2.5);
     }
     snapshot
 }

@@ -177,12 +177,14 @@ impl Writer {
         };
         let (now, launch_overhead) = (snapshot.now, snapshot.launch_overhead);
         let launch_overheads = snapshot.launch_overheads.clone();
+        let weights = snapshot.weights.clone();
         let changes = file.last.advance(snapshot);
         let line = PassLine {
             number: self.next_pass,
             now,
             launch_overhead,
             launch_overheads,
+            weights,
             node_count: changes.node_count,
             nodes: changes.nodes,
             jobs: changes.jobs,

@@ -28,5 +28,6 @@ pub mod replay;
 pub mod settings;
 pub mod sizing;
 pub mod stats;
+pub mod tenants;
 pub mod trace;
 pub mod workload;

@@ -7,6 +7,7 @@ use shed_core::plan::Outcome as Bucket;
 use shed_core::snapshot::{AttemptKind, KillKind};
 use shed_core::time::{Instant, Span};
 
+use crate::tenants::{self, TenantFigures};
 use crate::trace::Job;
 
 /// The result of one job.
@@ -14,6 +15,8 @@ use crate::trace::Job;
 pub struct JobOutcome {
     /// The job's name in the trace.
     pub id: Arc<str>,
+    /// The tenant that it belongs to, if jobs have tenants.
+    pub tenant: Option<Arc<str>>,
     /// When the job arrived.
     pub arrival: Instant,
     /// The job's deadline.
@@ -28,6 +31,7 @@ impl JobOutcome {
     pub(crate) fn new(job: &Job) -> Self {
         Self {
             id: Arc::clone(&job.id),
+            tenant: job.tenant.clone(),
             arrival: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
             ended: None,
@@ -188,6 +192,9 @@ pub struct Figures {
     pub events: u64,
     /// The same for two runs that took the same actions at the same times, in hexadecimal.
     pub digest: String,
+    /// The figures of each tenant, if jobs have tenants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantFigures>,
 }
 
 impl Outcome {
@@ -241,6 +248,7 @@ impl Outcome {
                 .map(|capacity| totals.machine_ms as f64 / capacity),
             events: totals.events,
             digest: format!("{:016x}", totals.digest),
+            tenants: tenants::figures(&self.jobs),
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum Purpose {
     Workload = 4,
     /// The slowness of a node and its times.
     Node = 5,
+    /// The tenant of a job.
+    Tenant = 6,
 }
 
 /// A stream of random numbers, the same on every machine.

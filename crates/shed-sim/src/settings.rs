@@ -1,6 +1,8 @@
 //! The settings of a run, without its workload.
 
-use shed_core::ids::NodeName;
+use std::collections::BTreeMap;
+
+use shed_core::ids::{NodeName, Tenant};
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
 use shed_core::snapshot::{OnMiss, Preemption};
@@ -129,6 +131,10 @@ pub struct Settings {
     pub preemption: Preemption,
     /// The jobs that a planner pass looks at.
     pub passes: Passes,
+    /// Whether the planner divides the capacity between the tenants that jobs have. If not, it takes them for one.
+    pub shares: bool,
+    /// The weights of tenants; others have the weight 1.
+    pub weights: BTreeMap<Tenant, f64>,
     /// Checks every plan against the core's rules and every shortcut against the full computation.
     pub check: bool,
 }
@@ -159,6 +165,8 @@ impl Settings {
             job_masters: false,
             preemption: Preemption::Never,
             passes: Passes::Incremental,
+            shares: true,
+            weights: BTreeMap::new(),
             check: false,
         }
     }

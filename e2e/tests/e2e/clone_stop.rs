@@ -96,7 +96,7 @@ async fn follow_the_cluster(world: &World) -> Result<()> {
             &selector,
         ];
         let events = world.kubectl(&arguments).await?;
-        Ok(Seen::when(events.contains("unknown value `halt`"), || {
+        Ok(Seen::when(events.contains("invalid value `halt`"), || {
             events
         }))
     })

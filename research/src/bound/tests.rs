@@ -17,6 +17,7 @@ fn trace(jobs: &[Tiny]) -> Trace {
         weight: 1.0,
         class: None,
         usual: None,
+        tenant: None,
         expected: None,
         stages: vec![Stage {
             durations: times.iter().map(|&time| Span(time)).collect(),

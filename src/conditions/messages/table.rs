@@ -152,6 +152,20 @@ pub const TABLE: &[Row] = &[
     ),
     blocked(
         &[api::TASKS_PENDING],
+        reason::SHARE_IN_USE,
+        "tasks wait for capacity, because namespaces share it: {}",
+        "wait until attempts of this namespace finish, or ask an administrator for more nodes or a higher label \
+         shed.dev/share of the Namespace",
+    ),
+    blocked(
+        &[api::TASKS_PENDING],
+        reason::ACTIVE_JOBS_LIMIT,
+        "the job waits because at most {} jobs of this namespace may be active",
+        "wait until one of them ends, or ask an administrator to raise the annotation shed.dev/max-active-jobs of the \
+         Namespace",
+    ),
+    blocked(
+        &[api::TASKS_PENDING],
         reason::BACK_OFF,
         "a failed task waits until {} for its next attempt",
         "read the log of the failed attempt",
@@ -257,6 +271,18 @@ pub const TABLE: &[Row] = &[
         reason::HEADROOM_RESERVED,
         "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive; PoCD fell below {}",
         "move the deadline, or add capacity",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::SHARE_IN_USE,
+        "tasks wait for the share of this namespace in the capacity; PoCD fell below {}",
+        "move the deadline, or ask an administrator for more nodes or a higher label shed.dev/share of the Namespace",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::ACTIVE_JOBS_LIMIT,
+        "the job waits for one of the active jobs of this namespace to end; PoCD fell below {}",
+        "move the deadline, or ask an administrator to raise the annotation shed.dev/max-active-jobs of the Namespace",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],

@@ -9,7 +9,9 @@ use shed_core::snapshot::AttemptKind;
 use shed_core::time::Span;
 
 use super::*;
-use crate::api::{DeadlineJobStatus, Ledger};
+use crate::api::{
+    ANNOTATION_ACTIVE_JOBS_MAX, ANNOTATION_CLONE_BUDGET, DeadlineJobStatus, LABEL_SHARE, Ledger,
+};
 use crate::clock;
 use crate::cluster::{JobObject, WatchedJob};
 use crate::context::backoff::{Backoff, Blocked};
@@ -18,6 +20,7 @@ use crate::metrics::{JobFigures, JobLabels};
 use crate::planner::observation::{ClusterView, view, view_after};
 use crate::reconcile::mock::{Apiserver, Process};
 
+mod active_jobs;
 mod passes;
 
 const TASKS: u32 = 3;
@@ -232,15 +235,60 @@ async fn a_stop_of_clones_reaches_known_jobs_in_the_next_pass() {
         world.known.put_back(view.snapshot.jobs);
         (view.looked.len(), stopped, view.news.len())
     };
+    pass(&[]);
     assert_eq!(pass(&[]), (0, 0, 0));
     let stop = [("team", "stop")];
-    assert_eq!(pass(&stop), (0, 3, 3), "each gets its condition");
+    assert_eq!(pass(&stop), (3, 3, 3), "each gets its condition");
     assert_eq!(pass(&stop), (0, 3, 0));
     let other = [("team", "stop"), ("other", "stop")];
-    assert_eq!(pass(&other), (0, 3, 0));
-    assert_eq!(pass(&[("shed", "stop")]), (0, 3, 3), "another reason");
-    assert_eq!(pass(&[("team", "halt")]), (0, 0, 3), "as without one");
-    assert_eq!(pass(&[]), (0, 0, 0));
+    assert_eq!(pass(&other), (3, 3, 0));
+    assert_eq!(pass(&[("shed", "stop")]), (3, 3, 3), "another reason");
+    assert_eq!(pass(&[("team", "halt")]), (3, 0, 3), "as without one");
+    assert_eq!(pass(&[]), (3, 0, 0));
+}
+
+#[tokio::test]
+async fn a_changed_weight_is_in_the_next_pass_with_every_job() {
+    let mut world = World::new(3);
+    world.looks();
+    let mut pass = |change: &dyn Fn(&Stores)| {
+        let context = &world.process.context.shared;
+        change(&context.stores);
+        let view = view_after(context, &mut world.known);
+        world.known.put_back(view.snapshot.jobs);
+        let weights: Vec<f64> = view.snapshot.weights.into_values().collect();
+        (weights, view.looked.len(), view.changed.is_none())
+    };
+    let weigh = |stores: &Stores, weight: &str| {
+        stores.show_namespaces(&[("team", LABEL_SHARE, weight)]);
+    };
+    assert_eq!(pass(&|stores| weigh(stores, "3")), (vec![3.0], 3, true));
+    assert_eq!(pass(&|stores| weigh(stores, "3")), (vec![3.0], 0, false));
+    assert_eq!(pass(&|stores| weigh(stores, "0.5")), (vec![0.5], 3, true));
+    let none = (vec![], 3, true);
+    assert_eq!(pass(&|stores| weigh(stores, "-3")), none, "counts as 1");
+    pass(&|stores| weigh(stores, "4"));
+    assert_eq!(pass(&|stores| stores.show_namespaces(&[])), none, "deleted");
+    pass(&|stores| weigh(stores, "4"));
+    assert_eq!(pass(&Stores::hide_namespaces), none, "no right to read it");
+}
+
+#[tokio::test]
+async fn a_clone_budget_of_the_namespace_reaches_the_next_pass() {
+    let mut world = World::new(2);
+    let mut budgets = |values: &[(&str, &str, &str)]| -> Vec<Option<f64>> {
+        let context = &world.process.context.shared;
+        context.stores.show_namespaces(values);
+        let view = view_after(context, &mut world.known);
+        let jobs = view.snapshot.jobs.iter();
+        let budgets = jobs.map(|job| job.rules.clone_budget).collect();
+        world.known.put_back(view.snapshot.jobs);
+        budgets
+    };
+    assert_eq!(budgets(&[]), [None, None]);
+    let limit = ("team", ANNOTATION_CLONE_BUDGET, "0.1");
+    assert_eq!(budgets(&[limit]), [Some(0.1), Some(0.1)]);
+    assert_eq!(budgets(&[]), [None, None]);
 }
 
 #[tokio::test]
@@ -311,6 +359,7 @@ enum Step {
     Nodes(u32),
     BackOff(u32),
     CloneStop(&'static str),
+    ActiveJobsMax(&'static str),
     Judged,
 }
 
@@ -334,6 +383,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..3_u32).prop_map(Step::Nodes),
         1 => (0..JOBS).prop_map(Step::BackOff),
         1 => prop::sample::select(vec!["team", "shed", "other"]).prop_map(Step::CloneStop),
+        1 => prop::sample::select(vec!["1", "2", "3"]).prop_map(Step::ActiveJobsMax),
         1 => Just(Step::Judged),
     ]
 }
@@ -357,6 +407,10 @@ impl World {
             }
             Step::BackOff(job) => back_off(self, job),
             Step::CloneStop(namespace) => self.stores().show_clone_stops(&[(namespace, "stop")]),
+            Step::ActiveJobsMax(limit) => {
+                let limit = ("team", ANNOTATION_ACTIVE_JOBS_MAX, limit);
+                self.stores().show_namespaces(&[limit]);
+            }
             Step::Judged => self.judge_deadlines(),
         }
     }

@@ -14,6 +14,7 @@ use crate::api::DeadlineJob;
 use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock;
 use crate::cluster::Stores;
+use crate::context::shares::ShareTable;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, JobMemories, JobMemory, PlannedMemory};
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline, StoredTotals};
@@ -76,6 +77,8 @@ impl Process {
             clock: stores.clock_for_tests(),
             stores,
             plan_slices: PlanSlices::default(),
+            shares: ShareTable::default(),
+            clone_budget: None,
             copies: CopyRequests::default(),
             watch: Watch::new(Arc::default(), term),
             metrics: Arc::new(metrics),

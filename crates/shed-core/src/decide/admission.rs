@@ -7,17 +7,19 @@ use std::vec::IntoIter;
 
 use crate::decide::ageing::AgedShare;
 use crate::decide::evict::{Evictions, Reserve};
-use crate::decide::order::{Tier, ranks, shares, times};
+use crate::decide::order::{Rank, Tier, ranks, shares, times};
 use crate::ids::{TaskIndex, Tenant};
 use crate::plan::{Launch, LaunchReason};
 use crate::policy::{Order, Policy};
 use crate::round::Number;
 use crate::round::Round;
 use crate::round::estimates::resume_point;
+use crate::round::shares::Phase;
 use crate::round::task_state::{TaskState, task_state};
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex, TaskSnapshot};
 use crate::time::Instant;
 
+mod borrowing;
 mod by_node;
 mod pending_surge;
 
@@ -30,21 +32,34 @@ pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
     let mut surge = Surge::new(pass, policy.surge_max);
     // Jobs that wait as pods already come first: their capacity is reserved before anything new.
     for position in std::mem::take(&mut pass.capacity.surging) {
-        Reserve::new(position).one(pass, &mut evictions);
+        if pass.shares.may_reserve(&pass.capacity, position) {
+            Reserve::new(position).one(pass, &mut evictions);
+        }
     }
-    match policy.order {
+    let paused = match policy.order {
         Order::Drf | Order::Capacity => {
-            serve_by_share(pass, policy.order, &mut evictions, &mut surge);
+            serve_by_share(pass, policy.order, &mut evictions, &mut surge)
         }
         Order::Tetris | Order::DollyMp => {
-            by_node::serve_by_node(pass, policy.order, &mut evictions, &mut surge);
+            by_node::serve_by_node(pass, policy.order, &mut evictions, &mut surge)
         }
         order => serve_ranked(pass, order, &mut evictions, &mut surge),
-    }
+    };
+    pass.shares.phase = Phase::Lent;
+    borrowing::serve(pass, paused, &mut evictions, &mut surge);
+    pass.shares.is_served = true;
 }
 
+/// A job that has more to launch than its tenant's share allows.
+type Paused<'a> = (Rank<'a>, Turn<'a>);
+
 /// Serves the jobs one after another, each to its limit.
-fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, surge: &mut Surge) {
+fn serve_ranked<'a>(
+    pass: &mut Round<'a>,
+    order: Order,
+    evictions: &mut Evictions,
+    surge: &mut Surge,
+) -> Vec<Paused<'a>> {
     // The other orders do not put late jobs last.
     let mut turns = match order {
         Order::LeastSlack => serve_aged(pass, evictions, surge),
@@ -52,19 +67,22 @@ fn serve_ranked(pass: &mut Round<'_>, order: Order, evictions: &mut Evictions, s
     };
     let mut ranks = ranks(pass, order);
     ranks.sort();
-    pass.queue = Some(Vec::new());
-    for (_, position) in ranks {
+    // With several tenants the order changes with each attempt.
+    pass.queue = (!pass.shares.divides()).then(Vec::new);
+    let mut paused = Vec::new();
+    for (rank, position) in ranks {
         let turn = turns.remove(&position);
         if let Some(mut turn) = turn.or_else(|| Turn::new(pass, position)) {
             pass.expect_launches(position, turn.slots);
             while turn.step(pass, evictions, surge) {}
             let left = turn.slots.saturating_sub(turn.launched);
-            if left > 0 {
-                pass.queue.get_or_insert_default().push((position, left));
+            if let Some(queue) = pass.queue.as_mut().filter(|_| left > 0) {
+                queue.push((position, left));
             }
-            turn.finish(pass);
+            turn.pause(pass, rank, &mut paused);
         }
     }
+    paused
 }
 
 /// Serves jobs that have aged within their share of the capacity; headroom for future arrivals does not bind
@@ -77,14 +95,13 @@ fn serve_aged<'a>(
     let (mut aged, positions) = AgedShare::new(pass);
     let mut turns = BTreeMap::new();
     for position in positions {
-        let share = pass.capacity.dominant_share(position);
         let Some(mut turn) = Turn::new(pass, position) else {
             continue;
         };
         let slots = turn.slots;
         turn.slots += turn.kept_back;
-        while aged.fits(share) && turn.step(pass, evictions, surge) {
-            aged.take(share);
+        while aged.fits(pass, position) && turn.step(pass, evictions, surge) {
+            aged.take(pass, position);
         }
         turn.slots = slots;
         turns.insert(position, turn);
@@ -93,16 +110,17 @@ fn serve_aged<'a>(
 }
 
 /// Serves attempt by attempt: always a job with the least share, which its attempts raise.
-fn serve_by_share(
-    pass: &mut Round<'_>,
+fn serve_by_share<'a>(
+    pass: &mut Round<'a>,
     order: Order,
     evictions: &mut Evictions,
     surge: &mut Surge,
-) {
+) -> Vec<Paused<'a>> {
     let shares = shares(pass, order);
     let mut planned: BTreeMap<Tenant, f64> = BTreeMap::new();
-    let mut turns: Vec<Option<Turn<'_>>> = Vec::new();
+    let mut turns: Vec<Option<Turn<'a>>> = Vec::new();
     turns.resize_with(pass.jobs.len(), || None);
+    let mut paused = Vec::new();
     let mut queue = BTreeSet::new();
     for (rank, position) in ranks(pass, order) {
         queue.insert((rank, position));
@@ -128,11 +146,11 @@ fn serve_by_share(
         } else if turn.step(pass, evictions, surge) {
             *planned.entry(turn.job.tenant.clone()).or_insert(0.0) += dominant;
             queue.insert((current, position));
+        } else if let Some(turn) = turns.get_mut(position).and_then(Option::take) {
+            turn.pause(pass, current, &mut paused);
         }
     }
-    for turn in turns.into_iter().flatten() {
-        turn.finish(pass);
-    }
+    paused
 }
 
 /// The first attempts and retries that the job's tasks wait for at `now`, at most `most`, in the order of service. No
@@ -177,6 +195,8 @@ struct Turn<'a> {
     reserved: u32,
     /// Whether the last search found capacity.
     has_capacity: bool,
+    /// Whether its tenant's share, or what is kept for other tenants, stopped it.
+    is_stopped: bool,
     reserve: Reserve,
 }
 
@@ -203,6 +223,7 @@ impl<'a> Turn<'a> {
             launched: 0,
             reserved: 0,
             has_capacity: true,
+            is_stopped: false,
             reserve: Reserve::new(position),
         })
     }
@@ -221,11 +242,19 @@ impl<'a> Turn<'a> {
         if self.job.obstacles.no_node {
             return self.launch(pass, None, false);
         }
+        self.is_stopped = !pass.shares.may_launch(&pass.capacity, position);
+        if self.is_stopped {
+            return false;
+        }
         if self.has_capacity {
             if let Some(node) = capacity_for_one(pass, position) {
                 return self.launch(pass, Some(node), false);
             }
             self.has_capacity = false;
+        }
+        self.is_stopped = !pass.shares.may_reserve(&pass.capacity, position);
+        if self.is_stopped {
+            return false;
         }
         if self.reserve.one(pass, evictions) {
             self.reserved += 1;
@@ -251,11 +280,22 @@ impl<'a> Turn<'a> {
         true
     }
 
+    /// Finishes the turn, unless the tenant's share stopped it and it may continue when tenants borrow.
+    fn pause(self, pass: &mut Round<'_>, rank: Rank<'a>, paused: &mut Vec<Paused<'a>>) {
+        match self.is_stopped {
+            true => paused.push((rank, self)),
+            false => self.finish(pass),
+        }
+    }
+
     fn finish(self, pass: &mut Round<'_>) {
+        let left = self.slots.saturating_sub(self.launched);
+        let is_for_share = self.is_stopped || pass.shares.is_owed(self.position);
         if let Some(state) = pass.jobs.get_mut(self.position) {
             state.draft.admitted = self.launched;
             state.draft.waiting = self.total - self.launched;
             state.draft.kept_back = self.kept_back;
+            state.draft.waiting_for_share = if is_for_share { left } else { 0 };
         }
     }
 }

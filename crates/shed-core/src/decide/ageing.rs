@@ -5,8 +5,8 @@
 use crate::round::{JobView, Round};
 use crate::time::{Instant, Span};
 
-/// The part of the usable capacity that attempts of aged jobs may hold before other jobs are served. One
-/// attempt is always allowed.
+/// The part of a tenant's share that attempts of its aged jobs may hold before other jobs are served. One attempt is
+/// always allowed.
 const SHARE: f64 = 0.02;
 
 /// A job ages for at least this many launch overheads, also if its deadline left no time.
@@ -25,12 +25,17 @@ pub(super) fn aged_at(state: &JobView<'_>) -> Option<Instant> {
 /// Whether one more attempt of aged jobs may be served before other jobs, as these hold the share `held` of the usable
 /// capacity and it takes `share`.
 pub fn may_be_served(held: f64, share: f64) -> bool {
-    held == 0.0 || held + share <= SHARE + ROUNDING
+    is_within(held, share, 1.0)
 }
 
-/// The capacity of aged jobs, as a share of the usable capacity.
+/// The same within the share of a tenant.
+fn is_within(held: f64, share: f64, of_tenant: f64) -> bool {
+    held == 0.0 || held + share <= SHARE * of_tenant + ROUNDING
+}
+
+/// The capacity of aged jobs by tenant, as shares of the usable capacity.
 pub(super) struct AgedShare {
-    held: f64,
+    held: Vec<f64>,
 }
 
 impl AgedShare {
@@ -38,7 +43,8 @@ impl AgedShare {
     /// first comes first. Requests a pass when the next late job has aged.
     pub(super) fn new(pass: &mut Round<'_>) -> (Self, Vec<usize>) {
         let now = pass.snapshot.now;
-        let (mut held, mut waiting, mut next) = (0.0, Vec::new(), None);
+        let (mut waiting, mut next) = (Vec::new(), None);
+        let mut held = vec![0.0; pass.shares.tenants()];
         for (position, state) in pass.jobs.iter().enumerate() {
             let is_late = state.job.deadline.is_some_and(|deadline| deadline <= now);
             let Some(at) = aged_at(state).filter(|_| is_late && state.may_launch(now)) else {
@@ -48,7 +54,9 @@ impl AgedShare {
             if at > now {
                 next = next.into_iter().chain([at]).min();
             } else if share.is_finite() {
-                held += share * state.holdings.all as f64;
+                if let Some(held) = held.get_mut(pass.shares.number(position)) {
+                    *held += share * state.holdings.all as f64;
+                }
                 if state.waiting_now() > 0 {
                     waiting.push((at, state.job.submitted, &state.job.key, position));
                 }
@@ -60,13 +68,18 @@ impl AgedShare {
         (Self { held }, positions)
     }
 
-    /// Whether one more attempt of this share may be served.
-    pub(super) fn fits(&self, share: f64) -> bool {
-        may_be_served(self.held, share)
+    /// Whether one more attempt of the job may be served.
+    pub(super) fn fits(&self, pass: &Round<'_>, position: usize) -> bool {
+        let share = pass.capacity.dominant_share(position);
+        let held = self.held.get(pass.shares.number(position));
+        let held = held.copied().unwrap_or(0.0);
+        is_within(held, share, pass.shares.share(position))
     }
 
-    /// One more attempt of this share is served.
-    pub(super) fn take(&mut self, share: f64) {
-        self.held += share;
+    /// One more attempt of the job is served.
+    pub(super) fn take(&mut self, pass: &Round<'_>, position: usize) {
+        if let Some(held) = self.held.get_mut(pass.shares.number(position)) {
+            *held += pass.capacity.dominant_share(position);
+        }
     }
 }

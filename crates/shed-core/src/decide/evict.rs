@@ -34,17 +34,17 @@ impl Reserve {
         if self.failed {
             return false;
         }
-        let job = pass.jobs.get(self.position);
-        let job = job.map(|state| (state.job, state.waiting_value_density()));
+        let waiter = Waiter::of(pass, self.position);
         let demand = pass.capacity.demands.get(self.position).cloned();
-        if let (Some((job, value_density)), Some(demand)) = (job, demand) {
-            let mut node = self.find_node(pass, evictions, job, &demand);
+        if let (Some(waiter), Some(demand)) = (waiter, demand) {
+            let mut node = self.find_node(pass, evictions, waiter.job, &demand);
             if node.is_none() || !pass.capacity.free_after_kills.fits_total(&demand) {
-                node = evictions.free_capacity(pass, (job, value_density), &demand, node);
+                node = evictions.free_capacity(pass, &waiter, &demand, node);
             }
             self.failed = node.is_none();
             if let Some(node) = node {
                 pass.capacity.free_after_kills.take(Some(node), &demand);
+                pass.shares.reserve(&pass.capacity, self.position);
                 if !pass.reserved.contains(&node) {
                     pass.reserved.push(node);
                 }
@@ -87,6 +87,37 @@ impl Reserve {
 
 fn is_eligible(job: &JobSnapshot, node: NodeIndex) -> bool {
     job.eligible_nodes.binary_search(&node).is_ok()
+}
+
+/// A job whose attempts wait.
+struct Waiter<'a> {
+    position: usize,
+    job: &'a JobSnapshot,
+    value_density: f64,
+    /// Whether the next attempt is within its tenant's share.
+    is_own: bool,
+}
+
+impl<'a> Waiter<'a> {
+    fn of(pass: &Round<'a>, position: usize) -> Option<Self> {
+        let state = pass.jobs.get(position)?;
+        Some(Self {
+            position,
+            job: state.job,
+            value_density: state.waiting_value_density(),
+            is_own: pass.shares.is_own(&pass.capacity, position),
+        })
+    }
+
+    /// Whether the clone may be evicted for the job: a lent clone for an attempt within its tenant's share, otherwise a
+    /// clone of no higher value density. A borrowed slot is no reason to evict a clone of another tenant.
+    fn may_displace(&self, pass: &Round<'_>, victim: &Victim) -> bool {
+        let is_apart = pass.shares.are_apart(self.position, victim.id.0);
+        if is_apart && pass.shares.is_lent(victim.id.0) {
+            return self.is_own || victim.value_density <= self.value_density;
+        }
+        (self.is_own || !is_apart) && victim.value_density <= self.value_density
+    }
 }
 
 /// A clone that may be evicted.
@@ -173,13 +204,13 @@ impl Evictions {
     fn free_capacity(
         &mut self,
         pass: &mut Round<'_>,
-        (job, value_density): (&JobSnapshot, f64),
+        waiter: &Waiter<'_>,
         demand: &Amounts,
         node: Option<NodeIndex>,
     ) -> Option<NodeIndex> {
         let (node, mut picked) = match node {
             Some(node) => (node, Vec::new()),
-            None => self.clear_node(pass, (job, value_density), demand)?,
+            None => self.clear_node(pass, waiter, demand)?,
         };
         let mut total = Amounts::from_slice(pass.capacity.free_after_kills.total());
         for victim in picked.iter().filter_map(|&at| self.victims.get(at)) {
@@ -189,7 +220,7 @@ impl Evictions {
             if fits(&total, demand) {
                 break;
             }
-            if !picked.contains(&at) && self.may_go(pass, victim, value_density, &picked) {
+            if !picked.contains(&at) && self.may_go(pass, victim, waiter, &picked) {
                 add(&mut total, &victim.demand, 1);
                 picked.push(at);
             }
@@ -244,12 +275,12 @@ impl Evictions {
     fn clear_node(
         &self,
         pass: &Round<'_>,
-        (job, value_density): (&JobSnapshot, f64),
+        waiter: &Waiter<'_>,
         demand: &Amounts,
     ) -> Option<(NodeIndex, Vec<usize>)> {
         let mut trials: BTreeMap<NodeIndex, (Amounts, Vec<usize>)> = BTreeMap::new();
         for (at, victim) in self.victims.iter().enumerate() {
-            let Some(node) = victim.node.filter(|&node| is_eligible(job, node)) else {
+            let Some(node) = victim.node.filter(|&node| is_eligible(waiter.job, node)) else {
                 continue;
             };
             let free = pass
@@ -260,7 +291,7 @@ impl Evictions {
             let (free, picked) = trials
                 .entry(node)
                 .or_insert_with(|| (Amounts::from_slice(free), Vec::new()));
-            if self.may_go(pass, victim, value_density, picked) {
+            if self.may_go(pass, victim, waiter, picked) {
                 add(free, &victim.demand, 1);
                 picked.push(at);
                 if fits(free, demand) {
@@ -271,13 +302,13 @@ impl Evictions {
         None
     }
 
-    /// Whether the clone may be evicted. Its value density is no higher than that of the waiting attempt, an attempt
-    /// of its task survives it and those picked, and no stop relies on it.
+    /// Whether the clone may be evicted. The waiting attempt may displace it, an attempt of its task survives it and
+    /// those picked, and no stop relies on it.
     fn may_go(
         &self,
         pass: &Round<'_>,
         victim: &Victim,
-        value_density: f64,
+        waiter: &Waiter<'_>,
         picked: &[usize],
     ) -> bool {
         let (position, index, number) = victim.id;
@@ -290,7 +321,7 @@ impl Evictions {
             .map(|other| other.id.2)
             .chain([number])
             .collect();
-        victim.value_density <= value_density
+        waiter.may_displace(pass, victim)
             && !state.draft.doomed.contains(&(index, number))
             && !state.draft.survivors.contains(&(index, number))
             && survivor(state, victim, &going).is_some()

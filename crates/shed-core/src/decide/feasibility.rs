@@ -42,7 +42,9 @@ pub(super) fn weigh(pass: &mut Round<'_>) {
 impl JobView<'_> {
     /// How tasks without an attempt would start. It follows this plan; for a job that may not launch now, it assumes
     /// that the job may. If no capacity is free at all, as many start at a time as the nodes hold next to other pods,
-    /// one mean time from now.
+    /// one mean time from now. With several tenants, the attempts that start now are those of the plan, and the tenant's
+    /// part of the capacity by weight bounds how many run at a time later. What others hold of it, or lend, is no part of
+    /// the promise.
     fn outlook(&self, pass: &Round<'_>, position: usize) -> Waves {
         let now = pass.snapshot.now;
         let held = self.active.saturating_add(self.draft.admitted);
@@ -54,19 +56,29 @@ impl JobView<'_> {
                 free.min(pass.capacity.times_free(position)).min(unused)
             }
         };
-        let width = match held.saturating_add(more) {
+        let width = match pass.shares.divides() {
+            true => {
+                let waits = self.waiting_now().saturating_sub(self.draft.admitted);
+                let width = (held, waits.min(unused));
+                pass.shares.width(&pass.capacity, position, width)
+            }
+            false => held.saturating_add(more),
+        };
+        let width = match width {
             0 => {
                 let places = self.places(pass, |node| {
                     let mut free = node.allocatable.clone();
                     free.subtract(&node.used_by_others);
                     free.times(&self.job.demand)
                 });
-                places.min(pass.capacity.times_usable(position)).min(unused)
+                let most = pass.shares.width_max(&pass.capacity, position);
+                let most = most.min(pass.capacity.times_usable(position));
+                places.min(most).min(unused)
             }
             width => width,
         };
         Waves {
-            at_once: self.draft.admitted.saturating_add(more),
+            at_once: self.draft.admitted.saturating_add(more.min(width)),
             width,
             period: self.mean_run(),
         }

@@ -21,6 +21,7 @@ mod evict;
 pub mod feasibility;
 mod order;
 pub mod queue_positions;
+mod take_back;
 
 /// Further attempts of a running task that count towards the PoCD that is shown: a second look, and one after it.
 const FURTHER_MAX: u32 = 2;
@@ -84,6 +85,7 @@ impl Planner {
         let mut round = opened(snapshot, memory, policy, self.jobs, changed);
         let mut session = rule.open(memory, &round, self.beliefs);
         session.before(&mut round);
+        take_back::take_back(&mut round);
         admission::admit(&mut round, policy);
         let (gains, now) = (&round.clone_gains, snapshot.now);
         for state in &mut round.jobs {

@@ -150,6 +150,11 @@ fn by_slack(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (Tier, i6
 /// less the remaining work on as many nodes as the job could get. Without any known time the work counts as zero, so
 /// that such jobs are served by deadline.
 fn urgency(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (bool, i64) {
+    urgency_within(state, pass.capacity.times_usable(position))
+}
+
+/// The same if the job gets at most this many attempts at a time.
+pub(super) fn urgency_within(state: &JobView<'_>, width: u32) -> (bool, i64) {
     let Some(slack) = state.estimate.slack else {
         return (false, i64::MAX);
     };
@@ -160,8 +165,7 @@ fn urgency(pass: &Round<'_>, position: usize, state: &JobView<'_>) -> (bool, i64
     if waiting > 0.0 {
         longest = longest.max(mean_run);
     }
-    let usable = pass.capacity.times_usable(position);
-    let width = state.job.rules.parallelism.min(usable).max(1);
+    let width = state.job.rules.parallelism.min(width).max(1);
     let slack = slack - longest.max(work / f64::from(width));
     (slack < 0.0, (slack * 1000.0) as i64)
 }

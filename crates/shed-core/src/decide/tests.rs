@@ -22,6 +22,9 @@ mod pocd;
 mod risk;
 mod shed_prime;
 mod tenants;
+mod tenants_adversaries;
+mod tenants_lending;
+mod tenants_shares;
 mod unplaceable;
 mod unusable;
 

@@ -192,6 +192,12 @@ impl Arrivals {
         self.iter().map(|(_, arrival)| arrival.submitted).min()
     }
 
+    /// When the first of the tenant's remembered jobs arrived.
+    pub fn first_of(&self, tenant: &Tenant) -> Option<Instant> {
+        let own = self.of_tenant(tenant);
+        own.map(|(_, arrival)| arrival.submitted).min()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -219,6 +225,13 @@ impl Arrivals {
             is_width && is_volume && is_hope && !arrival.slack.is_nan()
         };
         self.0.len() <= JOBS_MAX && self.iter().all(|(_, arrival)| is_sound(arrival))
+    }
+
+    /// The remembered jobs of the tenant, and those whose tenant is not known.
+    pub fn of_tenant(&self, tenant: &Tenant) -> impl Iterator<Item = (&JobKey, &Arrival)> {
+        let all = self.0.iter();
+        let own = all.filter(move |(_, noted)| noted.tenant.as_ref().is_none_or(|it| it == tenant));
+        own.map(|(key, noted)| (key, &noted.arrival))
     }
 
     /// All remembered jobs.

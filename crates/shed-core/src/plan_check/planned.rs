@@ -6,11 +6,11 @@ use crate::capacity::{Capacity, Holdings, UnusableNodes};
 use crate::ids::{AttemptNumber, JobKey, NodeName, TaskIndex, Tenant};
 use crate::plan::{Kill, Launch, Move, Plan};
 use crate::plan_check::budget::{Launched, excess};
-use crate::plan_check::{Rule, Violation, find_attempt};
+use crate::plan_check::{Rule, Violation, find_attempt, shares};
 use crate::policy::{PREEMPTION_LAUNCHES, Policy};
 use crate::snapshot::{
     AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Node, NodeIndex,
-    Preemption, Snapshot, SpeculationMode, TaskSnapshot,
+    Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -23,7 +23,7 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
     let positions = positions(snapshot, plan);
     let capacity = Capacity::new(snapshot, policy.capacity_share);
     let slice = |job| {
-        let launched_by = preemptible_from(snapshot, job, policy);
+        let launched_by = preemptible_from(snapshot, job, policy, plan);
         Slice::new(job, snapshot.now, policy, launched_by, &capacity.unusable)
     };
     let named = positions
@@ -66,6 +66,7 @@ pub fn plan_check(snapshot: &Snapshot, policy: &Policy, plan: &Plan) -> Vec<Viol
             check.violations.push(violation);
         }
     }
+    shares::check(snapshot, plan, &check.capacity, &mut check.violations);
     check.violations
 }
 
@@ -319,18 +320,12 @@ impl<'a> Slice<'a> {
     /// An attempt is preempted only if its user allows it and its work is not lost. It is never preempted right after
     /// its launch, so that two jobs cannot preempt each other endlessly.
     fn preemption_rule(&self, task: &TaskSnapshot, victim: &AttemptSnapshot) -> Option<Rule> {
-        let rules = &self.job.rules;
-        let is_allowed = rules.preemption == Preemption::WhenCheckpointed
-            && rules.resume.keeps_checkpoints()
-            && !rules.waits_until_gone();
-        let is_durable = task
-            .best_resume_point()
-            .is_some_and(|point| point.progress > 0.0);
+        let is_allowed = self.job.rules.is_preemptible();
         let Some(launched_by) = self.launched_by.filter(|_| is_allowed) else {
             return Some(Rule::Preemption);
         };
         let is_settled = victim.launched <= launched_by && task.live().count() == 1;
-        (!is_durable || !is_settled).then_some(Rule::KillRule)
+        (!task.has_checkpoint() || !is_settled).then_some(Rule::KillRule)
     }
 
     /// The first rule that the launch breaks, without capacity.
@@ -411,9 +406,16 @@ impl Slice<'_> {
     }
 }
 
-/// `None` if the policy preempts nothing.
-fn preemptible_from(snapshot: &Snapshot, job: &JobSnapshot, policy: &Policy) -> Option<Instant> {
-    if !policy.speculation.preempts() {
+/// `None` if the policy preempts nothing, and the job's tenant has borrowed nothing.
+fn preemptible_from(
+    snapshot: &Snapshot,
+    job: &JobSnapshot,
+    policy: &Policy,
+    plan: &Plan,
+) -> Option<Instant> {
+    let mut shares = plan.report.shares.iter();
+    let mut borrows = || shares.any(|share| share.tenant == job.tenant && share.lent > 0.0);
+    if !policy.speculation.preempts() && !borrows() {
         return None;
     }
     let overhead = snapshot.launch_overhead_of(&job.tenant);

@@ -7,6 +7,7 @@ use crate::memory::{Arrivals, CloneGains, Restarts, ShownTimes};
 use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
+use crate::round::shares::Shares;
 use crate::round::{Claim, JobView, Round, TaskEstimate, ValueDensity};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
@@ -66,6 +67,11 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     /// The cluster's capacity that remains.
     pub fn capacity(&self) -> &Capacity {
         &self.round.capacity
+    }
+
+    /// The division of capacity between tenants.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.round.shares
     }
 
     /// The policy's estimates of the job.
@@ -250,9 +256,26 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         }
     }
 
-    /// Stops a task's only attempt so that another task takes its slot; the task is launched again.
-    pub fn preempt(&mut self, position: usize, id: (TaskIndex, AttemptNumber)) {
-        self.round.kill(position, id, KillKind::Preempt, None);
+    /// Stops a task's only attempt so that a task of the job `waiter` takes its slot for these seconds; the stopped task
+    /// is launched again.
+    pub fn preempt(
+        &mut self,
+        position: usize,
+        id: (TaskIndex, AttemptNumber),
+        (waiter, seconds): (usize, f64),
+    ) {
+        let round = &mut self.round;
+        if round.shares.are_apart(waiter, position) {
+            round.shares.charge(&round.capacity, waiter, seconds);
+        }
+        round.kill(position, id, KillKind::Preempt, None);
+    }
+
+    /// Whether a waiting attempt of one job may take the slot of a running attempt of another one: within a tenant, or if
+    /// the waiting attempt is within its tenant's share and the running one is lent, or is of a tenant with less credit.
+    pub fn may_displace(&self, waiter: usize, victim: usize) -> bool {
+        let round = &self.round;
+        round.shares.may_displace(&round.capacity, waiter, victim)
     }
 
     /// Withdraws the refusals of the job that this pass has reported so far.

@@ -70,6 +70,8 @@ pub struct JobDraft {
     pub waiting: u32,
     /// Those of them that may not start although parallelism allows it.
     pub(crate) kept_back: u32,
+    /// Those that wait because of the tenants' shares.
+    pub(crate) waiting_for_share: u32,
     pub(crate) queue: Option<NodeQueue>,
     /// Tasks whose first attempt or retry the plan launches, each with the node that has capacity for it.
     pub started: Vec<(TaskIndex, NodeIndex)>,

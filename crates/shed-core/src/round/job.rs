@@ -326,6 +326,7 @@ impl<'a> JobView<'a> {
             clone_budget: self.draft.clone_budget,
             waiting: self.draft.waiting,
             kept_back: self.draft.kept_back,
+            waiting_for_share: self.draft.waiting_for_share,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
             feasibility: self.draft.feasibility,
             ends: self.expected_ends(now, risk.as_ref().and_then(|risk| risk.task)),

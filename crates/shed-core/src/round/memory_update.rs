@@ -4,6 +4,7 @@ use crate::estimate::history::Lesson;
 use crate::ids::JobKey;
 use crate::memory::{
     Arrivals, CloneGains, JobMemory, Memory, PolicyState, Restarts, ShownTimes, SlowNodes,
+    TenantUse,
 };
 use crate::round::job_distribution::lesson;
 use crate::round::{JobView, Round};
@@ -18,6 +19,7 @@ pub(crate) struct MemoryUpdate {
     arrivals: Arrivals,
     clone_gains: CloneGains,
     shown_times: ShownTimes,
+    tenant_use: TenantUse,
     /// The jobs that the pass looked at, and those of a class whose facts have changed.
     jobs: Vec<(JobKey, Option<Lesson>)>,
     /// Those that the policy acted on.
@@ -37,6 +39,7 @@ impl MemoryUpdate {
             arrivals: std::mem::take(&mut round.arrivals),
             clone_gains: std::mem::take(&mut round.clone_gains),
             shown_times: std::mem::take(&mut round.shown_times),
+            tenant_use: std::mem::take(&mut round.shares).records(round.snapshot.now),
             jobs: Vec::new(),
             acted: Vec::new(),
             states: Vec::new(),
@@ -78,6 +81,7 @@ impl MemoryUpdate {
         memory.set_arrivals(self.arrivals);
         memory.set_clone_gains(self.clone_gains);
         memory.set_shown_times(self.shown_times);
+        memory.set_tenant_use(self.tenant_use);
         for (key, job) in self.acted {
             memory.set(key, job);
         }

@@ -25,6 +25,7 @@ mod job_size;
 pub mod levels;
 mod memory_update;
 mod risk;
+pub(crate) mod shares;
 pub(crate) mod slow_nodes;
 mod specification;
 mod step_budget;
@@ -40,6 +41,7 @@ pub(crate) use findings_cache::{FindingsCache, Origin};
 pub use job::JobView;
 use job_distribution::Learner;
 pub(crate) use memory_update::MemoryUpdate;
+use shares::Shares;
 use slow_nodes::Beliefs;
 use step_budget::StepBudget;
 
@@ -68,6 +70,8 @@ pub struct Round<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) memory: &'a Memory,
     pub(crate) capacity: Capacity,
+    /// The division of capacity between tenants.
+    pub(crate) shares: Shares,
     /// The jobs, in the snapshot's order.
     pub(crate) jobs: Vec<JobView<'a>>,
     /// Their positions by submission, then by key.
@@ -126,10 +130,12 @@ impl<'a> Round<'a> {
             state.judge(&learner, &beliefs, terms);
         }
         let holdings: Vec<Holdings> = jobs.iter().map(|state| state.holdings).collect();
+        let capacity = Capacity::with(snapshot, terms.capacity_share, &holdings, unusable);
         Self {
             snapshot,
             memory,
-            capacity: Capacity::with(snapshot, terms.capacity_share, &holdings, unusable),
+            shares: Shares::of(snapshot, &jobs, &capacity, memory.tenant_use()),
+            capacity,
             beliefs,
             restarts: memory.restarts().clone(),
             arrivals: memory.arrivals().clone(),
@@ -186,12 +192,21 @@ impl<'a> Round<'a> {
         if victim.is_none_or(|victim| state.job.takes_capacity(victim)) {
             let node = victim.and_then(|a| a.node);
             self.capacity.kill((position, task, attempt), node);
+            self.shares.stop(&self.capacity, position);
         }
     }
 
     /// Launches an attempt of the job at `position`; `node` has capacity for it.
     pub(crate) fn launch(&mut self, position: usize, node: Option<NodeIndex>, launch: Launch) {
+        let mut is_probe = false;
         if let Some(state) = self.jobs.get_mut(position) {
+            is_probe = state.job.obstacles.no_node && launch.surge;
+            // A pod beyond capacity holds nothing.
+            if !launch.surge {
+                let expected = state.estimate.mean_run.filter(|run| run.is_finite());
+                let seconds = [state.t_avg, expected.unwrap_or(0.0)];
+                self.shares.launch(&self.capacity, position, seconds);
+            }
             if state.draft.launched == 0 {
                 self.launching.push(position);
             }
@@ -201,7 +216,10 @@ impl<'a> Round<'a> {
                 action: Move::Launch(launch),
             });
         }
-        self.capacity.launch(position, node);
+        // No node could hold the attempt, so it takes no capacity from others.
+        if !is_probe {
+            self.capacity.launch(position, node);
+        }
     }
 
     /// The number of first attempts of the job that may still be launched while headroom is kept for others.
@@ -211,7 +229,9 @@ impl<'a> Round<'a> {
         };
         let launching = self.launching.iter().filter_map(|at| {
             let launching = self.jobs.get(*at)?;
-            let counts = *at == position || state.draft.claim.shares_with(&launching.draft.claim);
+            let is_near = !self.shares.are_apart(*at, position);
+            let counts =
+                *at == position || is_near && state.draft.claim.shares_with(&launching.draft.claim);
             counts.then_some(launching.draft.claim.share * launching.draft.launched as f64)
         });
         state.draft.claim.allowed(launching.sum())
@@ -325,6 +345,7 @@ impl<'a> Round<'a> {
     pub(crate) fn finish(mut self) -> (Plan, MemoryUpdate, FindingsCache) {
         let snapshot = self.snapshot;
         let mut used_after = self.capacity.used.clone();
+        let shares = self.shares.report(snapshot.now, &self.jobs, &self.capacity);
         let mut update = MemoryUpdate::of(&mut self);
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for state in &mut self.jobs {
@@ -352,6 +373,7 @@ impl<'a> Round<'a> {
             },
             jobs,
             next_pass: self.next.into_iter().chain(next_look).min(),
+            shares,
         };
         (Plan { actions, report }, update, kept)
     }

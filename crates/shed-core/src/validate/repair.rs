@@ -10,7 +10,8 @@ use crate::snapshot::{
 };
 use crate::time::Instant;
 use crate::validate::{
-    CLOCK_SKEW_MAX, Fault, TIME_MAX, is_budget, is_finite, is_negative, is_share, is_time, twice,
+    CLOCK_SKEW_MAX, Fault, TIME_MAX, is_budget, is_finite, is_negative, is_share, is_time,
+    is_weight, twice,
 };
 
 /// The snapshot without the faulty values.
@@ -21,6 +22,7 @@ pub(super) fn repaired(snapshot: &Snapshot, faults: &[Fault]) -> Snapshot {
     snapshot
         .launch_overheads
         .retain(|_, &mut span| is_time(span));
+    snapshot.weights.retain(|_, &mut weight| is_weight(weight));
     // Positions must not change: a node that is named twice has no capacity, under a name of its own.
     for at in twice(snapshot.nodes.iter().map(|node| &*node.name.0)) {
         if let Some(node) = snapshot.nodes.get_mut(at) {

@@ -91,10 +91,12 @@ fn names_are_given_once() {
     snapshot
         .launch_overheads
         .insert(Tenant::from("blue"), Span(-1));
+    snapshot.weights.insert(Tenant::from("blue"), 0.0);
     let faults: Vec<String> = validate(&snapshot).iter().map(Fault::to_string).collect();
     let expected = [
         "launch_overhead is negative or infinite",
         "launch_overheads[blue] is negative or infinite",
+        "weights[blue] is not above 0, or infinite",
         "nodes[1].name is given twice",
         "a: key is given twice",
     ];

@@ -5,3 +5,4 @@ mod corrupt;
 mod fuzz;
 mod order_of_facts;
 mod properties;
+mod shares;

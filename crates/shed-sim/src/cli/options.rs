@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use shed_core::ids::NodeName;
+use shed_core::ids::{NodeName, Tenant};
 use shed_core::policy::{Order, ParsePolicyError, Policy};
 use shed_core::resources::Resources;
 use shed_core::snapshot::{OnMiss, Preemption};
@@ -17,6 +17,7 @@ use crate::model::Model;
 use crate::model::slowdown::Slowdowns;
 use crate::policies;
 use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
+use crate::tenants::{self, Tenants};
 use crate::trace::cut::{Cut, Half};
 use crate::trace::setups::Setup;
 use crate::trace::{self, Trace, recording};
@@ -45,7 +46,7 @@ pub struct RunOptions {
     #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
     /// The order of first attempts when capacity is short: lst (least slack), edf, fifo, capacity, drf, tetris,
-    /// srpt, svf or dollymp. A trace has one tenant, with which capacity is fifo. The policy's own `order` parameter takes precedence.
+    /// srpt, svf or dollymp. Without --tenants, capacity is fifo. The policy's own `order` parameter takes precedence.
     #[arg(long, default_value = "lst")]
     pub order: Order,
     /// A file that the policy decides by, such as the networks that `shed-lab laser train` wrote, or
@@ -136,6 +137,16 @@ pub struct RunOptions {
     /// continue from a checkpoint.
     #[arg(long, value_name = "WHEN", default_value = "never", value_parser = values::preemption)]
     pub preemption: Preemption,
+    /// The tenants that jobs belong to: trace (the column tenant, or else the job's id without its last number), or a
+    /// number of tenants that are drawn by the seed [default: all jobs have one tenant].
+    #[arg(long, value_name = "HOW")]
+    pub tenants: Option<Tenants>,
+    /// The weight of a tenant, which otherwise is 1; may be repeated.
+    #[arg(long, value_name = "NAME=WEIGHT", value_parser = tenants::weight, requires = "tenants")]
+    pub tenant_weight: Vec<(Tenant, f64)>,
+    /// The planner takes all tenants for one: results by tenant, without shares.
+    #[arg(long, requires = "tenants")]
+    pub without_shares: bool,
     /// λ: the share of the cluster that attempts may use.
     #[arg(long, value_name = "L", default_value_t = 1.0, value_parser = values::share)]
     pub capacity_share: f64,
@@ -276,6 +287,7 @@ impl RunOptions {
             Cluster::Slots(slots) => Some(slots),
             Cluster::Nodes(_) => self.slots,
         };
+        let trace = self.with_tenants(trace);
         let shaped = workload::shape(trace, &self.shaping(), &cluster);
         let workload = shaped.map_err(|error| fault::of_workload(error, &self.trace, &cluster))?;
         Ok(Prepared {
@@ -283,6 +295,15 @@ impl RunOptions {
             workload,
             slots,
         })
+    }
+
+    /// Without the flag, all jobs have one tenant, whatever the trace says.
+    fn with_tenants(&self, mut trace: Trace) -> Trace {
+        match self.tenants {
+            Some(tenants) => tenants.name(&mut trace, self.seed),
+            None => trace.jobs.iter_mut().for_each(|job| job.tenant = None),
+        }
+        trace
     }
 
     /// Checks that the files of the cluster and the model are valid, and that the cluster can run the trace, if that
@@ -385,6 +406,8 @@ impl RunOptions {
                 true => Passes::Full,
                 false => Passes::Incremental,
             },
+            shares: !self.without_shares,
+            weights: self.tenant_weight.iter().cloned().collect(),
             check: self.check,
         }
     }

@@ -48,8 +48,11 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     if args.options.has_unread_file()? {
         return Err(fault::of_unread_file(&[&args.options.policy]));
     }
-    if prepared.settings.policy.order == Order::Capacity {
-        eprintln!("note: a trace has one tenant, with which the order `capacity` is `fifo`");
+    let has_tenants = args.options.tenants.is_some() && prepared.settings.shares;
+    if prepared.settings.policy.order == Order::Capacity && !has_tenants {
+        eprintln!(
+            "note: without --tenants all jobs have one tenant, with which the order `capacity` is `fifo`"
+        );
     }
     let files = args.details.create()?;
     let keeps_attempts = args.details.attempts.is_some();

@@ -187,11 +187,13 @@ enum Scope {
 }
 
 impl Scope {
-    fn of(settings: &Settings, capacity: &Capacity) -> Self {
+    fn of(settings: &Settings, capacity: &Capacity, trace: &Trace) -> Self {
+        // The place of a tenant's job depends on what other jobs hold.
+        let has_tenants = settings.shares && trace.jobs.iter().any(|job| job.tenant.is_some());
         let is_slots = matches!(capacity, Capacity::Slots { .. });
         if settings.passes == Passes::Full || settings.policy.speculation.looks_at_all() {
             Self::Full
-        } else if is_slots && has_places(&settings.policy) {
+        } else if is_slots && !has_tenants && has_places(&settings.policy) {
             Self::Places
         } else {
             Self::Steady
@@ -203,7 +205,7 @@ impl<'a> Engine<'a> {
     /// A run over a workload that has been checked against the cluster.
     pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
         let capacity = Capacity::new(&settings.cluster);
-        let scope = Scope::of(settings, &capacity);
+        let scope = Scope::of(settings, &capacity, trace);
         let mut queue = EventQueue::default();
         if let Some(first) = trace.jobs.first() {
             queue.put(first.arrival, Event::Arrival(0));
@@ -429,7 +431,10 @@ impl<'a> Engine<'a> {
         let settings = self.settings;
         JobSnapshot {
             key: JobKey::from(key),
-            tenant: Tenant::from("trace"),
+            tenant: match &job.tenant {
+                Some(tenant) if settings.shares => Tenant(Arc::clone(tenant)),
+                _ => Tenant::from("trace"),
+            },
             class,
             expected_duration: job.expected,
             submitted: job.arrival,

@@ -125,6 +125,7 @@ mod tests {
             weight: 1.0,
             class: None,
             usual: None,
+            tenant: None,
             expected: None,
             stages: vec![Stage {
                 demand: Demand {

@@ -33,6 +33,7 @@ pub(super) struct JobRow {
     pub(super) deadline: Option<Span>,
     pub(super) weight: f64,
     pub(super) class: Option<Arc<str>>,
+    pub(super) tenant: Option<Arc<str>>,
     pub(super) expected: Option<ExpectedDuration>,
 }
 
@@ -129,6 +130,7 @@ fn job(path: &Path, mut rows: JobRows) -> Result<Job, InputError> {
     let class = rows.row.class.or_else(|| class_of_id(&rows.id));
     Ok(Job {
         class,
+        tenant: rows.row.tenant,
         usual: None,
         expected: rows.row.expected,
         id: rows.id,

@@ -82,6 +82,8 @@ pub struct Job {
     pub weight: f64,
     /// The class in which it recurs: the trace's column `class`, or its id without the number of the run.
     pub class: Option<Arc<str>>,
+    /// The tenant that the job belongs to; absent if all jobs have one tenant.
+    pub tenant: Option<Arc<str>>,
     /// The usual time of the job's tasks, if it is known beforehand: the median of the distribution of made-up times.
     pub usual: Option<Span>,
     /// How long the job's user expects a task to take, known at its submission.

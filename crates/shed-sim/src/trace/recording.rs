@@ -112,6 +112,7 @@ struct SeenJob {
     deadline: Option<Instant>,
     tasks: u32,
     class: Option<Arc<str>>,
+    tenant: Arc<str>,
     expected: Option<ExpectedDuration>,
     demand: Demand,
     /// By task and number.
@@ -133,6 +134,7 @@ impl Seen {
                 deadline: None,
                 tasks: job.rules.completions,
                 class: job.class.as_ref().map(|class| Arc::clone(&class.0)),
+                tenant: Arc::clone(&job.tenant.0),
                 expected: job.expected_duration,
                 demand: demand(job),
                 attempts: BTreeMap::new(),
@@ -212,6 +214,7 @@ impl SeenJob {
         let durations = known.iter().map(|time| time.unwrap_or(median));
         Some(Job {
             class: self.class.clone(),
+            tenant: Some(Arc::clone(&self.tenant)),
             usual: None,
             expected: self.expected,
             id,

@@ -165,6 +165,7 @@ impl Setup {
                 weight: 1.0,
                 class: None,
                 usual: usual.filter(|_| self.deadline <= 0.0),
+                tenant: None,
                 expected: None,
                 stages: vec![Stage {
                     durations,

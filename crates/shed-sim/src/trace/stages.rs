@@ -64,6 +64,7 @@ pub(super) fn from_jobs(
             weight: 1.0,
             class: None,
             usual: None,
+            tenant: None,
             expected: None,
             stages,
         })

@@ -1,7 +1,7 @@
 //! The CSV for users, and every trace with one row per task: `job_id, arrival_s, task_id, duration_s` and optionally
 //! `cpu` (cores), `memory_mib`, `deps` (with `;` between them), `stage` (then `deps` name stages, not tasks),
-//! `deadline_s` (from the arrival), `weight`, `class` (the class of jobs that recur), `expected_s` (how long the job's
-//! user expects a task to take).
+//! `deadline_s` (from the arrival), `weight`, `class` (the class of jobs that recur), `tenant` (the tenant that the job
+//! belongs to), `expected_s` (how long the job's user expects a task to take).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const CORES_MAX: f64 = 1e6;
 const MIB_MAX: f64 = 1e9;
 /// Seconds of a thousand years, the limit of the core.
 const EXPECTED_MAX: f64 = 3.15576e10;
-/// The limit of a Kubernetes label, which is the operator's source of the class.
-const CLASS_LEN_MAX: usize = 63;
+/// The limit of a Kubernetes label and of a namespace, which are the operator's source of the class and the tenant.
+const NAME_LEN_MAX: usize = 63;
 const BYTES_PER_MIB: f64 = 1_048_576.0;
 
 /// Columns of a file with one row per task.
@@ -39,6 +39,7 @@ pub(crate) struct Columns {
     deadline: Option<Column>,
     weight: Option<Column>,
     class: Option<Column>,
+    tenant: Option<Column>,
     expected: Option<Column>,
 }
 
@@ -56,6 +57,7 @@ impl Columns {
             deadline: table.optional("deadline_s"),
             weight: table.optional("weight"),
             class: table.optional("class"),
+            tenant: table.optional("tenant"),
             expected: table.optional("expected_s"),
         })
     }
@@ -78,21 +80,27 @@ impl Columns {
             arrival: Instant(Span::from_seconds_f64(arrival.unwrap_or(0.0)).0),
             deadline: deadline.map(Span::from_seconds_f64),
             weight: table.maybe(self.weight, 0.0, 1e12)?.unwrap_or(1.0),
-            class: self.class(table)?,
+            class: self.name_of(self.class, table)?,
+            tenant: self.name_of(self.tenant, table)?,
             expected: expected.and_then(expected_of),
         })
     }
 
-    fn class(&self, table: &Table) -> Result<Option<Arc<str>>, InputError> {
-        let Some(column) = self.class else {
+    /// The class, or the tenant.
+    fn name_of(
+        &self,
+        column: Option<Column>,
+        table: &Table,
+    ) -> Result<Option<Arc<str>>, InputError> {
+        let Some(column) = column else {
             return Ok(None);
         };
-        let class = table.text(column)?.trim();
-        if class.len() > CLASS_LEN_MAX {
-            let message = format!("a class has at most {CLASS_LEN_MAX} bytes");
+        let name = table.text(column)?.trim();
+        if name.len() > NAME_LEN_MAX {
+            let message = format!("a name has at most {NAME_LEN_MAX} bytes");
             return Err(table.error(column, message));
         }
-        Ok((!class.is_empty()).then(|| Arc::from(class)))
+        Ok((!name.is_empty()).then(|| Arc::from(name)))
     }
 
     pub(super) fn task_row(&self, table: &Table) -> Result<TaskRow, InputError> {

@@ -19,6 +19,7 @@ pub fn job(id: usize, arrival: i64, durations: &[i64]) -> Job {
         weight: 1.0,
         class: None,
         usual: None,
+        tenant: None,
         expected: None,
         stages: vec![stage(durations, &[])],
     }

@@ -119,8 +119,8 @@ pub fn refusal(why: RefusalReason) -> Reason {
             "remove the annotation shed.dev/clones: stop of the job's namespace or of shed's namespace",
         ),
         RefusalReason::JobBudget => reason(
-            "the job's budget of clones was used up",
-            "raise spec.speculation.budget",
+            "the limit of the job's clones was used up: the lowest of its own, its namespace's and the cluster's",
+            "raise spec.speculation.budget, or ask an administrator to raise shed.dev/clone-budget of the Namespace or cloneBudget of the chart",
         ),
     }
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use serde::Serialize;
 use shed::api::DEADLINE_AT_RISK;
-use shed::leader_api::answers::{JobList, JobSummary, RiskSummary};
+use shed::leader_api::answers::{JobList, JobSummary, RiskSummary, ShareSummary};
 
 use crate::connection::{Connection, Session};
 use crate::model::{JobView, is_end, probability};
@@ -38,6 +38,9 @@ pub struct TopArgs {
 #[serde(rename_all = "camelCase")]
 pub struct TopView {
     pub jobs: Vec<JobSummary>,
+    /// The division of capacity between namespaces, as the leader has it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareSummary>,
     /// Whether rows name their namespace.
     #[serde(skip)]
     pub has_namespaces: bool,
@@ -105,23 +108,28 @@ async fn listed(session: &Session, namespace: Option<&str>) -> anyhow::Result<Ve
     Ok(by_risk(jobs.into_iter().map(JobSummary::from).collect()))
 }
 
-async fn from_leader(session: &Session) -> anyhow::Result<Vec<JobSummary>> {
-    let (mut jobs, mut path) = (Vec::new(), "/v1/jobs".to_owned());
+async fn from_leader(session: &Session) -> anyhow::Result<(Vec<JobSummary>, Vec<ShareSummary>)> {
+    let mut path = "/v1/jobs".to_owned();
+    let (mut jobs, mut shares) = (Vec::new(), Vec::new());
     loop {
         let page: JobList = leader::get(session, &path).await?;
         jobs.extend(page.jobs);
+        shares.extend(page.shares);
         match page.next {
             Some(next) => path = format!("/v1/jobs?continue={next}"),
-            None => return Ok(jobs),
+            None => return Ok((jobs, shares)),
         }
     }
 }
 
 /// From the leader; without the right to it, from the apiserver; without that right, the user's own namespace.
 async fn everywhere(session: &Session) -> anyhow::Result<TopView> {
-    let mut notes = Vec::new();
+    let (mut notes, mut shares) = (Vec::new(), Vec::new());
     let jobs = match from_leader(session).await {
-        Ok(answer) => by_risk(answer),
+        Ok((jobs, divided)) => {
+            shares = divided;
+            by_risk(jobs)
+        }
         Err(error) => {
             notes.push(format!(
                 "From the status of DeadlineJobs, not from the operator: {error:#}."
@@ -141,6 +149,7 @@ async fn everywhere(session: &Session) -> anyhow::Result<TopView> {
     };
     Ok(TopView {
         jobs,
+        shares,
         has_namespaces: true,
         notes,
     })

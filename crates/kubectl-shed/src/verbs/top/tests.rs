@@ -21,10 +21,21 @@ fn answer() -> Vec<JobSummary> {
     serde_json::from_value(jobs).unwrap()
 }
 
+fn shares() -> Vec<ShareSummary> {
+    let shares = json!([
+        {"namespace": "team-a", "weight": "3.000", "entitled": "0.750", "held": "0.500", "lent": "0.000",
+         "owed": "0.250", "owedUntil": "2030-01-31T07:55:00Z"},
+        {"namespace": "team-b", "weight": "1.000", "entitled": "0.250", "held": "0.500", "lent": "0.250",
+         "owed": "0.000"},
+    ]);
+    serde_json::from_value(shares).unwrap()
+}
+
 #[test]
-fn jobs_are_shown_by_risk() {
+fn jobs_are_shown_by_risk_and_shares_after_them() {
     let view = TopView {
         jobs: by_risk(answer()),
+        shares: shares(),
         has_namespaces: true,
         notes: Vec::new(),
     };
@@ -45,8 +56,8 @@ fn a_job_from_its_status_has_the_same_columns() {
     );
     let view = TopView {
         jobs: vec![job],
-        has_namespaces: false,
         notes: vec!["As you asked.".to_owned()],
+        ..TopView::default()
     };
     let text = render(&view, canvas(200), now());
     assert!(

@@ -1,7 +1,7 @@
 //! The jobs as text. Pure.
 
 use jiff::Timestamp;
-use shed::leader_api::answers::JobSummary;
+use shed::leader_api::answers::{JobSummary, ShareSummary};
 
 use super::TopView;
 use crate::output::{self, Canvas};
@@ -21,6 +21,16 @@ const COLUMNS: [Column; 10] = [
     ranked("RISK", 5),
 ];
 
+const SHARES: [Column; 7] = [
+    fixed("NAMESPACE"),
+    ranked("WEIGHT", 5).number(),
+    fixed("ENTITLED").number(),
+    fixed("HELD").number(),
+    ranked("LENT", 3).number(),
+    fixed("OWED").number(),
+    ranked("SHARE IN", 4).number(),
+];
+
 pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
     let skipped = usize::from(!view.has_namespaces);
     let rows = view.jobs.iter().map(|job| row(job, now).split_off(skipped));
@@ -29,6 +39,11 @@ pub fn render(view: &TopView, canvas: Canvas, now: Timestamp) -> String {
         true => "No unfinished jobs.\n".to_owned(),
         false => canvas.table(&COLUMNS[skipped..], &rows),
     };
+    if !view.shares.is_empty() {
+        let rows: Vec<Vec<Cell>> = view.shares.iter().map(|one| share(one, now)).collect();
+        text.push('\n');
+        text.push_str(&canvas.table(&SHARES, &rows));
+    }
     text.push_str(&output::notes(&view.notes, canvas));
     text
 }
@@ -57,6 +72,20 @@ fn row(job: &JobSummary, now: Timestamp) -> Vec<Cell> {
         format!("{}/{}", job.succeeded, job.tasks).into(),
         job.clones.to_string().into(),
         risk(job).into(),
+    ]
+}
+
+fn share(share: &ShareSummary, now: Timestamp) -> Vec<Cell> {
+    let until = share.owed_until.as_ref();
+    let until = until.map_or("-".to_owned(), |time| words::relative(now, time.0));
+    vec![
+        (&*share.namespace).into(),
+        share.weight.to_string().into(),
+        share.entitled.to_string().into(),
+        share.held.to_string().into(),
+        share.lent.to_string().into(),
+        share.owed.to_string().into(),
+        until.into(),
     ]
 }
 

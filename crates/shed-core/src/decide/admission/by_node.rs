@@ -2,7 +2,7 @@
 //! capacity there. Tasks that find no node in this way are served by rank, as in the other orders.
 
 use crate::capacity::{Amounts, fits, names};
-use crate::decide::admission::{Surge, Turn, has_capacity_in_total};
+use crate::decide::admission::{Paused, Surge, Turn, has_capacity_in_total};
 use crate::decide::evict::Evictions;
 use crate::decide::order::{DOLLYMP_RHO, SLOT, ranks};
 use crate::policy::Order;
@@ -11,15 +11,15 @@ use crate::round::Round;
 use crate::snapshot::NodeIndex;
 
 /// Costs O(nodes + jobs · launches).
-pub(super) fn serve_by_node(
-    pass: &mut Round<'_>,
+pub(super) fn serve_by_node<'a>(
+    pass: &mut Round<'a>,
     order: Order,
     evictions: &mut Evictions,
     surge: &mut Surge,
-) {
+) -> Vec<Paused<'a>> {
     let mut ranks = ranks(pass, order);
     ranks.sort();
-    let mut turns: Vec<Option<Turn<'_>>> = Vec::new();
+    let mut turns: Vec<Option<Turn<'a>>> = Vec::new();
     turns.resize_with(pass.jobs.len(), || None);
     for &(_, position) in &ranks {
         if let Some(turn) = turns.get_mut(position) {
@@ -27,12 +27,14 @@ pub(super) fn serve_by_node(
         }
     }
     launch_on_nodes(pass, order, &mut turns);
-    for (_, position) in ranks {
+    let mut paused = Vec::new();
+    for (rank, position) in ranks {
         if let Some(mut turn) = turns.get_mut(position).and_then(Option::take) {
             while turn.step(pass, evictions, surge) {}
-            turn.finish(pass);
+            turn.pause(pass, rank, &mut paused);
         }
     }
+    paused
 }
 
 fn launch_on_nodes(pass: &mut Round<'_>, order: Order, turns: &mut [Option<Turn<'_>>]) {
@@ -109,7 +111,9 @@ impl Matching {
     /// `waiting`.
     fn best(&self, pass: &Round<'_>, waiting: &[usize], node: NodeIndex) -> Option<usize> {
         let fitting = waiting.iter().copied().filter(|&position| {
-            has_capacity_in_total(pass, position) && pass.may_take(position, node)
+            has_capacity_in_total(pass, position)
+                && pass.may_take(position, node)
+                && pass.shares.may_launch(&pass.capacity, position)
         });
         let fitting = fitting.map(|position| (position, self.alignment(pass, position, node)));
         let keys: Vec<((u32, Number), usize)> = match &self.prefers {

@@ -5,6 +5,8 @@
 //! The model of such demand is an M/G/∞ queue with arrivals in groups. By Campbell's theorem its mean is Σ volume /
 //! window and its variance Σ width · volume / window, over the jobs that came within the window. The cost of one more
 //! attempt is the value of the time share in which that demand exceeds the remaining capacity.
+//!
+//! Headroom is kept within the share of a tenant, for jobs of that tenant. So no tenant keeps capacity from another.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -90,7 +92,7 @@ fn expected(desk: &PrimeDesk<'_, '_>, position: usize, own: Ask) -> Option<Deman
     let state = desk.job(position)?;
     let above = TIMES_AS_MUCH * state.waiting_value_density() / own.share;
     let waits = state.launchable_now() > 0 && own.share > 0.0;
-    let others = waits.then(|| demand(desk, &state.job.key, above, own.seconds));
+    let others = waits.then(|| demand(desk, state.job, above, own.seconds));
     Some(Demands {
         own,
         others: others.flatten(),
@@ -245,32 +247,37 @@ fn hope(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
     }
 }
 
-/// The capacity that attempts hold, by the value density of their jobs.
+/// The capacity that attempts hold, by tenant and by the value density of their jobs.
 struct Held {
-    /// Density, and the capacity that attempts of jobs up to that density hold; ascending.
-    sums: Vec<(f64, f64)>,
+    /// For each tenant: density, and the capacity that attempts of its jobs up to that density hold; ascending.
+    sums: Vec<Vec<(f64, f64)>>,
 }
 
 impl Held {
     fn of(desk: &PrimeDesk<'_, '_>) -> Self {
-        let jobs = desk.jobs().iter();
+        let mut sums: Vec<Vec<(f64, f64)>> = vec![Vec::new(); desk.shares().tenants()];
+        let jobs = desk.jobs().iter().enumerate();
         // Most jobs that wait hold nothing.
-        let mut sums: Vec<(f64, f64)> = jobs
-            .filter(|state| state.holds_capacity())
-            .map(|state| (state.draft.claim.density, state.held()))
-            .collect();
-        sums.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut sum = 0.0;
-        for (_, held) in &mut sums {
-            sum += *held;
-            *held = sum;
+        for (position, state) in jobs.filter(|(_, state)| state.holds_capacity()) {
+            if let Some(own) = sums.get_mut(desk.shares().number(position)) {
+                own.push((state.draft.claim.density, state.held()));
+            }
+        }
+        for own in &mut sums {
+            own.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut sum = 0.0;
+            for (_, held) in own {
+                sum += *held;
+                *held = sum;
+            }
         }
         Self { sums }
     }
 
-    fn up_to(&self, density: f64) -> f64 {
-        let count = self.sums.partition_point(|(at, _)| *at <= density);
-        let last = count.checked_sub(1).and_then(|at| self.sums.get(at));
+    fn up_to(&self, tenant: usize, density: f64) -> f64 {
+        let own = self.sums.get(tenant).map_or(&[][..], Vec::as_slice);
+        let count = own.partition_point(|(at, _)| *at <= density);
+        let last = count.checked_sub(1).and_then(|at| own.get(at));
         last.map_or(0.0, |(_, sum)| *sum)
     }
 }
@@ -310,12 +317,13 @@ fn allowance(
     let up_to = TIMES_AS_MUCH * worth;
     let risk = (worth / demand.density).clamp(RISK_MIN, RISK_MAX);
     let kept = demand.mean + margin.of(risk) * demand.deviation;
+    let tenant = desk.shares().number(position);
     let of_others = if state.draft.claim.density <= up_to {
-        held.up_to(up_to)
+        held.up_to(tenant, up_to)
     } else {
-        held.up_to(up_to) + state.held()
+        held.up_to(tenant, up_to) + state.held()
     };
-    let left = (1.0 - kept).max(0.0) - of_others;
+    let left = (desk.shares().share(position) - kept).max(0.0) - of_others;
     // One attempt of each job may always run, so no job waits endlessly, and a running attempt shows its time.
     let left = left.max(ask.share - state.held());
     Some(Allowance { up_to, left })
@@ -331,9 +339,10 @@ pub(super) struct Demand {
     density: f64,
 }
 
-fn demand(desk: &PrimeDesk<'_, '_>, key: &JobKey, above: f64, seconds: f64) -> Option<Demand> {
+fn demand(desk: &PrimeDesk<'_, '_>, job: &JobSnapshot, above: f64, seconds: f64) -> Option<Demand> {
     let now = desk.now();
-    let elapsed = now.since(desk.arrivals().first()?).seconds();
+    let first = desk.arrivals().first_of(&job.tenant)?;
+    let elapsed = now.since(first).seconds();
     // For an attempt without a known end all remembered arrivals count.
     let window = if seconds.is_finite() {
         elapsed.clamp(WINDOW_MIN * seconds, seconds)
@@ -342,9 +351,9 @@ fn demand(desk: &PrimeDesk<'_, '_>, key: &JobKey, above: f64, seconds: f64) -> O
     };
     let window = window.max(1.0);
     let [mut count, mut value, mut volume, mut squares] = [0.0; 4];
-    for (other, arrival) in desk.arrivals().iter() {
+    for (other, arrival) in desk.arrivals().of_tenant(&job.tenant) {
         let is_recent = now.since(arrival.submitted).seconds() <= window;
-        if is_recent && arrival.density() > above && other != key {
+        if is_recent && arrival.density() > above && *other != job.key {
             let waits = SLACK_WEIGHT * arrival.slack / seconds.max(1.0);
             let weight = (1.0 - waits).max(0.0);
             count += weight;

@@ -8,7 +8,7 @@ use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{remaining, task_time, usual_share};
 use crate::policy::shed_prime::value_density::surging;
 use crate::round::{JobView, Number};
-use crate::snapshot::{AttemptKind, NodeIndex, Preemption};
+use crate::snapshot::{AttemptKind, NodeIndex};
 
 /// Attempts that one pass preempts at most.
 const PREEMPTIONS_MAX: usize = 256;
@@ -38,6 +38,8 @@ struct Waiter {
     /// The tasks that may start without using reserved headroom, and the pods beyond capacity.
     tasks: u32,
     slack: f64,
+    /// Seconds that one of its tasks takes.
+    time: f64,
     /// Below this slack the job may preempt others.
     within: f64,
     /// Attempts with less slack than this are not preempted.
@@ -73,7 +75,7 @@ pub(super) fn preempt(desk: &mut PrimeDesk<'_, '_>) {
             };
             let victim = victims.remove(at);
             left -= 1;
-            desk.preempt(victim.position, victim.id);
+            desk.preempt(victim.position, victim.id, (waiter.position, waiter.time));
         }
     }
     if soonest.is_finite() {
@@ -104,6 +106,7 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
                     position,
                     tasks,
                     slack: slack as f64 / 1000.0,
+                    time,
                     within: WITHIN * time,
                     apart: APART * time,
                 },
@@ -116,10 +119,7 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
 
 /// Whether the job's attempts may be preempted.
 pub(super) fn may_yield(desk: &PrimeDesk<'_, '_>, state: &JobView<'_>) -> bool {
-    let rules = &state.job.rules;
-    rules.preemption == Preemption::WhenCheckpointed
-        && rules.resume.keeps_checkpoints()
-        && !rules.waits_until_gone()
+    state.job.rules.is_preemptible()
         // A preempted attempt must be launched again.
         && state.may_launch(desk.now())
 }
@@ -174,16 +174,8 @@ fn take_free(desk: &PrimeDesk<'_, '_>, room: &mut FreeCapacity, position: usize)
     let Some(demand) = desk.capacity().demands.get(position) else {
         return false;
     };
-    if !room.fits_total(demand) {
-        return false;
-    }
-    let job = desk.job(position).map(|state| state.job);
-    let mut nodes = job.into_iter().flat_map(|job| job.eligible_nodes.iter());
-    let node = nodes.find(|node| room.fits_node(**node, demand)).copied();
-    if node.is_some() {
-        room.take(node, demand);
-    }
-    node.is_some()
+    let state = desk.job(position);
+    state.is_some_and(|state| room.take_from(&state.job.eligible_nodes, demand))
 }
 
 /// Of the attempts whose slot the waiter can take, the one with the most slack, if that is well above the waiter's.
@@ -195,6 +187,7 @@ fn pick(desk: &PrimeDesk<'_, '_>, victims: &[Victim], waiter: &Waiter) -> Option
         let freed = demands.get(victim.position);
         let node = victim.node;
         victim.position != waiter.position
+            && desk.may_displace(waiter.position, victim.position)
             && freed.is_some_and(|freed| fits(freed, demand))
             && node.is_none_or(|node| job.eligible_nodes.binary_search(&node).is_ok())
     };

@@ -150,7 +150,8 @@ fn place(
         return Err(RefusalReason::Work);
     }
     let left = pass.jobs.get(position).map_or(0, JobView::attempts_left);
-    if left == 0 || pass.capacity.times_free(position) == 0 {
+    let may_clone = pass.shares.may_clone(&pass.capacity, position);
+    if left == 0 || !may_clone || pass.capacity.times_free(position) == 0 {
         return Err(RefusalReason::Capacity);
     }
     let both: Vec<NodeIndex>;

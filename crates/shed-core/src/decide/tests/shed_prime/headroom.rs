@@ -50,7 +50,7 @@ impl Came {
             };
             arrivals.note(
                 &JobKey::from(&*format!("past-{at}")),
-                &Tenant::from("a"),
+                &Tenant::from("default"),
                 arrival,
             );
         }

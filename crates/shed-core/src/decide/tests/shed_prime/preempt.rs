@@ -237,7 +237,7 @@ fn no_attempt_is_preempted_for_a_task_that_headroom_holds_back() {
         };
         arrivals.note(
             &JobKey::from(&*format!("past-{number}")),
-            &Tenant::from("past"),
+            &Tenant::from("default"),
             arrival,
         );
     }
