@@ -65,6 +65,9 @@ fn show<'a>(
     }
 }
 
+/// What a family shows of a job.
+type Figure<'f> = &'f dyn Fn(&JobFigures) -> Option<f64>;
+
 impl NamespaceSeries {
     /// Writes the series for these jobs.
     pub(super) fn show<'a>(
@@ -78,7 +81,7 @@ impl NamespaceSeries {
             false => (OTHER, figures),
         });
         let left = |figures: &JobFigures| figures.expected.map(|at| at.since(now).max(Span(0)));
-        let families: [(_, &[f64], &dyn Fn(&JobFigures) -> Option<f64>); 4] = [
+        let families: [(_, &[f64], Figure<'_>); 4] = [
             (&self.pocd, &CHANCES, &|job| job.pocd),
             (&self.calibrated, &CHANCES, &|job| job.calibrated),
             (&self.slack, &SLACKS, &|job| job.slack().map(Span::seconds)),

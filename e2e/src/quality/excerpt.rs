@@ -181,6 +181,7 @@ mod tests {
             deadline: Some(Span(1)),
             weight: 1.0,
             class: None,
+            tenant: None,
             usual: None,
             expected: None,
             stages: vec![Stage {
