@@ -24,7 +24,7 @@ pub(super) fn take_back(pass: &mut Round<'_>) {
     if victims.is_empty() {
         return;
     }
-    let mut room = pass.capacity.free_after_kills.clone();
+    let mut free = pass.capacity.free_after_kills.clone();
     let mut clones = lent_clones(pass);
     let mut served = vec![0.0; pass.shares.tenants()];
     for position in pass.by_submission() {
@@ -40,7 +40,7 @@ pub(super) fn take_back(pass: &mut Round<'_>) {
                 break;
             }
             *served += share;
-            if take_free(pass, &mut room, position) {
+            if take_free(pass, &mut free, position) {
                 continue;
             }
             if clones > 0 {
@@ -65,10 +65,10 @@ fn wanted(pass: &Round<'_>, position: usize) -> u32 {
     state.map_or(0, JobView::wanting_now)
 }
 
-fn take_free(pass: &Round<'_>, room: &mut crate::capacity::FreeCapacity, position: usize) -> bool {
+fn take_free(pass: &Round<'_>, free: &mut crate::capacity::FreeCapacity, position: usize) -> bool {
     let (state, demand) = (pass.jobs.get(position), pass.capacity.demands.get(position));
     let both = state.zip(demand);
-    both.is_some_and(|(state, demand)| room.take_from(&state.job.eligible_nodes, demand))
+    both.is_some_and(|(state, demand)| free.take_from(&state.job.eligible_nodes, demand))
 }
 
 /// The clones that admission may evict for tenants below their shares.

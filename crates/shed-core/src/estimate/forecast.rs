@@ -1,6 +1,6 @@
 //! Calibrated PoCD: the share of past jobs with a similar PoCD at the same moment of their time that met their
 //! deadline. A PoCD assumes which attempts later passes launch. Only experience shows what they gain. The first jobs
-//! count little beside the PoCD itself, and more and more the more there are.
+//! count little next to the PoCD itself.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ const KEPT: f64 = 0.999;
 /// All jobs of another tenant weigh at most this many of a tenant's own.
 const FOREIGN_MAX: f64 = 0.25;
 
-/// The jobs of others count once there are so many other tenants: no two of them decide what a tenant sees.
+/// The jobs of others count from this number of other tenants on: no two of them decide what a tenant sees.
 const FOREIGN_MIN: u32 = 4;
 
 /// Tenants that are remembered; the one that learned longest ago is forgotten first.

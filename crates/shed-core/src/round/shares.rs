@@ -496,13 +496,13 @@ impl Shares {
         self.divides() && self.lends() && self.accounts.iter().any(|it| self.is_below(it))
     }
 
-    /// Whether so much may be taken back from running attempts now. At most one attempt exceeds the rate.
+    /// Whether this share may be taken back from running attempts now. At most one attempt exceeds the rate.
     pub(crate) fn may_take_back(&self, share: f64) -> bool {
         let is_first = self.may_take_back >= TAKEN_BACK_PER_MINUTE - ROUNDING;
         self.divides() && (is_first || share <= self.may_take_back + ROUNDING)
     }
 
-    /// So much is taken back from running attempts.
+    /// This share is taken back from running attempts.
     pub(crate) fn take_back(&mut self, share: f64) {
         self.may_take_back -= share;
         self.taken_back += share;

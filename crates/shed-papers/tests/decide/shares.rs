@@ -88,7 +88,7 @@ proptest! {
         snapshot in any_snapshot(),
         policy in any_policy(),
     ) {
-        // The order by tenants is about tenants, and clones are decided by what each tenant's attempts show.
+        // The order by tenants is about tenants, and decisions on clones follow what each tenant's attempts show.
         let order = match policy.order {
             Order::Capacity => Order::Fifo,
             order => order,

@@ -92,7 +92,7 @@ fn the_pocd_is_the_product_over_tasks_and_some_can_be_left_out() {
 }
 
 #[test]
-fn the_expected_pocd_counts_further_attempts_as_far_as_they_gain() {
+fn the_expected_pocd_counts_clones_as_far_as_they_gain() {
     let expected = |job: &JobSnapshot, gain: f64| {
         let mut found = findings(job);
         found.further_attempts = 2;

@@ -50,7 +50,7 @@ fn a_part_of_what_a_tenant_used_lately_is_not_lent_for_good() {
 }
 
 #[test]
-fn attempts_that_can_be_taken_back_may_hold_what_others_do_not_use() {
+fn attempts_that_can_be_taken_back_may_hold_unused_shares() {
     let policy = product();
     let memory = after_an_hour(&[runs("a", "a", 40), runs("b", "b", 5)], &policy);
     // Ninety attempts hold capacity, and those beyond fifty can be preempted.

@@ -200,7 +200,7 @@ fn five_thousand_tenants_get_one_slot_each_at_most() {
 }
 
 #[test]
-fn a_tenant_whose_only_job_fits_no_node_keeps_nothing_from_others() {
+fn a_tenant_whose_only_job_fits_no_node_keeps_nothing() {
     let unplaceable = |job: JobBuilder| job.with(|job| job.obstacles.no_node = true);
     let too_big = || waits("evil", "e", 50).cpu(200_000);
     for evil in [too_big(), unplaceable(too_big())] {

@@ -57,7 +57,7 @@ impl Shares {
         accounts.any(|it| dominant(&self.usable, &it.held) > it.share() + ROUNDING)
     }
 
-    /// When attempts of tenants above their shares that hold so much are expected to have ended; `None` if that is not
+    /// When attempts of tenants above their shares that hold this share are expected to have ended; `None` if that is not
     /// known.
     fn returned_by(
         &self,
