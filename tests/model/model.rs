@@ -118,7 +118,7 @@ impl Model {
                 "metadata": {"name": "count", "namespace": "team", "uid": "1", "generation": 1,
                     "resourceVersion": "7", "creationTimestamp": "1970-01-01T00:00:00Z"},
                 "spec": {"deadline": {"within": DEADLINE}, "completions": size.tasks,
-                    "idempotency": "Safe", "suspend": suspend, "backoffLimitPerIndex": size.backoff_limit_per_index,
+                    "idempotency": "Safe", "onMiss": "Fail", "suspend": suspend, "backoffLimitPerIndex": size.backoff_limit_per_index,
                     "template": {"spec": {"containers": [{"name": "task", "image": "task"}]}}},
             });
             serde_json::from_value(job).expect("a job")

@@ -484,6 +484,12 @@ pub fn world(now: f64, nodes: usize, milli_cpu: i64) -> World {
 }
 
 impl World {
+    /// Gives a tenant a weight, so that tenants divide the capacity.
+    pub fn weight(mut self, tenant: &str, weight: f64) -> Self {
+        self.snapshot.weights.insert(Tenant::from(tenant), weight);
+        self
+    }
+
     /// Adds a job; one without eligible nodes may use all that are usable.
     pub fn job(mut self, builder: JobBuilder) -> Self {
         let mut job = builder.0;

@@ -43,7 +43,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_overheads: BTreeMap<Tenant, Span>,
     /// The weights of tenants in the division of capacity, each above 0 and finite. A tenant that is absent has the
-    /// weight 1.
+    /// weight 1. Without any weight the capacity is not divided.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<Tenant, f64>,
 }

@@ -115,6 +115,8 @@ fn without_news(plan: &Plan, recorded: &Plan) -> Plan {
     let mut plan = plan.clone();
     for (job, recorded) in plan.report.jobs.iter_mut().zip(&recorded.report.jobs) {
         job.risk = job.risk.take().filter(|_| recorded.risk.is_some());
+        let expected = job.pocd_expected.take();
+        job.pocd_expected = expected.filter(|_| recorded.pocd_expected.is_some());
         if recorded.ends.is_empty() {
             job.ends.clear();
         }

@@ -6,7 +6,8 @@
 //! - While others borrow, a part of what a tenant has used lately is kept for it ([`Shares::leaves_enough`]).
 //! - Lent capacity returns as slots come free, then by lent clones, then by attempts that may be preempted.
 //!
-//! A tenant that is alone gets all capacity, and no decision asks for its share.
+//! A tenant that is alone gets all capacity, and no decision asks for its share. Nor does one while no tenant has a
+//! weight: shares cost deadlines, so administrators choose them.
 
 use std::collections::BTreeMap;
 
@@ -60,6 +61,8 @@ pub(crate) struct Shares {
     /// The share of the capacity that may still be taken back from running attempts.
     may_take_back: f64,
     pub(crate) phase: Phase,
+    /// Whether tenants divide the capacity: an administrator has given one of them a weight.
+    is_divided: bool,
     /// Whether first attempts have been served.
     pub(crate) is_served: bool,
     /// Seconds since the last pass.
@@ -153,6 +156,7 @@ impl Shares {
             returnable: usable.iter().map(|_| 0.0).collect(),
             elapsed: past.elapsed(now),
             decay: past.decay(now),
+            is_divided: !snapshot.weights.is_empty(),
             ..Self::default()
         };
         shares.open(snapshot, jobs, past);
@@ -286,9 +290,9 @@ impl Shares {
         }
     }
 
-    /// Whether there are several tenants.
+    /// Whether several tenants divide the capacity.
     pub(crate) fn divides(&self) -> bool {
-        self.accounts.len() > 1
+        self.is_divided && self.accounts.len() > 1
     }
 
     fn account(&self, position: usize) -> Option<&Account> {

@@ -5,7 +5,7 @@ use shed_core::decide::decide;
 use shed_core::fixtures::world;
 use shed_core::ids::Tenant;
 use shed_core::memory::Memory;
-use shed_core::plan::{JobReport, Plan};
+use shed_core::plan::{JobReport, Move, Plan, PlannedMove};
 use shed_core::plan_check::plan_check;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::snapshot::Snapshot;
@@ -17,6 +17,7 @@ fn among(mut snapshot: Snapshot, tenants: usize) -> Snapshot {
     for (at, job) in snapshot.jobs.iter_mut().enumerate() {
         job.tenant = Tenant::from(format!("t-{}", at % tenants).as_str());
     }
+    snapshot.weights.insert(Tenant::from("nobody"), 1.0);
     snapshot
 }
 
@@ -37,11 +38,31 @@ fn roomy(snapshot: &Snapshot) -> Snapshot {
     }
 }
 
+/// An order that matches no tasks with nodes: those that do may leave an attempt without a node in the first phase.
+fn without_nodes(order: Order) -> Order {
+    match order {
+        Order::Tetris | Order::DollyMp => Order::LeastSlack,
+        order => order,
+    }
+}
+
 /// The reports of all jobs. What is promised follows from the tenant's part by weight.
 fn without_promises(plan: Plan) -> Vec<JobReport> {
     let mut jobs = plan.report.jobs;
     jobs.iter_mut().for_each(|job| job.feasibility = None);
     jobs
+}
+
+/// What is launched and stopped. Which nodes are slow is judged by the number of tenants that saw it.
+fn without_avoided_nodes(plan: Plan) -> Vec<PlannedMove> {
+    let mut actions = plan.actions;
+    for planned in &mut actions {
+        if let Move::Launch(launch) = &mut planned.action {
+            launch.avoid.clear();
+            launch.rather_not.clear();
+        }
+    }
+    actions
 }
 
 fn any_weights() -> impl Strategy<Value = [u32; 3]> {
@@ -76,6 +97,7 @@ proptest! {
         memory in any_memory(),
         weights in any_weights(),
     ) {
+        let policy = Policy { order: without_nodes(policy.order), ..policy };
         let snapshot = among(roomy(&snapshot), 3);
         let (plan, _) = decide(&snapshot, memory.clone(), &policy);
         let (weighted, _) = decide(&weighted(snapshot, weights), memory, &policy);
@@ -89,14 +111,14 @@ proptest! {
         policy in any_policy(),
     ) {
         // The order by tenants is about tenants, and decisions on clones follow what each tenant's attempts show.
-        let order = match policy.order {
+        let order = match without_nodes(policy.order) {
             Order::Capacity => Order::Fifo,
             order => order,
         };
         let policy = Policy { order, speculation: Speculation::none(), ..policy };
         let (one, _) = decide(&among(roomy(&snapshot), 1), Memory::default(), &policy);
         let (three, _) = decide(&among(roomy(&snapshot), 3), Memory::default(), &policy);
-        prop_assert_eq!(one.actions, three.actions);
+        prop_assert_eq!(without_avoided_nodes(one), without_avoided_nodes(three));
     }
 
     #[test]

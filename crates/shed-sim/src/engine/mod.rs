@@ -19,7 +19,7 @@ mod settle;
 mod time_limit;
 mod watch;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,6 +121,8 @@ struct JobProgress {
 pub struct Engine<'a> {
     settings: &'a Settings,
     trace: &'a Trace,
+    /// The weights of tenants; empty if they do not divide the capacity.
+    weights: BTreeMap<Tenant, f64>,
     now: Instant,
     queue: EventQueue,
     capacity: Capacity,
@@ -201,6 +203,16 @@ impl Scope {
     }
 }
 
+/// The weights of the trace's tenants: those of the settings, or else equal ones.
+fn weights(settings: &Settings, trace: &Trace) -> BTreeMap<Tenant, f64> {
+    let tenants = trace.jobs.iter().filter_map(|job| job.tenant.clone());
+    let equal = tenants.map(|tenant| (Tenant(tenant), 1.0));
+    match settings.shares && settings.weights.is_empty() {
+        true => equal.collect(),
+        false => settings.weights.clone(),
+    }
+}
+
 impl<'a> Engine<'a> {
     /// A run over a workload that has been checked against the cluster.
     pub fn new(settings: &'a Settings, trace: &'a Trace) -> Self {
@@ -223,6 +235,7 @@ impl<'a> Engine<'a> {
         Self {
             settings,
             trace,
+            weights: weights(settings, trace),
             now: Instant(0),
             queue,
             capacity,

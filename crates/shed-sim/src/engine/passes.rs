@@ -112,7 +112,7 @@ impl Engine<'_> {
         let count = self.planner.overhead_count;
         snapshot.launch_overhead =
             (count > 0).then(|| Span(self.planner.overhead_total / count.max(1)));
-        snapshot.weights.clone_from(&self.settings.weights);
+        snapshot.weights.clone_from(&self.weights);
         snapshot.jobs.clear();
     }
 

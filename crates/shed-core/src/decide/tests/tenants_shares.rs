@@ -16,7 +16,7 @@ use crate::snapshot::{AttemptKind, Snapshot};
 const SLOTS: i64 = 100;
 
 pub(super) fn cluster() -> World {
-    world(30.0, 1, SLOTS * 1000)
+    world(30.0, 1, SLOTS * 1000).weight("nobody", 1.0)
 }
 
 /// Policies with each order: the product's, and one that leaves all to the order.
@@ -141,7 +141,10 @@ fn a_slot_that_comes_free_goes_to_the_tenant_below_its_share() {
 fn a_full_cluster_without_borrowers_is_no_matter_of_shares() {
     // Half a slot is left on each node.
     let on_second = waits("b", "b", 2).task(0, [attempt(0).on(1)]);
-    let split = world(30.0, 2, 1500).job(runs("a", "a", 1)).job(on_second);
+    let split = world(30.0, 2, 1500)
+        .weight("nobody", 1.0)
+        .job(runs("a", "a", 1))
+        .job(on_second);
     let (plan, _) = plan_of(&split.build(), &Memory::default(), &product());
     let b = report(&plan, "b");
     assert_eq!((b.waiting, b.waiting_for_share), (1, 0));
