@@ -11,7 +11,7 @@ type Attempts struct {
 	// Clones that failed while a sibling lived.
 	CloneFailed *int `json:"cloneFailed,omitempty,omitzero"`
 
-	// Clones among them.
+	// Clones that won their task.
 	CloneWins *int `json:"cloneWins,omitempty,omitzero"`
 
 	// Clones launched.
@@ -165,7 +165,7 @@ type DeadlineJobSpec struct {
 	// You may change it
 	// while the job runs: shed starts new tasks and stops tasks beyond the new
 	// number.
-	Completions int `json:"completions"`
+	Completions *int `json:"completions,omitempty,omitzero"`
 
 	// When the job must be complete. Required, except in the companion that shed
 	// creates for a batch/v1 Job.
@@ -200,9 +200,9 @@ type DeadlineJobSpec struct {
 	// Absent: no limit.
 	MaxFailedIndexes *int `json:"maxFailedIndexes,omitempty,omitzero"`
 
-	// Action at the deadline: Fail (shed stops the attempts and the job fails) or
-	// Continue (shed
-	// records the miss and the attempts continue).
+	// Action at the deadline: Continue (shed records the miss and the attempts
+	// continue) or Fail (shed stops
+	// the attempts and the job fails).
 	OnMiss *DeadlineJobSpecOnMiss `json:"onMiss,omitempty,omitzero"`
 
 	// How many tasks may have a live attempt at a time, not counting clones. Default:
@@ -334,12 +334,13 @@ type DeadlineJobStatus struct {
 	// Totals of the job's attempts.
 	Attempts *Attempts `json:"attempts,omitempty,omitzero"`
 
-	// Share of past jobs with a similar prediction that met their deadline, 0.000 to
-	// 1.000. Absent until 30 jobs
-	// with a deadline have ended.
+	// Probability that the job completes before its deadline, with the clones that
+	// shed may still start, 0.000 to
+	// 1.000. It is corrected by how often past jobs with a similar prediction were in
+	// time.
 	CalibratedPoCD *string `json:"calibratedPoCD,omitempty,omitzero"`
 
-	// Clones among them.
+	// Active attempts that are clones.
 	Clones *int `json:"clones,omitempty,omitzero"`
 
 	// Indexes of tasks with a winner, e.g. `0-17,19`.
@@ -372,11 +373,12 @@ type DeadlineJobStatus struct {
 	// Pending, Running, Suspended, Completing, Failing, Complete or Failed.
 	Phase *string `json:"phase,omitempty,omitzero"`
 
-	// Probability of completion before the deadline, 0.000 to 1.000.
+	// Probability that the current attempts alone complete the job before its
+	// deadline, 0.000 to 1.000.
 	Pocd *string `json:"pocd,omitempty,omitzero"`
 
-	// Attempts among them whose pod is Ready, as of the last write. shed writes a
-	// change of this number
+	// Active attempts whose pod is Ready, as of the last write. shed writes a change
+	// of this number
 	// alone after ten seconds.
 	Ready *int `json:"ready,omitempty,omitzero"`
 
@@ -417,8 +419,9 @@ type Observed struct {
 	// 0.000 to 1.000.
 	Gain *string `json:"gain,omitempty,omitzero"`
 
-	// Their price in expected deadlines that other jobs would lose, e.g. 0.040.
-	// Absent for policies without a price.
+	// Sum of the least gains, in expected deadlines met, at which the policy starts
+	// these clones, e.g. 0.040. The
+	// operator's clone price sets them. Absent for policies without a price.
 	Price *string `json:"price,omitempty,omitzero"`
 
 	// Expected work of all these clones in slot-seconds, e.g. 84.000.
@@ -482,9 +485,9 @@ type Progress struct {
 	// The task serves a page of Prometheus metrics, and one metric has its progress.
 	Metric *ProgressMetric `json:"metric,omitempty,omitzero"`
 
-	// Minimum seconds between two polls of one attempt. shed polls an attempt up to
-	// eight times less often
-	// if a newer value would change little.
+	// Minimum seconds between two polls of one attempt whose rate is known. shed
+	// polls an attempt up to eight
+	// times less often if a newer value would change little.
 	PeriodSeconds *int `json:"periodSeconds,omitempty,omitzero"`
 }
 
@@ -592,7 +595,7 @@ type RecordDecision struct {
 	// Expected deadlines that the clone gains; absent without figures.
 	Gain *string `json:"gain,omitempty,omitzero"`
 
-	// Expected deadlines that others lose by it; absent without figures.
+	// The least gain at which the policy starts the clone; absent without figures.
 	Price *string `json:"price,omitempty,omitzero"`
 
 	// Why, e.g. Straggler, Capacity, `JobBudget` or Preempted.
@@ -633,8 +636,8 @@ type Speculation struct {
 	// Limit of clones, as a share of the job's own work: the slot-seconds of its
 	// clones may be at most this share of
 	// the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one
-	// clone whatever the budget. Absent:
-	// no limit.
+	// clone whatever the budget. The lowest
+	// of this limit, that of the namespace and that of the cluster holds.
 	Budget *float64 `json:"budget,omitempty,omitzero"`
 
 	// Maximum number of live clones of one task, not counting its first attempt.

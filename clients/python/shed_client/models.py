@@ -251,7 +251,7 @@ class Progress(BaseModel):
     period_seconds: conint(ge=1, le=3600) | None = Field(
         None,
         alias='periodSeconds',
-        description='Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often\nif a newer value would change little.',
+        description='Minimum seconds between two polls of one attempt whose rate is known. shed polls an attempt up to eight\ntimes less often if a newer value would change little.',
     )
 
 
@@ -265,7 +265,7 @@ class Speculation(BaseModel):
     )
     budget: float | None = Field(
         None,
-        description="Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of\nthe slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:\nno limit.",
+        description="Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of\nthe slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. The lowest\nof this limit, that of the namespace and that of the cluster holds.",
     )
     max_clones_per_task: conint(ge=0, le=20) | None = Field(
         None,
@@ -339,8 +339,8 @@ class DeadlineJobSpec(BaseModel):
         alias='backoffLimitPerIndex',
         description='Failures that a task may have before it fails for good. Attempts that shed stopped, evictions, and\nfailures of clones while a sibling lives do not count.',
     )
-    completions: conint(ge=1, le=100000) = Field(
-        ...,
+    completions: conint(ge=1, le=100000) | None = Field(
+        None,
         description='How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it\nwhile the job runs: shed starts new tasks and stops tasks beyond the new number.',
     )
     deadline: Deadline | None = Field(
@@ -374,7 +374,7 @@ class DeadlineJobSpec(BaseModel):
     on_miss: Literal['Fail', 'Continue'] | None = Field(
         None,
         alias='onMiss',
-        description='Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed\nrecords the miss and the attempts continue).',
+        description='Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops\nthe attempts and the job fails).',
         title='OnMiss',
     )
     parallelism: conint(ge=1, le=100000) | None = Field(
@@ -451,7 +451,7 @@ class Attempts(BaseModel):
         description='Clones that failed while a sibling lived.',
     )
     clone_wins: int | None = Field(
-        None, alias='cloneWins', description='Clones among them.'
+        None, alias='cloneWins', description='Clones that won their task.'
     )
     clones: int | None = Field(None, description='Clones launched.')
     disrupted: int | None = Field(
@@ -528,7 +528,7 @@ class Observed(BaseModel):
     )
     price: str | None = Field(
         None,
-        description='Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.',
+        description="Sum of the least gains, in expected deadlines met, at which the policy starts these clones, e.g. 0.040. The\noperator's clone price sets them. Absent for policies without a price.",
     )
     slot_seconds: str | None = Field(
         None,
@@ -603,7 +603,7 @@ class RecordDecision(BaseModel):
     )
     price: str | None = Field(
         None,
-        description='Expected deadlines that others lose by it; absent without figures.',
+        description='The least gain at which the policy starts the clone; absent without figures.',
     )
     reason: str = Field(
         ..., description='Why, e.g. Straggler, Capacity, `JobBudget` or Preempted.'
@@ -692,9 +692,9 @@ class DeadlineJobStatus(BaseModel):
     calibrated_po_cd: str | None = Field(
         None,
         alias='calibratedPoCD',
-        description='Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs\nwith a deadline have ended.',
+        description='Probability that the job completes before its deadline, with the clones that shed may still start, 0.000 to\n1.000. It is corrected by how often past jobs with a similar prediction were in time.',
     )
-    clones: int | None = Field(None, description='Clones among them.')
+    clones: int | None = Field(None, description='Active attempts that are clones.')
     completed_indexes: str | None = Field(
         None,
         alias='completedIndexes',
@@ -736,11 +736,11 @@ class DeadlineJobStatus(BaseModel):
     )
     pocd: str | None = Field(
         None,
-        description='Probability of completion before the deadline, 0.000 to 1.000.',
+        description='Probability that the current attempts alone complete the job before its deadline, 0.000 to 1.000.',
     )
     ready: int | None = Field(
         None,
-        description='Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number\nalone after ten seconds.',
+        description='Active attempts whose pod is Ready, as of the last write. shed writes a change of this number\nalone after ten seconds.',
     )
     record: Record | None = Field(
         None,

@@ -42,11 +42,11 @@ public class Attempts {
     @JsonPropertyDescription("Clones that failed while a sibling lived.")
     private Integer cloneFailed;
     /**
-     * Clones among them.
+     * Clones that won their task.
      * 
      */
     @JsonProperty("cloneWins")
-    @JsonPropertyDescription("Clones among them.")
+    @JsonPropertyDescription("Clones that won their task.")
     private Integer cloneWins;
     /**
      * Clones launched.
@@ -138,7 +138,7 @@ public class Attempts {
     }
 
     /**
-     * Clones among them.
+     * Clones that won their task.
      * 
      */
     @JsonProperty("cloneWins")
@@ -147,7 +147,7 @@ public class Attempts {
     }
 
     /**
-     * Clones among them.
+     * Clones that won their task.
      * 
      */
     @JsonProperty("cloneWins")

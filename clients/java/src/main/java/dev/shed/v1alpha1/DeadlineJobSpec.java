@@ -78,7 +78,6 @@ public class DeadlineJobSpec {
     /**
      * How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
      * while the job runs: shed starts new tasks and stops tasks beyond the new number.
-     * (Required)
      * 
      */
     @JsonProperty("completions")
@@ -142,12 +141,12 @@ public class DeadlineJobSpec {
     /**
      * OnMiss
      * <p>
-     * Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
-     * records the miss and the attempts continue).
+     * Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops
+     * the attempts and the job fails).
      * 
      */
     @JsonProperty("onMiss")
-    @JsonPropertyDescription("Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed\nrecords the miss and the attempts continue).")
+    @JsonPropertyDescription("Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops\nthe attempts and the job fails).")
     private DeadlineJobSpec.OnMiss onMiss;
     /**
      * How many tasks may have a live attempt at a time, not counting clones. Default: completions. You may
@@ -338,7 +337,6 @@ public class DeadlineJobSpec {
     /**
      * How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
      * while the job runs: shed starts new tasks and stops tasks beyond the new number.
-     * (Required)
      * 
      */
     @JsonProperty("completions")
@@ -349,7 +347,6 @@ public class DeadlineJobSpec {
     /**
      * How many tasks the job has; each runs with its own JOB_COMPLETION_INDEX from 0. You may change it
      * while the job runs: shed starts new tasks and stops tasks beyond the new number.
-     * (Required)
      * 
      */
     @JsonProperty("completions")
@@ -529,8 +526,8 @@ public class DeadlineJobSpec {
     /**
      * OnMiss
      * <p>
-     * Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
-     * records the miss and the attempts continue).
+     * Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops
+     * the attempts and the job fails).
      * 
      */
     @JsonProperty("onMiss")
@@ -541,8 +538,8 @@ public class DeadlineJobSpec {
     /**
      * OnMiss
      * <p>
-     * Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
-     * records the miss and the attempts continue).
+     * Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops
+     * the attempts and the job fails).
      * 
      */
     @JsonProperty("onMiss")
@@ -1055,8 +1052,8 @@ public class DeadlineJobSpec {
     /**
      * OnMiss
      * <p>
-     * Action at the deadline: Fail (shed stops the attempts and the job fails) or Continue (shed
-     * records the miss and the attempts continue).
+     * Action at the deadline: Continue (shed records the miss and the attempts continue) or Fail (shed stops
+     * the attempts and the job fails).
      * 
      */
     public enum OnMiss {

@@ -61,19 +61,19 @@ public class DeadlineJobStatus {
     @JsonPropertyDescription("Totals of the job's attempts.")
     private Attempts attempts;
     /**
-     * Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs
-     * with a deadline have ended.
+     * Probability that the job completes before its deadline, with the clones that shed may still start, 0.000 to
+     *  1.000. It is corrected by how often past jobs with a similar prediction were in time.
      * 
      */
     @JsonProperty("calibratedPoCD")
-    @JsonPropertyDescription("Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs\nwith a deadline have ended.")
+    @JsonPropertyDescription("Probability that the job completes before its deadline, with the clones that shed may still start, 0.000 to\n1.000. It is corrected by how often past jobs with a similar prediction were in time.")
     private String calibratedPoCD;
     /**
-     * Clones among them.
+     * Active attempts that are clones.
      * 
      */
     @JsonProperty("clones")
-    @JsonPropertyDescription("Clones among them.")
+    @JsonPropertyDescription("Active attempts that are clones.")
     private Integer clones;
     /**
      * Indexes of tasks with a winner, e.g. `0-17,19`.
@@ -148,19 +148,19 @@ public class DeadlineJobStatus {
     @JsonPropertyDescription("Pending, Running, Suspended, Completing, Failing, Complete or Failed.")
     private String phase;
     /**
-     * Probability of completion before the deadline, 0.000 to 1.000.
+     * Probability that the current attempts alone complete the job before its deadline, 0.000 to 1.000.
      * 
      */
     @JsonProperty("pocd")
-    @JsonPropertyDescription("Probability of completion before the deadline, 0.000 to 1.000.")
+    @JsonPropertyDescription("Probability that the current attempts alone complete the job before its deadline, 0.000 to 1.000.")
     private String pocd;
     /**
-     * Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number
+     * Active attempts whose pod is Ready, as of the last write. shed writes a change of this number
      * alone after ten seconds.
      * 
      */
     @JsonProperty("ready")
-    @JsonPropertyDescription("Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number\nalone after ten seconds.")
+    @JsonPropertyDescription("Active attempts whose pod is Ready, as of the last write. shed writes a change of this number\nalone after ten seconds.")
     private Integer ready;
     /**
      * Record
@@ -247,8 +247,8 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs
-     * with a deadline have ended.
+     * Probability that the job completes before its deadline, with the clones that shed may still start, 0.000 to
+     *  1.000. It is corrected by how often past jobs with a similar prediction were in time.
      * 
      */
     @JsonProperty("calibratedPoCD")
@@ -257,8 +257,8 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Share of past jobs with a similar prediction that met their deadline, 0.000 to 1.000. Absent until 30 jobs
-     * with a deadline have ended.
+     * Probability that the job completes before its deadline, with the clones that shed may still start, 0.000 to
+     *  1.000. It is corrected by how often past jobs with a similar prediction were in time.
      * 
      */
     @JsonProperty("calibratedPoCD")
@@ -272,7 +272,7 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Clones among them.
+     * Active attempts that are clones.
      * 
      */
     @JsonProperty("clones")
@@ -281,7 +281,7 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Clones among them.
+     * Active attempts that are clones.
      * 
      */
     @JsonProperty("clones")
@@ -529,7 +529,7 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Probability of completion before the deadline, 0.000 to 1.000.
+     * Probability that the current attempts alone complete the job before its deadline, 0.000 to 1.000.
      * 
      */
     @JsonProperty("pocd")
@@ -538,7 +538,7 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Probability of completion before the deadline, 0.000 to 1.000.
+     * Probability that the current attempts alone complete the job before its deadline, 0.000 to 1.000.
      * 
      */
     @JsonProperty("pocd")
@@ -552,7 +552,7 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number
+     * Active attempts whose pod is Ready, as of the last write. shed writes a change of this number
      * alone after ten seconds.
      * 
      */
@@ -562,7 +562,7 @@ public class DeadlineJobStatus {
     }
 
     /**
-     * Attempts among them whose pod is Ready, as of the last write. shed writes a change of this number
+     * Active attempts whose pod is Ready, as of the last write. shed writes a change of this number
      * alone after ten seconds.
      * 
      */

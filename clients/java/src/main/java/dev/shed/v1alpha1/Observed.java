@@ -43,11 +43,12 @@ public class Observed {
     @JsonPropertyDescription("Expected deadlines gained: by how much these clones would have raised PoCD, 0.000 to 1.000.")
     private String gain;
     /**
-     * Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.
+     * Sum of the least gains, in expected deadlines met, at which the policy starts these clones, e.g. 0.040. The
+     * operator's clone price sets them. Absent for policies without a price.
      * 
      */
     @JsonProperty("price")
-    @JsonPropertyDescription("Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.")
+    @JsonPropertyDescription("Sum of the least gains, in expected deadlines met, at which the policy starts these clones, e.g. 0.040. The\noperator's clone price sets them. Absent for policies without a price.")
     private String price;
     /**
      * Expected work of all these clones in slot-seconds, e.g. 84.000.
@@ -113,7 +114,8 @@ public class Observed {
     }
 
     /**
-     * Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.
+     * Sum of the least gains, in expected deadlines met, at which the policy starts these clones, e.g. 0.040. The
+     * operator's clone price sets them. Absent for policies without a price.
      * 
      */
     @JsonProperty("price")
@@ -122,7 +124,8 @@ public class Observed {
     }
 
     /**
-     * Their price in expected deadlines that other jobs would lose, e.g. 0.040. Absent for policies without a price.
+     * Sum of the least gains, in expected deadlines met, at which the policy starts these clones, e.g. 0.040. The
+     * operator's clone price sets them. Absent for policies without a price.
      * 
      */
     @JsonProperty("price")

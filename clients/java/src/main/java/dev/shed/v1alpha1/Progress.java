@@ -56,12 +56,12 @@ public class Progress {
     @JsonPropertyDescription("The task serves a page of Prometheus metrics, and one metric has its progress.")
     private ProgressMetric metric;
     /**
-     * Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often
-     * if a newer value would change little.
+     * Minimum seconds between two polls of one attempt whose rate is known. shed polls an attempt up to eight
+     * times less often if a newer value would change little.
      * 
      */
     @JsonProperty("periodSeconds")
-    @JsonPropertyDescription("Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often\nif a newer value would change little.")
+    @JsonPropertyDescription("Minimum seconds between two polls of one attempt whose rate is known. shed polls an attempt up to eight\ntimes less often if a newer value would change little.")
     private Integer periodSeconds;
     @JsonIgnore
     private Map<String, Object> additionalProperties = new LinkedHashMap<String, Object>();
@@ -150,8 +150,8 @@ public class Progress {
     }
 
     /**
-     * Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often
-     * if a newer value would change little.
+     * Minimum seconds between two polls of one attempt whose rate is known. shed polls an attempt up to eight
+     * times less often if a newer value would change little.
      * 
      */
     @JsonProperty("periodSeconds")
@@ -160,8 +160,8 @@ public class Progress {
     }
 
     /**
-     * Minimum seconds between two polls of one attempt. shed polls an attempt up to eight times less often
-     * if a newer value would change little.
+     * Minimum seconds between two polls of one attempt whose rate is known. shed polls an attempt up to eight
+     * times less often if a newer value would change little.
      * 
      */
     @JsonProperty("periodSeconds")

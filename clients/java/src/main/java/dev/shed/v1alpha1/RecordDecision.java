@@ -45,11 +45,11 @@ public class RecordDecision {
     @JsonPropertyDescription("Expected deadlines that the clone gains; absent without figures.")
     private String gain;
     /**
-     * Expected deadlines that others lose by it; absent without figures.
+     * The least gain at which the policy starts the clone; absent without figures.
      * 
      */
     @JsonProperty("price")
-    @JsonPropertyDescription("Expected deadlines that others lose by it; absent without figures.")
+    @JsonPropertyDescription("The least gain at which the policy starts the clone; absent without figures.")
     private String price;
     /**
      * Why, e.g. Straggler, Capacity, `JobBudget` or Preempted.
@@ -134,7 +134,7 @@ public class RecordDecision {
     }
 
     /**
-     * Expected deadlines that others lose by it; absent without figures.
+     * The least gain at which the policy starts the clone; absent without figures.
      * 
      */
     @JsonProperty("price")
@@ -143,7 +143,7 @@ public class RecordDecision {
     }
 
     /**
-     * Expected deadlines that others lose by it; absent without figures.
+     * The least gain at which the policy starts the clone; absent without figures.
      * 
      */
     @JsonProperty("price")

@@ -31,12 +31,12 @@ public class Speculation {
 
     /**
      * Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of
-     * the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:
-     * no limit.
+     * the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. The lowest
+     * of this limit, that of the namespace and that of the cluster holds.
      * 
      */
     @JsonProperty("budget")
-    @JsonPropertyDescription("Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of\nthe slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:\nno limit.")
+    @JsonPropertyDescription("Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of\nthe slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. The lowest\nof this limit, that of the namespace and that of the cluster holds.")
     private Double budget;
     /**
      * Maximum number of live clones of one task, not counting its first attempt.
@@ -59,8 +59,8 @@ public class Speculation {
 
     /**
      * Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of
-     * the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:
-     * no limit.
+     * the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. The lowest
+     * of this limit, that of the namespace and that of the cluster holds.
      * 
      */
     @JsonProperty("budget")
@@ -70,8 +70,8 @@ public class Speculation {
 
     /**
      * Limit of clones, as a share of the job's own work: the slot-seconds of its clones may be at most this share of
-     * the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. Absent:
-     * no limit.
+     * the slot-seconds of its other attempts, e.g. 0.2. A straggler may have one clone whatever the budget. The lowest
+     * of this limit, that of the namespace and that of the cluster holds.
      * 
      */
     @JsonProperty("budget")
