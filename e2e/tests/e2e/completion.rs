@@ -95,7 +95,7 @@ async fn assert_printed_columns(world: &World) -> Result<()> {
     assert_eq!(
         names,
         [
-            "NAME", "TASKS", "DONE", "CLONES", "POCD", "DEADLINE", "STATUS", "AGE"
+            "NAME", "TASKS", "DONE", "CLONES", "POCD", "DEADLINE", "STATUS", "RISK", "AGE"
         ]
     );
     assert_eq!((row["TASKS"], row["DONE"]), ("6", "6"), "{printed}");
