@@ -12,6 +12,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use shed_core::snapshot::OnMiss;
 use stateright::report::{ReportData, ReportDiscovery, Reporter};
 use stateright::{Checker, Model as _};
 
@@ -59,6 +60,7 @@ const ONE_TASK: Size = Size {
     tasks: 1,
     attempts: 2,
     backoff_limit_per_index: 1,
+    on_miss: OnMiss::Fail,
     budget: UNDISTURBED,
 };
 
@@ -112,15 +114,18 @@ fn one_task_that_is_suspended_and_resumed_with_a_crash() {
 
 #[test]
 fn one_task_past_its_deadline_with_a_crash_and_a_disruption() {
-    explore(Size {
-        budget: Budget {
-            crashes: 1,
-            deadlines: 1,
-            disruptions: 1,
-            ..UNDISTURBED
-        },
-        ..ONE_TASK
-    });
+    for on_miss in [OnMiss::Fail, OnMiss::Continue] {
+        explore(Size {
+            budget: Budget {
+                crashes: 1,
+                deadlines: 1,
+                disruptions: 1,
+                ..UNDISTURBED
+            },
+            on_miss,
+            ..ONE_TASK
+        });
+    }
 }
 
 #[test]
@@ -129,6 +134,7 @@ fn two_tasks_of_one_attempt_with_a_crash_and_a_stale_view() {
         tasks: 2,
         attempts: 1,
         backoff_limit_per_index: 0,
+        on_miss: OnMiss::Fail,
         budget: Budget {
             crashes: 1,
             stale: 1,
@@ -155,6 +161,7 @@ const TWO_TASKS: Size = Size {
     tasks: 2,
     attempts: 2,
     backoff_limit_per_index: 0,
+    on_miss: OnMiss::Fail,
     budget: UNDISTURBED,
 };
 

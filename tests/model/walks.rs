@@ -3,6 +3,7 @@
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
+use shed_core::snapshot::OnMiss;
 
 use super::model::{Model, Move, Size};
 use super::world::{Budget, World};
@@ -19,6 +20,7 @@ const SIZE: Size = Size {
     tasks: 2,
     attempts: 3,
     backoff_limit_per_index: 1,
+    on_miss: OnMiss::Fail,
     budget: Budget {
         crashes: 1,
         stale: 1,
@@ -107,10 +109,19 @@ fn walk(model: &Model, seed: u64) -> usize {
     finished.count()
 }
 
-#[test]
-fn random_walks_of_two_jobs_of_two_tasks_of_three_attempts() {
-    let model = Model::new(SIZE);
+fn walks(on_miss: OnMiss) {
+    let model = Model::new(Size { on_miss, ..SIZE });
     let finished: usize = (1..=WALKS).map(|seed| walk(&model, seed)).sum();
     println!("{WALKS} walks of {MOVES} moves, {finished} jobs finished");
     assert!(finished > 0, "no walk came to an end");
+}
+
+#[test]
+fn random_walks_of_two_jobs_of_two_tasks_of_three_attempts() {
+    walks(OnMiss::Fail);
+}
+
+#[test]
+fn random_walks_of_two_jobs_that_continue_when_they_are_late() {
+    walks(OnMiss::Continue);
 }
