@@ -38,14 +38,6 @@ fn roomy(snapshot: &Snapshot) -> Snapshot {
     }
 }
 
-/// An order that matches no tasks with nodes: those that do may leave an attempt without a node in the first phase.
-fn without_nodes(order: Order) -> Order {
-    match order {
-        Order::Tetris | Order::DollyMp => Order::LeastSlack,
-        order => order,
-    }
-}
-
 /// The reports of all jobs. What is promised follows from the tenant's part by weight.
 fn without_promises(plan: Plan) -> Vec<JobReport> {
     let mut jobs = plan.report.jobs;
@@ -97,7 +89,6 @@ proptest! {
         memory in any_memory(),
         weights in any_weights(),
     ) {
-        let policy = Policy { order: without_nodes(policy.order), ..policy };
         let snapshot = among(roomy(&snapshot), 3);
         let (plan, _) = decide(&snapshot, memory.clone(), &policy);
         let (weighted, _) = decide(&weighted(snapshot, weights), memory, &policy);
@@ -111,7 +102,7 @@ proptest! {
         policy in any_policy(),
     ) {
         // The order by tenants is about tenants, and decisions on clones follow what each tenant's attempts show.
-        let order = match without_nodes(policy.order) {
+        let order = match policy.order {
             Order::Capacity => Order::Fifo,
             order => order,
         };

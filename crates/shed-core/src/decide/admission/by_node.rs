@@ -41,7 +41,8 @@ fn launch_on_nodes(pass: &mut Round<'_>, order: Order, turns: &mut [Option<Turn<
     let matching = Matching::new(pass, order);
     let waits = |turns: &[Option<Turn<'_>>], position: usize| {
         let turn = turns.get(position).and_then(Option::as_ref);
-        turn.is_some_and(|turn| turn.launched < turn.slots)
+        // An attempt of a job that no node takes only shows whether that is still so; it is not meant for a node.
+        turn.is_some_and(|turn| turn.launched < turn.slots && !turn.job.obstacles.no_node)
     };
     let mut waiting = pass.by_submission();
     waiting.retain(|&position| waits(turns, position));
