@@ -11,8 +11,7 @@ def of_jobs(metric):
     return f"max by ({JOB}) ({metric}{CHOSEN})"
 
 
-# The calibrated PoCD, and the PoCD of jobs that have none yet.
-POCD = f"({of_jobs('shed_job_pocd_calibrated')} or {of_jobs('shed_job_pocd')})"
+POCD = of_jobs("shed_job_pocd_calibrated")
 UNFINISHED = of_jobs("shed_job_deadline_timestamp_seconds")
 MOST_AT_RISK = f"bottomk(50, {POCD})"
 CHOSEN_JOB = "var-namespace=${__data.fields.Namespace}&var-job=${__data.fields.Job}"
@@ -243,7 +242,7 @@ def shares(board):
     board.row("Shares of namespaces")
     for title, metric, meaning in (
         ("Entitled share", "shed_share_entitled", "Share of the usable capacity that each namespace is entitled to, by its weight "
-         "and the demand of all. A panel without data means that all unfinished jobs are in one namespace."),
+         "and the demand of all. A panel without data means that no Namespace has the label shed.dev/share, or that all unfinished jobs are in one namespace."),
         ("Held share", "shed_share_held", "Share of the usable capacity that attempts of each namespace hold. More than the "
          "entitled share is borrowed from others."),
         ("Owed share", "shed_share_owed", "Part of the entitled share that tasks of the namespace wait for while others hold it. "

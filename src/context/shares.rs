@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use shed_core::plan::TenantShare;
 
-/// The shares of namespaces, in the order of their names; empty while all jobs are in one namespace.
+/// The shares of namespaces, in the order of their names; empty while they divide nothing.
 #[derive(Default)]
 pub struct ShareTable(RwLock<Arc<[TenantShare]>>);
 

@@ -235,8 +235,8 @@ pub struct PlanReport {
     pub jobs: Vec<JobReport>,
     /// When the next pass is due even if nothing happens.
     pub next_pass: Option<Instant>,
-    /// What each tenant may use of the capacity and what it uses, in the order of tenants. It is empty while all jobs
-    /// have one tenant.
+    /// What each tenant may use of the capacity and what it uses, in the order of tenants. It is empty while they
+    /// divide nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<TenantShare>,
 }

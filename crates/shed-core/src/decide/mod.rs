@@ -10,7 +10,7 @@ pub use ageing::may_be_served;
 
 pub use crate::round::slow_nodes::{NodePace, Witness};
 pub use crate::round::{Appointment, Changed, News};
-use crate::round::{FindingsCache, MemoryUpdate, Round, Terms, slow_nodes};
+use crate::round::{FURTHER_ATTEMPTS, FindingsCache, MemoryUpdate, Round, Terms, slow_nodes};
 use crate::snapshot::Snapshot;
 use crate::time::{Instant, Span};
 use crate::validate::sound;
@@ -22,9 +22,6 @@ pub mod feasibility;
 mod order;
 pub mod queue_positions;
 mod take_back;
-
-/// Further attempts of a running task that count towards the PoCD that is shown: a second look, and one after it.
-const FURTHER_MAX: u32 = 2;
 
 /// The time until jobs that were cut short are examined again.
 const CUT_SHORT_LOOK: Span = Span::from_seconds(1);
@@ -142,7 +139,7 @@ fn opened<'a>(
         looks_at_all: rule.looks_at_all(),
         report_error: rule.report_error(),
         clone_rest: &|limit, overhead| rule.clone_rest(limit, overhead),
-        further_attempts: rule.max_clones().min(FURTHER_MAX),
+        further_attempts: rule.max_clones().min(FURTHER_ATTEMPTS),
         distribution: policy.distribution,
         capacity_share: policy.capacity_share,
         work_max: policy.work_max,

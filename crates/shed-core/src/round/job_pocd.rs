@@ -8,6 +8,9 @@ use crate::round::estimates::{AttemptEstimate, TaskEstimate, resume_point};
 use crate::round::job::JobView;
 use crate::snapshot::KillKind;
 
+/// New attempts of a task that an estimate of what is still possible counts: a second look, and one after it.
+pub(crate) const FURTHER_ATTEMPTS: u32 = 2;
+
 impl JobView<'_> {
     /// ln P(the attempts that the plan leaves alive all miss).
     pub fn ln_miss_kept(&self, task: &TaskEstimate) -> f64 {

@@ -40,6 +40,7 @@ pub use findings_cache::{Appointment, Changed, News};
 pub(crate) use findings_cache::{FindingsCache, Origin};
 pub use job::JobView;
 use job_distribution::Learner;
+pub(crate) use job_pocd::FURTHER_ATTEMPTS;
 pub(crate) use memory_update::MemoryUpdate;
 use shares::Shares;
 use slow_nodes::Beliefs;

@@ -10,11 +10,7 @@ use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::cross_job_prior::assume;
 use crate::policy::shed_prime::headroom::{follow, reserve};
 use crate::policy::shed_prime::value_density::{is_short, worth};
-use crate::round::{JobView, TaskEstimate, ValueDensity};
-
-/// New attempts of each task that count towards a job's estimate of hope. If all of `max_clones` counted, jobs that
-/// only luck could save would be served first under overload, and delay others.
-const DRAWS_HOPED_FOR: f64 = 2.0;
+use crate::round::{FURTHER_ATTEMPTS, JobView, TaskEstimate, ValueDensity};
 
 /// Jobs that cannot reach this PoCD are hopeless: they are served last and get no clone.
 const MIN_POCD: f64 = 0.02;
@@ -52,7 +48,8 @@ impl<'p, 'a> Fresh<'p, 'a> {
         }
     }
 
-    /// ln P(all tasks of the job are in time, with a few new attempts each).
+    /// ln P(all tasks of the job are in time, with [`FURTHER_ATTEMPTS`] each). If all of `max_clones` counted, jobs that
+    /// only luck could save would be served first under overload, and delay others.
     pub(super) fn ln_hope(&self) -> f64 {
         let (state, usual_share) = (self.state, self.usual_share);
         state.estimate.ln_mean(|given| {
@@ -84,7 +81,7 @@ impl<'p, 'a> Fresh<'p, 'a> {
             return ln_lost;
         }
         let ln_miss = libm::log1p(-self.chance(begin).min(1.0 - f64::EPSILON));
-        let ln_lost = DRAWS_HOPED_FOR * ln_miss;
+        let ln_lost = f64::from(FURTHER_ATTEMPTS) * ln_miss;
         self.last_lost.set(Some((begin, ln_lost)));
         ln_lost
     }
