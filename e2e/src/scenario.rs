@@ -105,9 +105,9 @@ impl World {
             .await
     }
 
-    /// Puts labels on the test's namespace.
-    pub async fn label_namespace(&self, key: &str, value: &str) -> Result<()> {
-        self.patch_namespace(&self.namespace, json!({"labels": {key: value}}))
+    /// Puts a label on a namespace.
+    pub async fn label_namespace(&self, namespace: &str, key: &str, value: &str) -> Result<()> {
+        self.patch_namespace(namespace, json!({"labels": {key: value}}))
             .await
     }
 

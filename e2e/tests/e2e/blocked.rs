@@ -182,7 +182,11 @@ async fn set_quota(world: &World, pods: u32) -> Result<()> {
 async fn pod_security_refuses_one_template_and_lets_the_other_run() {
     scenario(Needs::Containers, Company::Shared, async |world| {
         world
-            .label_namespace("pod-security.kubernetes.io/enforce", "restricted")
+            .label_namespace(
+                &world.namespace,
+                "pod-security.kubernetes.io/enforce",
+                "restricted",
+            )
             .await?;
         let careless = json!({"template": shell("true")});
         let refused = Job::submit(world, "careless", careless).await?;

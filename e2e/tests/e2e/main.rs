@@ -32,6 +32,7 @@ mod quarantine;
 mod range;
 mod recording;
 mod rights;
+mod shares;
 mod stored_state;
 mod stragglers;
 mod tasks;
