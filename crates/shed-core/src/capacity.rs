@@ -8,13 +8,15 @@ use smallvec::SmallVec;
 
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::resources::Resources;
-use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, JobSnapshot, NodeIndex, Snapshot, TaskSnapshot,
-};
+use crate::snapshot::{AttemptKind, AttemptSnapshot, JobSnapshot, NodeIndex, Snapshot};
 
+mod holdings;
+mod node_queue;
 mod unusable;
 mod waiting;
 
+pub(crate) use holdings::Holdings;
+pub(crate) use node_queue::NodeQueue;
 pub(crate) use unusable::UnusableNodes;
 
 /// The capacity that attempts may use altogether: per resource min(λ·A, A − requests of other pods). A is the
@@ -44,72 +46,6 @@ fn usable_beside(snapshot: &Snapshot, capacity_share: f64, unusable: &UnusableNo
         left_by_others.subtract(&node.used_by_others);
     }
     all.scaled(capacity_share).min(&left_by_others)
-}
-
-/// The numbers of attempts of a job that hold capacity, including those that are being stopped. One walk counts them
-/// all, because the cost of a pass is mainly how often it fetches all attempts from memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Holdings {
-    /// All attempts that hold usable capacity.
-    pub(crate) all: usize,
-    /// Attempts on a usable node.
-    pub(crate) placed: usize,
-    /// Attempts on an unusable node: they are in no other count.
-    pub(crate) apart: usize,
-    /// Attempts that are being stopped.
-    pub(crate) killed: usize,
-    /// Attempts that have not ended, whether or not they hold anything.
-    pub(crate) existing: usize,
-    /// Attempts that can be taken back: siblings of an attempt that continues the task, and attempts that may be
-    /// preempted and have a durable checkpoint.
-    pub(crate) returnable: usize,
-    /// Live attempts that cannot be created or placed.
-    pub(crate) unplaceable: usize,
-    /// Live attempts that wait for a node, including those that cannot be placed.
-    pub(crate) waiting: usize,
-}
-
-impl Holdings {
-    /// The counts of a whole job.
-    pub(crate) fn of(job: &JobSnapshot, unusable: &UnusableNodes) -> Self {
-        let mut holdings = Self::default();
-        for task in &job.tasks {
-            holdings.count(job, task, unusable);
-        }
-        holdings
-    }
-
-    /// Adds the attempts of one more task.
-    pub(crate) fn count(
-        &mut self,
-        job: &JobSnapshot,
-        task: &TaskSnapshot,
-        unusable: &UnusableNodes,
-    ) {
-        let mut lives = 0;
-        for attempt in task.attempts.iter().filter(|a| a.holds_capacity()) {
-            self.existing += 1;
-            if unusable.has(attempt.node) {
-                self.apart += 1;
-                continue;
-            }
-            if attempt.waits_for_node() && attempt.kill.is_none() {
-                self.waiting += 1;
-                self.unplaceable += usize::from(attempt.unplaceable);
-            }
-            if !job.takes_capacity(attempt) {
-                continue;
-            }
-            self.all += 1;
-            self.placed += usize::from(attempt.node.is_some());
-            self.killed += usize::from(attempt.kill.is_some());
-            lives += usize::from(attempt.kill.is_none());
-        }
-        self.returnable += match lives {
-            1 if job.rules.is_preemptible() => usize::from(task.has_checkpoint()),
-            lives => lives.saturating_sub(1),
-        };
-    }
 }
 
 /// The resources that some job requests, in the order of [`Amounts`].
@@ -240,86 +176,6 @@ impl FreeCapacity {
                 *most = (*most).max(*free);
             }
         }
-    }
-}
-
-/// The nodes that may take attempts of one demand, in the order in which to try them. A node that is full once stays
-/// full for the rest of the pass, so finding one costs O(1) on average for any number of launches.
-#[derive(Debug, Clone)]
-pub(crate) struct NodeQueue {
-    /// Unrestricted nodes, then those to avoid if possible, then those to avoid even more.
-    tiers: [Vec<NodeIndex>; 3],
-    next: [usize; 3],
-}
-
-impl NodeQueue {
-    /// The job's eligible nodes with free capacity, the emptiest first. The nodes of the two ascending lists `worse`
-    /// come after all others, in their order. The nodes that the job avoids are in the last tier.
-    pub(crate) fn new(
-        job: &JobSnapshot,
-        demand: &[i64],
-        free: &FreeCapacity,
-        worse: [&[NodeIndex]; 2],
-    ) -> Self {
-        let mut tiers = [Vec::new(), Vec::new(), Vec::new()];
-        let [good, bad, worst] = &mut tiers;
-        let is_in = |nodes: &[NodeIndex], node| nodes.binary_search(&node).is_ok();
-        let may_fit = free.may_fit(demand);
-        for &node in job.eligible_nodes.iter().filter(|_| may_fit) {
-            if free.fits_node(node, demand) {
-                let tier = match worse {
-                    _ if job.avoid.contains(&node) => &mut *worst,
-                    [_, worse] if is_in(worse, node) => &mut *worst,
-                    [worse, _] if is_in(worse, node) => &mut *bad,
-                    _ => &mut *good,
-                };
-                tier.push(node);
-            }
-        }
-        for tier in &mut tiers {
-            let amount = |node: &NodeIndex| free.nodes.get(node.0).and_then(|r| r.first()).copied();
-            tier.sort_by_key(|node| (std::cmp::Reverse(amount(node)), *node));
-        }
-        Self {
-            tiers,
-            next: [0; 3],
-        }
-    }
-
-    /// Whether no node is left.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tiers.iter().all(Vec::is_empty)
-    }
-
-    /// A node that `fits`; one of `avoid` only if no other does. Launches rotate over the nodes, which spreads them.
-    /// A node that does not fit is not tried again.
-    pub(crate) fn find(
-        &mut self,
-        fits: impl Fn(NodeIndex) -> bool,
-        avoid: &[NodeIndex],
-    ) -> Option<NodeIndex> {
-        let mut fallback = None;
-        for (tier, next) in self.tiers.iter_mut().zip(&mut self.next) {
-            let mut tried = 0;
-            while tried < tier.len() {
-                let position = *next % tier.len();
-                let Some(&node) = tier.get(position) else {
-                    break;
-                };
-                if !fits(node) {
-                    tier.remove(position);
-                    *next = position;
-                    continue;
-                }
-                *next = position + 1;
-                if !avoid.contains(&node) {
-                    return Some(node);
-                }
-                fallback = fallback.or(Some(node));
-                tried += 1;
-            }
-        }
-        fallback
     }
 }
 

@@ -20,8 +20,11 @@ use crate::round::JobView;
 use crate::snapshot::Snapshot;
 use crate::time::Instant;
 
+mod account;
 mod filling;
 mod owed;
+
+use account::Account;
 
 /// Fractions of the usable capacity, in the order of [`Amounts`].
 type Fractions = SmallVec<[f64; 4]>;
@@ -71,73 +74,6 @@ pub(crate) struct Shares {
     decay: f64,
     /// What the pass has taken back.
     taken_back: f64,
-}
-
-/// One tenant.
-#[derive(Debug)]
-struct Account {
-    tenant: Tenant,
-    /// The tenant's part of the capacity by weight.
-    part: f64,
-    /// Its weighted max-min share.
-    entitled: f64,
-    /// Its attempts, with the launches of the plan.
-    held: Amounts,
-    /// The same with the capacity that is reserved for its waiting attempts.
-    taken: Amounts,
-    /// Attempts of it that the plan stops.
-    leaving: Amounts,
-    /// Its attempts that can be taken back.
-    returnable: Amounts,
-    /// Its attempts, and those that wait.
-    demand: Amounts,
-    /// The smallest of its waiting attempts.
-    least_waiting: f64,
-    /// The dominant share of `held` before the plan.
-    before: f64,
-    record: TenantRecord,
-    /// What is kept for it while others borrow: a dominant share.
-    kept: f64,
-    /// What the launches of the plan cost at least, in shares times seconds.
-    charged: f64,
-    /// The same by the expected times of attempts, for the order of borrowers.
-    expected: f64,
-}
-
-impl Account {
-    fn new(tenant: &Tenant, weight: f64, resources: usize) -> Self {
-        let none: Amounts = (0..resources).map(|_| 0).collect();
-        Self {
-            tenant: tenant.clone(),
-            // Divided by the sum of weights later.
-            part: weight,
-            entitled: 0.0,
-            held: none.clone(),
-            taken: none.clone(),
-            leaving: none.clone(),
-            returnable: none.clone(),
-            demand: none,
-            least_waiting: f64::INFINITY,
-            before: 0.0,
-            record: TenantRecord {
-                seen: Instant(0),
-                used: 0.0,
-                credit: 0.0,
-            },
-            kept: 0.0,
-            charged: 0.0,
-            expected: 0.0,
-        }
-    }
-
-    fn holds_none(&self) -> bool {
-        self.held.iter().all(|&amount| amount == 0)
-    }
-
-    /// The tenant's share: what it is entitled to, and at least its part by weight, which its clones may use.
-    fn share(&self) -> f64 {
-        self.entitled.max(self.part)
-    }
 }
 
 impl Shares {
