@@ -233,8 +233,8 @@ bench-large: ## Many nodes and tasks under lost nodes, killed leaders and a bad 
 league: ## Every policy over presets, loads and deadlines (hours; needs SHED_TRACES; continues after a stop)
 	cargo run --locked --release --quiet --manifest-path research/Cargo.toml -- league --results target/league.jsonl --out docs/research/league.md --data docs/research/data/league-presets.csv
 DAYS_FLAGS ?= --seed 0..3
-DAYS_POLICIES ?= hadoop-ns,shed-plus,shed-plus{joint=off,keep=end},s-resume-event,mantri,preemption{by=edf},preemption{by=lst},edf-admission,shed-prime,shed-prime{reserve=on}
-whole-days: ## Ten policies on whole traces (hours; needs SHED_TRACES; continues after a stop; DAYS_FLAGS="--seed 0..1")
+DAYS_POLICIES ?= hadoop-ns,shed-plus,shed-plus{joint=off,keep=end},s-resume-event,mantri,preemption{by=edf},preemption{by=lst},edf-admission,shed-prime
+whole-days: ## Nine policies on whole traces (hours; needs SHED_TRACES; continues after a stop; DAYS_FLAGS="--seed 0..1")
 	cargo run --locked --quiet --manifest-path research/Cargo.toml -- league --results target/whole-days.jsonl --out docs/research/whole-days.md --data docs/research/data/whole-days.csv \
 	  --presets Wp1,Wp3,Wy4,Wy2,Wg12,Wg5,Wg3,Wp1n,Wp3n,Wy4n,Wy2n,Wg12n,Wg5n,Wg3n --flags '$(DAYS_FLAGS)' --policies '$(DAYS_POLICIES)' $(DAYS)
 frontier: ## Prices of a clone compared with other policies, and the bars of shed-prime (an hour; needs SHED_TRACES; continues after a stop)

@@ -35,7 +35,7 @@ JOBS = {
                     ("Failed", "True", "DeadlineMissed")],
         "broken": [("Failed", "True", "BackoffLimitExceeded")],
         "risky": [("DeadlineAtRisk", "True", "TasksStraggling")],
-        "waits": [("TasksPending", "True", "HeadroomReserved")],
+        "waits": [("TasksPending", "True", "InsufficientCapacity")],
         "blocked": [("AttemptsBlocked", "True", "PodForbidden")],
         "starts": [("AttemptsBlocked", "False", "AttemptsStarting")],
         "lost": [("TerminationUnconfirmed", "True", "NodeUnreachable")],

@@ -233,7 +233,6 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         refusals: vec![],
         clone_budget: None,
         waiting: 0,
-        kept_back: 0,
         waiting_for_share: 0,
         attempt_slot_seconds: None,
         feasibility: None,

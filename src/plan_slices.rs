@@ -69,7 +69,6 @@ impl PlanSlices {
             match known.get_mut(job).filter(|_| !is_looked_at) {
                 Some(known) => {
                     known.waiting = report.waiting;
-                    known.kept_back = report.kept_back;
                     known.waiting_for_share = report.waiting_for_share;
                 }
                 None => {

@@ -98,8 +98,6 @@ pub mod reason {
     /// `DeadlineAtRisk`, `TasksPending`: tasks wait for capacity. `DeadlineFeasible` is false: no node has free
     /// capacity for an attempt.
     pub const INSUFFICIENT_CAPACITY: &str = "InsufficientCapacity";
-    /// `DeadlineAtRisk`, `TasksPending`: shed reserves headroom for jobs that are likely to arrive.
-    pub const HEADROOM_RESERVED: &str = "HeadroomReserved";
     /// `DeadlineAtRisk`, `TasksPending`: the namespace uses its share of the capacity, or others hold a part of it.
     pub const SHARE_IN_USE: &str = "ShareInUse";
     /// `DeadlineAtRisk`, `TasksPending`: as many jobs of the namespace are active as its limit allows.

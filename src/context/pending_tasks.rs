@@ -138,13 +138,12 @@ fn found(input: Input<'_>, now: Instant) -> Option<(&'static str, String)> {
     } = input;
     let of_capacity = |report: &JobReport| {
         let waits = report.waiting > 0;
-        waits.then(|| match (report.waiting_for_share, report.kept_back) {
-            (1.., _) => (
+        waits.then(|| match report.waiting_for_share {
+            1.. => (
                 reason::SHARE_IN_USE,
                 share(namespace.is_share_lent).to_owned(),
             ),
-            (0, 1..) => (reason::HEADROOM_RESERVED, String::new()),
-            (0, 0) => (reason::INSUFFICIENT_CAPACITY, String::new()),
+            0 => (reason::INSUFFICIENT_CAPACITY, String::new()),
         })
     };
     let idle = || ledger.tasks.values().filter(|task| !task.lives());
@@ -209,10 +208,9 @@ mod tests {
             }
         }
 
-        fn reports(mut self, waiting: u32, kept_back: u32) -> Self {
+        fn reports(mut self, waiting: u32) -> Self {
             self.report = Some(JobReport {
                 waiting,
-                kept_back,
                 ..crate::fixtures::report("a")
             });
             self
@@ -249,20 +247,18 @@ mod tests {
         let mut unknown = World::new(1);
         assert_eq!(unknown.look(), PendingTasks::Yet);
         assert!(unknown.remembered.look_at.is_some());
-        let short = World::new(1).reports(2, 0).reason();
+        let short = World::new(1).reports(2).reason();
         assert_eq!(short, Some(reason::INSUFFICIENT_CAPACITY));
-        let kept = World::new(1).reports(2, 1).reason();
-        assert_eq!(kept, Some(reason::HEADROOM_RESERVED));
-        let mut shared = World::new(1).reports(2, 0);
+        let mut shared = World::new(1).reports(2);
         shared.report.as_mut().unwrap().waiting_for_share = 1;
         assert_eq!(shared.reason(), Some(reason::SHARE_IN_USE));
-        let mut limited = World::new(0).reports(3, 0);
+        let mut limited = World::new(0).reports(3);
         limited.namespace.awaits_place_of = Some(2);
         assert_eq!(limited.reason(), Some(reason::ACTIVE_JOBS_LIMIT));
-        let mut narrow = World::new(2).reports(1, 0);
+        let mut narrow = World::new(2).reports(1);
         narrow.facts.rules.parallelism = 2;
         assert_eq!(narrow.reason(), Some(reason::PARALLELISM_REACHED));
-        let mut failed = World::new(3).reports(0, 0);
+        let mut failed = World::new(3).reports(0);
         let (task, number) = (TaskIndex(1), AttemptNumber(0));
         let slow = RetryRule {
             first: Span::from_seconds(60),
@@ -273,7 +269,7 @@ mod tests {
             .ledger
             .count(task, number, Outcome::Failed, slow, now);
         assert_eq!(failed.reason(), Some(reason::BACK_OFF));
-        let mut ending = World::new(3).reports(0, 0);
+        let mut ending = World::new(3).reports(0);
         ending.facts.rules.idempotency = Idempotency::None;
         ending.ledger.kill(task, number, KillKind::Replace, now);
         assert_eq!(ending.reason(), Some(reason::ATTEMPT_TERMINATING));
@@ -281,7 +277,7 @@ mod tests {
 
     #[test]
     fn each_reason_of_a_wait_is_reported_since_it_began() {
-        let mut world = World::new(1).reports(2, 0);
+        let mut world = World::new(1).reports(2);
         let began = world.clock.now();
         assert_eq!(world.look(), PendingTasks::Yet);
         world.clock.skip_for_tests(Span::from_seconds(12));
@@ -296,20 +292,20 @@ mod tests {
 
     #[test]
     fn what_has_a_condition_of_its_own_is_no_wait() {
-        let mut suspended = World::new(1).reports(2, 0);
+        let mut suspended = World::new(1).reports(2);
         suspended.facts.rules.suspend = true;
         assert_eq!(suspended.look(), PendingTasks::No);
-        let mut blocked = World::new(1).reports(2, 0);
+        let mut blocked = World::new(1).reports(2);
         let until = blocked.clock.now().plus(Span::from_seconds(60));
         blocked.facts.launch_not_before = Some(until);
         assert_eq!(blocked.look(), PendingTasks::No);
-        let mut nowhere = World::new(1).reports(2, 0);
+        let mut nowhere = World::new(1).reports(2);
         nowhere.facts.obstacles.no_node = true;
         assert_eq!(nowhere.look(), PendingTasks::No);
-        let mut over_quota = World::new(1).reports(2, 0);
+        let mut over_quota = World::new(1).reports(2);
         over_quota.facts.obstacles.attempts_max = Some(1);
         assert_eq!(over_quota.look(), PendingTasks::No);
-        let mut unplaced = World::new(1).reports(2, 0);
+        let mut unplaced = World::new(1).reports(2);
         let attempt = fixtures::attempt(0).pending().unplaceable();
         unplaced.facts = fixtures::job("a").tasks(3).task(0, [attempt]).build();
         assert_eq!(unplaced.look(), PendingTasks::No);

@@ -134,7 +134,6 @@ fn waiting(input: Input<'_>, report: &JobReport) -> &'static str {
     match input.waiting {
         PendingTasks::Reported { reason, .. } if NAMED_RISKS.contains(reason) => reason,
         _ if report.waiting_for_share > 0 => reason::SHARE_IN_USE,
-        _ if report.kept_back > 0 => reason::HEADROOM_RESERVED,
         _ => reason::INSUFFICIENT_CAPACITY,
     }
 }

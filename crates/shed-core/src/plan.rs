@@ -305,9 +305,6 @@ pub struct JobReport {
     pub clone_budget: Option<CloneBudget>,
     /// First attempts and retries that wait for capacity or parallelism.
     pub waiting: u32,
-    /// Waiting attempts that may be held back by headroom for future jobs.
-    #[serde(default)]
-    pub kept_back: u32,
     /// Waiting attempts that wait because of the tenants' shares: their tenant has used its share and may borrow no more,
     /// or other tenants still hold a part of its share. Attempts that wait because the cluster is full do not count.
     #[serde(default, skip_serializing_if = "is_zero")]

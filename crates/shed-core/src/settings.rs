@@ -36,6 +36,10 @@ enum Value<'a> {
     Seconds(&'a mut Span, [f64; 2]),
     Switch(&'a mut bool),
     Word(&'a mut dyn Word),
+    Retired {
+        was: &'static str,
+        why: &'static str,
+    },
 }
 
 /// A parameter whose value is one of a few words.
@@ -106,6 +110,18 @@ impl<'a> Setting<'a> {
         Self { name, value }
     }
 
+    /// A parameter that earlier versions had. Texts that set it to what `was` its default are still valid; the error for
+    /// any other value says `why` there is no other value.
+    pub fn retired(name: &'static str, was: &'static str, why: &'static str) -> Self {
+        let value = Value::Retired { was, why };
+        Self { name, value }
+    }
+
+    /// Whether the parameter has no effect, and is not written.
+    pub(crate) fn is_retired(&self) -> bool {
+        matches!(self.value, Value::Retired { .. })
+    }
+
     /// Sets the parameter; the error describes the fault of `text`.
     fn read(&mut self, text: &str) -> Result<(), String> {
         let name = self.name;
@@ -135,6 +151,10 @@ impl<'a> Setting<'a> {
                     return Err(format!("unknown {name} `{text}`"));
                 }
             }
+            Value::Retired { was, .. } if text == *was => {}
+            Value::Retired { why, .. } => {
+                return Err(format!("{name}={text}: {why}; remove {name}"));
+            }
         }
         Ok(())
     }
@@ -148,6 +168,7 @@ impl<'a> Setting<'a> {
             Value::Seconds(_, [low, high]) => format!("{name} (seconds, {low} to {high})"),
             Value::Switch(_) => format!("{name} (on, off)"),
             Value::Word(at) => format!("{name} ({})", at.words().join(", ")),
+            Value::Retired { was, .. } => format!("{name} ({was})"),
         }
     }
 }
@@ -161,6 +182,7 @@ impl fmt::Display for Setting<'_> {
             Value::Seconds(at, _) => write!(f, "{}", at.seconds()),
             Value::Switch(at) => f.write_str(if **at { "on" } else { "off" }),
             Value::Word(at) => f.write_str(at.word()),
+            Value::Retired { was, .. } => f.write_str(was),
         }
     }
 }
@@ -297,6 +319,7 @@ pub fn help(name: &str, settings: &[Setting<'_>]) -> String {
     if settings.is_empty() {
         return format!("`{name}` has no parameters");
     }
-    let list: Vec<String> = settings.iter().map(Setting::help).collect();
+    let valid = settings.iter().filter(|setting| !setting.is_retired());
+    let list: Vec<String> = valid.map(Setting::help).collect();
     format!("the parameters of `{name}` are {}", list.join(", "))
 }

@@ -255,19 +255,10 @@ async fn where_nodes_are_full_one_pod_waits_and_says_why() {
             .message;
         ensure!(message.contains("Insufficient cpu"), "{message}");
         assert_eq!(status(&reported).phase.as_deref(), Some("Running"));
-        // Jobs of earlier tests may be taken for a sign that more will come.
-        let reasons = [reason::INSUFFICIENT_CAPACITY, reason::HEADROOM_RESERVED];
-        let waits = |job: &DeadlineJob| {
-            let found = condition(job, api::TASKS_PENDING).filter(|found| found.status == "True");
-            reasons
-                .into_iter()
-                .find(|reason| found.is_some_and(|found| found.reason == *reason))
-        };
-        let pending = first.wait("tasks to wait for capacity", SOON, |job| {
-            waits(job).is_some()
-        });
-        let why = waits(&pending.await?).context("no reason")?;
-        check(&first, api::TASKS_PENDING, why).await?;
+        first
+            .wait_true(api::TASKS_PENDING, reason::INSUFFICIENT_CAPACITY, SOON)
+            .await?;
+        check(&first, api::TASKS_PENDING, reason::INSUFFICIENT_CAPACITY).await?;
         let second = submit_known(world, "second", 1, template).await?;
         tokio::time::sleep(WATCHED).await;
         assert_eq!(

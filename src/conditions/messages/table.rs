@@ -146,12 +146,6 @@ pub const TABLE: &[Row] = &[
     ),
     blocked(
         &[api::TASKS_PENDING],
-        reason::HEADROOM_RESERVED,
-        "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive",
-        "add nodes, or run shed without reserve=on",
-    ),
-    blocked(
-        &[api::TASKS_PENDING],
         reason::SHARE_IN_USE,
         "tasks wait for capacity, because namespaces share it: {}",
         "wait until attempts of this namespace finish, or ask an administrator for more nodes or a higher label \
@@ -264,12 +258,6 @@ pub const TABLE: &[Row] = &[
         &[api::DEADLINE_AT_RISK],
         reason::INSUFFICIENT_CAPACITY,
         "tasks wait for capacity; PoCD fell below {}",
-        "move the deadline, or add capacity",
-    ),
-    blocked(
-        &[api::DEADLINE_AT_RISK],
-        reason::HEADROOM_RESERVED,
-        "tasks wait because shed reserves headroom for shorter jobs that are likely to arrive; PoCD fell below {}",
         "move the deadline, or add capacity",
     ),
     blocked(

@@ -10,13 +10,7 @@ fn before() -> Memory {
     let mut arrivals = Arrivals::default();
     let arrival = Arrival {
         submitted: Instant(1000),
-        width: 0.5,
         volume: 30.0,
-        hope: 1.0,
-        slack: 60.0,
-        has_run: true,
-        is_launched: true,
-        is_gone: true,
     };
     arrivals.note(&JobKey::from("before"), &Tenant::from("team"), arrival);
     let mut memory = Memory::default();
@@ -30,7 +24,7 @@ async fn a_term_continues_from_the_stored_experience() {
     let context = &process.context.shared;
     context.experience.set(before().durable(Instant(5000)));
     let (touched, mut jobs) = mpsc::unbounded_channel();
-    let policy: Policy = "shed-prime{reserve=on}".parse().unwrap();
+    let policy: Policy = "sca{regimes=on}".parse().unwrap();
     let planner = tokio::spawn(run(Arc::clone(context), policy, touched));
     let first = timeout(A_WHILE, jobs.recv()).await.expect("a slice");
     assert_eq!(first.unwrap().name, "count");

@@ -85,8 +85,7 @@ fn serve_ranked<'a>(
     paused
 }
 
-/// Serves jobs that have aged within their share of the capacity; headroom for future arrivals does not bind
-/// them. Returns their turns, which continue when the job's rank comes up.
+/// Serves jobs that have aged within their share of the capacity. Returns their turns, which continue when the job's rank comes up.
 fn serve_aged<'a>(
     pass: &mut Round<'a>,
     evictions: &mut Evictions,
@@ -98,12 +97,9 @@ fn serve_aged<'a>(
         let Some(mut turn) = Turn::new(pass, position) else {
             continue;
         };
-        let slots = turn.slots;
-        turn.slots += turn.kept_back;
         while aged.fits(pass, position) && turn.step(pass, evictions, surge) {
             aged.take(pass, position);
         }
-        turn.slots = slots;
         turns.insert(position, turn);
     }
     turns
@@ -187,10 +183,8 @@ struct Turn<'a> {
     candidates: Chain<IntoIter<TaskIndex>, Untouched<'a>>,
     /// Tasks that wait for an attempt.
     total: u32,
-    /// The number of tasks that may start, given parallelism and the headroom kept for others.
+    /// The number of tasks that may start, given parallelism.
     slots: u32,
-    /// The number of tasks that wait because headroom is kept for others.
-    kept_back: u32,
     launched: u32,
     reserved: u32,
     /// Whether the last search found capacity.
@@ -212,14 +206,12 @@ impl<'a> Turn<'a> {
             true => slots.min(1),
             false => slots,
         };
-        let allowed = pass.may_start(position);
         Some(Self {
             job,
             position,
             candidates: ready.into_iter().chain(Untouched::new(job)),
             total,
-            slots: slots.min(total).min(allowed),
-            kept_back: slots.min(total).saturating_sub(allowed),
+            slots: slots.min(total),
             launched: 0,
             reserved: 0,
             has_capacity: true,
@@ -294,7 +286,6 @@ impl<'a> Turn<'a> {
         if let Some(state) = pass.jobs.get_mut(self.position) {
             state.draft.admitted = self.launched;
             state.draft.waiting = self.total - self.launched;
-            state.draft.kept_back = self.kept_back;
             state.draft.waiting_for_share = if is_for_share { left } else { 0 };
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn take_back(pass: &mut Round<'_>) {
 fn wanted(pass: &Round<'_>, position: usize) -> u32 {
     let state = pass.jobs.get(position);
     let state = state.filter(|state| state.may_launch(pass.snapshot.now));
-    state.map_or(0, JobView::wanting_now)
+    state.map_or(0, JobView::launchable_now)
 }
 
 fn take_free(pass: &Round<'_>, free: &mut crate::capacity::FreeCapacity, position: usize) -> bool {

@@ -10,7 +10,6 @@ use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
 mod ageing;
-mod arrivals;
 mod disrupted;
 mod distributions;
 mod expected_duration;

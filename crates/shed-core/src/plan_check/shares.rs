@@ -110,7 +110,7 @@ impl<'a> Launches<'a> {
 
     /// Whether one more attempt of the job could be launched if there were capacity.
     fn waits(&self, job: &JobSnapshot, report: &JobReport, capacity: &Capacity) -> bool {
-        if report.waiting == 0 || report.kept_back > 0 || job.obstacles.no_node {
+        if report.waiting == 0 || job.obstacles.no_node {
             return false;
         }
         let [all, firsts] = self.counts.get(&job.key).copied().unwrap_or_default();

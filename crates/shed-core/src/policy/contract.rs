@@ -301,7 +301,9 @@ impl<R: PolicyRule> AnyRule for R {
 
     fn parts(&self) -> Vec<String> {
         let mut copy = self.clone();
-        copy.settings().iter().map(Setting::to_string).collect()
+        let settings = copy.settings();
+        let valid = settings.iter().filter(|setting| !setting.is_retired());
+        valid.map(Setting::to_string).collect()
     }
 
     fn help(&self) -> String {

@@ -7,8 +7,7 @@ use crate::memory::{Arrivals, CloneGains, Restarts, ShownTimes};
 use crate::plan::{Alternative, Finding, LaunchReason, RefusalReason, Trade};
 use crate::policy::contract::PolicyRule;
 use crate::round::clones::{self, Ask, CloneJob, Odds};
-use crate::round::shares::Shares;
-use crate::round::{Claim, JobView, Round, TaskEstimate, ValueDensity};
+use crate::round::{JobView, Round, TaskEstimate, ValueDensity};
 use crate::snapshot::{KillKind, Snapshot, SpeculationMode};
 use crate::time::{Instant, Span};
 
@@ -69,11 +68,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
         &self.round.capacity
     }
 
-    /// The division of capacity between tenants.
-    pub(crate) fn shares(&self) -> &Shares {
-        &self.round.shares
-    }
-
     /// The policy's estimates of the job.
     pub fn belief(&self, position: usize) -> Option<&R::Belief> {
         self.beliefs.get(position)
@@ -108,11 +102,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     pub fn state_mut(&mut self, position: usize) -> Option<&mut R::State> {
         self.changed.push(position);
         self.states.get_mut(position)
-    }
-
-    /// Whether jobs may be gone since the pass before.
-    pub(crate) fn may_have_departed(&self) -> bool {
-        self.round.gone.as_ref().is_none_or(|gone| !gone.is_empty())
     }
 
     /// Whether the policy remembers a job that is no longer in the snapshot.
@@ -246,13 +235,6 @@ impl<'d, 'a, R: PolicyRule> Desk<'d, 'a, R> {
     pub fn set_value_density(&mut self, position: usize, value_density: ValueDensity) {
         if let Some(job) = self.round.jobs.get_mut(position) {
             job.draft.value_density = Some(value_density);
-        }
-    }
-
-    /// Sets the job's claim on capacity. First attempts of the job stay within its allowance.
-    pub fn set_claim(&mut self, position: usize, claim: Claim) {
-        if let Some(job) = self.round.jobs.get_mut(position) {
-            job.draft.claim = claim;
         }
     }
 

@@ -3,11 +3,10 @@
 //! In every pass, in this order:
 //!
 //! 1. [`beliefs`] predicts each attempt's end and the duration of a new one.
-//! 2. [`headroom`] finds the capacity that is reserved for future jobs.
-//! 3. [`prune`] stops attempts that are superfluous, and restarts lone attempts that will miss.
-//! 4. [`preempt`] stops attempts that have time to spare for tasks that have none, where their users allow it.
-//! 5. [`value_density`] launches the clones of a higher value density than any waiting task.
-//! 6. After first attempts are served, [`bundles`] hands out clones where they gain most per slot.
+//! 2. [`prune`] stops attempts that are superfluous, and restarts lone attempts that will miss.
+//! 3. [`preempt`] stops attempts that have time to spare for tasks that have none, where their users allow it.
+//! 4. [`value_density`] launches the clones of a higher value density than any waiting task.
+//! 5. After first attempts are served, [`bundles`] hands out clones where they gain most per slot.
 //!
 //! [`price`] says which clones pay, and which ones a second look may make superfluous.
 //!
@@ -24,8 +23,6 @@ mod beliefs;
 mod bundles;
 mod clone_gains;
 mod cross_job_prior;
-mod headroom;
-mod outlook;
 mod preempt;
 mod price;
 mod prune;
@@ -59,9 +56,6 @@ pub struct ShedPrime {
     pub weigh: bool,
     /// Whether attempts of a job without times of its own are judged by the times of other jobs.
     pub pool: bool,
-    /// Whether first attempts leave headroom for jobs of a higher value density that are likely to come. It applies
-    /// only if attempts are weighed. On whole traces it costs deadlines, so it is off by default.
-    pub reserve: bool,
     /// A job is judged again after twice the time for which its urgent news wait, but at most after this if its times
     /// are unknown, else after [`INTERVALS_MAX`] times this. If no task waits and the executor names the jobs that
     /// have changed, a job of unknown times is judged as late as others, and others at the latest after ten minutes.
@@ -81,7 +75,6 @@ impl Default for ShedPrime {
             hedge: Hedge::Always,
             weigh: true,
             pool: true,
-            reserve: false,
             interval: Span::from_seconds(3),
             grace: GRACE_MIN,
         }
@@ -91,7 +84,6 @@ impl Default for ShedPrime {
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
         let longest = Span(self.interval.0.saturating_mul(INTERVALS_MAX));
-        // The headroom that is kept from waiting tasks follows from the jobs that arrive.
         let is_calm = job.is_followed && job.waiting_now() == 0;
         let most = match job.estimate.mean_run {
             Some(_) if is_calm => REST_MAX,
@@ -137,7 +129,7 @@ pub struct Usual {
 
 impl PolicyRule for ShedPrime {
     type Belief = beliefs::Belief;
-    type State = outlook::Outlook;
+    type State = cross_job_prior::Assumption;
     type Place = Usual;
 
     fn name(&self) -> &'static str {
@@ -154,7 +146,11 @@ impl PolicyRule for ShedPrime {
             Setting::word("hedge", &mut self.hedge),
             Setting::switch("weigh", &mut self.weigh),
             Setting::switch("pool", &mut self.pool),
-            Setting::switch("reserve", &mut self.reserve),
+            Setting::retired(
+                "reserve",
+                "off",
+                "shed-prime reserves no headroom, because on whole traces it costs deadlines",
+            ),
             Setting::seconds("interval", &mut self.interval, 0.1, 3600.0),
             Setting::seconds("grace", &mut self.grace, 0.0, 3600.0),
         ]
@@ -187,7 +183,7 @@ impl PolicyRule for ShedPrime {
     fn judge(
         &self,
         job: &JobView<'_>,
-        recall: &Recall<'_, outlook::Outlook>,
+        recall: &Recall<'_, cross_job_prior::Assumption>,
     ) -> Judgement<beliefs::Belief> {
         Judgement {
             belief: beliefs::Belief::of(job),

@@ -14,11 +14,25 @@ fn what_is_written_is_read_back() {
     for text in [
         "hadoop-ns",
         "shed-prime{max_clones=3,miss_target=0.05,clone_price=0.5,slot_price=0.25,spread=0.3,hedge=silent,\
-         weigh=off,pool=off,reserve=on,interval=2,grace=5}",
+         weigh=off,pool=off,interval=2,grace=5}",
     ] {
         let policy: Speculation = text.parse().unwrap();
         assert_eq!(policy.to_string(), text);
     }
+}
+
+#[test]
+fn a_parameter_of_before_is_valid_with_its_default() {
+    let policy: Speculation = "shed-prime{reserve=off,pool=off}".parse().unwrap();
+    assert_eq!(Ok(policy.clone()), "shed-prime{pool=off}".parse());
+    assert!(!policy.to_string().contains("reserve"), "{policy}");
+    let other = "shed-prime{reserve=on}".parse::<Speculation>().unwrap_err();
+    let message = other.to_string();
+    assert!(
+        message.contains("reserve=on: ") && message.contains("; remove reserve"),
+        "{message}"
+    );
+    assert!(!message.contains("reserve (off)"), "{message}");
 }
 
 #[test]

@@ -23,44 +23,6 @@ impl ValueDensity {
     }
 }
 
-/// The demand and the value of a job, for a policy that reserves headroom for future jobs.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Claim {
-    /// The share of the usable capacity that one attempt takes.
-    pub share: f64,
-    /// Deadlines met per share and second by the whole job; 0 without a deadline.
-    pub density: f64,
-    /// The limit of the job's capacity, if headroom is kept from it.
-    pub allowance: Option<Allowance>,
-}
-
-/// The capacity that the jobs up to the value density `up_to` may still take.
-#[derive(Debug, Clone, Copy)]
-pub struct Allowance {
-    /// Deadlines met per share and second.
-    pub up_to: f64,
-    /// The share of the usable capacity.
-    pub left: f64,
-}
-
-/// Tolerance of an attempt's share, because the remaining capacity is a sum of shares.
-const ROUNDING: f64 = 1e-6;
-
-impl Claim {
-    /// Whether the capacity that the other job takes counts against this one's allowance.
-    pub(crate) fn shares_with(&self, other: &Self) -> bool {
-        let allowance = self.allowance;
-        allowance.is_some_and(|allowance| other.density <= allowance.up_to)
-    }
-
-    /// The attempts that the allowance still permits after `taken` was used.
-    pub(crate) fn allowed(&self, taken: f64) -> u32 {
-        self.allowance.map_or(u32::MAX, |allowance| {
-            ((allowance.left - taken) / self.share + ROUNDING) as u32
-        })
-    }
-}
-
 /// What a pass plans for one job.
 #[derive(Default)]
 pub struct JobDraft {
@@ -68,8 +30,6 @@ pub struct JobDraft {
     pub(crate) admitted: u32,
     /// First attempts and retries that would start if capacity or parallelism allowed it.
     pub waiting: u32,
-    /// Those of them that may not start although parallelism allows it.
-    pub(crate) kept_back: u32,
     /// Those that wait because of the tenants' shares.
     pub(crate) waiting_for_share: u32,
     pub(crate) queue: Option<NodeQueue>,
@@ -86,8 +46,6 @@ pub struct JobDraft {
     /// The value density of the job's waiting attempts and clones, if the policy compares them with those of other
     /// jobs.
     pub(crate) value_density: Option<ValueDensity>,
-    /// The job's demand and value, if the policy reserves headroom for future jobs.
-    pub(crate) claim: Claim,
     /// Whether the pass ran out of work before the policy was done with the job.
     pub(crate) is_cut_short: bool,
     /// ln PoCD with the plan's prunes and clones.

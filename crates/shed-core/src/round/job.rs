@@ -245,26 +245,6 @@ impl<'a> JobView<'a> {
         self.waiting_now().min(self.attempts_left())
     }
 
-    /// Those of them that reserved headroom does not hold back.
-    pub(crate) fn wanting_now(&self) -> u32 {
-        self.launchable_now().min(self.allowed())
-    }
-
-    /// The attempts that the job may get while headroom is kept for others.
-    pub(crate) fn allowed(&self) -> u32 {
-        self.draft.claim.allowed(0.0)
-    }
-
-    /// The share of the usable capacity that the job's attempts hold.
-    pub(crate) fn held(&self) -> f64 {
-        self.draft.claim.share * self.holdings.all as f64
-    }
-
-    /// Whether attempts of the job hold capacity.
-    pub(crate) fn holds_capacity(&self) -> bool {
-        self.holdings.all > 0
-    }
-
     /// Whether tasks of the job wait that its parallelism would allow to start.
     pub fn waits_for_capacity(&self) -> bool {
         let started = self.active.saturating_add(self.draft.admitted);
@@ -325,7 +305,6 @@ impl<'a> JobView<'a> {
             refusals: std::mem::take(&mut self.draft.refusals),
             clone_budget: self.draft.clone_budget,
             waiting: self.draft.waiting,
-            kept_back: self.draft.kept_back,
             waiting_for_share: self.draft.waiting_for_share,
             attempt_slot_seconds: self.estimate.mean_run.filter(|run| run.is_finite()),
             feasibility: self.draft.feasibility,

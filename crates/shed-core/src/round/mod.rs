@@ -31,7 +31,7 @@ mod specification;
 mod step_budget;
 pub(crate) mod task_state;
 
-pub use draft::{Allowance, Claim, JobDraft, ValueDensity};
+pub use draft::{JobDraft, ValueDensity};
 pub(crate) use estimates::REPORTS_MIN;
 pub use estimates::{AttemptEstimate, JobEstimate, TaskEstimate};
 pub use findings::JobFindings;
@@ -221,21 +221,6 @@ impl<'a> Round<'a> {
         if !is_probe {
             self.capacity.launch(position, node);
         }
-    }
-
-    /// The number of first attempts of the job that may still be launched while headroom is kept for others.
-    pub(crate) fn may_start(&self, position: usize) -> u32 {
-        let Some(state) = self.jobs.get(position) else {
-            return 0;
-        };
-        let launching = self.launching.iter().filter_map(|at| {
-            let launching = self.jobs.get(*at)?;
-            let is_near = !self.shares.are_apart(*at, position);
-            let counts =
-                *at == position || is_near && state.draft.claim.shares_with(&launching.draft.claim);
-            counts.then_some(launching.draft.claim.share * launching.draft.launched as f64)
-        });
-        state.draft.claim.allowed(launching.sum())
     }
 
     /// Allocates memory for the launches of a job with this number of attempts to launch.

@@ -33,17 +33,10 @@ pub(super) fn note_arrivals(desk: &mut Desk<'_, '_, Sca>, given: &GivenDistribut
 fn arrival(state: &JobView<'_>, given: &GivenDistribution, slots: f64) -> Option<Arrival> {
     let rules = &state.job.rules;
     let mean = fastest_mean(&given.of(state)?, 1.0);
-    let width = f64::from(rules.completions.min(rules.parallelism)) / slots;
     let volume = f64::from(rules.completions) * mean / slots;
     (volume.is_finite() && volume > 0.0).then_some(Arrival {
         submitted: state.job.submitted,
-        width,
         volume,
-        hope: 1.0,
-        slack: 0.0,
-        has_run: true,
-        is_launched: false,
-        is_gone: false,
     })
 }
 

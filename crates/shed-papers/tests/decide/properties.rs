@@ -185,15 +185,14 @@ fn any_shed_plus() -> impl Strategy<Value = Speculation> {
 
 fn any_shed_prime() -> impl Strategy<Value = Speculation> {
     let hedge = proptest::sample::select(vec![Hedge::Never, Hedge::Silent, Hedge::Always]);
-    let switches = any::<[bool; 3]>();
+    let switches = any::<[bool; 2]>();
     (hedge, switches, 1..4u32).prop_map(|(hedge, switches, max_clones)| {
-        let [weigh, pool, reserve] = switches;
+        let [weigh, pool] = switches;
         Speculation::new(ShedPrime {
             max_clones,
             hedge,
             weigh,
             pool,
-            reserve,
             ..ShedPrime::default()
         })
     })

@@ -336,13 +336,7 @@ fn sca_is_ese_above_the_cutoff_if_it_switches_regimes() {
     let decided = |regimes, volume: f64| {
         let arrival = |submitted: f64| Arrival {
             submitted: at(submitted),
-            width: 1.0,
             volume,
-            hope: 1.0,
-            slack: 0.0,
-            has_run: true,
-            is_launched: false,
-            is_gone: false,
         };
         let mut arrivals = Arrivals::default();
         for (key, submitted) in [("first", -970.0), ("second", -40.0)] {

@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use crate::common::{Folder, called, path, run_fails};
 
 /// Policies that judge jobs in different ways.
-const POLICIES: [&str; 12] = [
+const POLICIES: [&str; 11] = [
     "hadoop-ns",
     "shed",
     "shed-plus",
     "shed-prime",
-    "shed-prime{reserve=on}",
     "s-resume-event",
     "mantri",
     "chronos-s-resume",

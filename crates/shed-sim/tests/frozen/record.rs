@@ -86,7 +86,6 @@ impl Record {
             is_cut_short,
             refusals,
             waiting,
-            kept_back,
             ..
         } = report;
         let completion = milliseconds(*estimated_completion);
@@ -97,7 +96,7 @@ impl Record {
         line!(
             self,
             "estimate {} {pocd_before:?} {pocd_after:?} {completion:?} {is_cut_short} {waiting} \
-             {kept_back} {refused:?}",
+             0 {refused:?}",
             key.0
         );
     }

@@ -49,14 +49,13 @@ fn large(tasks: usize, jobs: impl Iterator<Item = (i64, i64)>) -> Vec<Job> {
     jobs.collect()
 }
 
-/// shed-prime with or without headroom, with launches of 5 s and without reports.
-fn prime_on(slots: u32, reserve: &str) -> Settings {
-    let policy = format!("shed-prime{{reserve={reserve}}}");
+/// shed-prime with launches of 5 s and without reports.
+fn prime_on(slots: u32) -> Settings {
     Settings {
         launch_overhead: Delay::Fixed(Span::from_seconds(5)),
         reports: None,
         check: false,
-        ..on_slots(policy.parse().expect("a policy"), slots)
+        ..on_slots("shed-prime".parse().expect("a policy"), slots)
     }
 }
 
@@ -68,21 +67,19 @@ fn met(outcome: &Outcome) -> usize {
 fn feasible_jobs_with_stated_durations_are_all_in_time() {
     // One job each minute keeps 3025 slots busy.
     let jobs = large(300, (0..30).map(|number| (60 * number, 800)));
-    for reserve in ["off", "on"] {
-        let prime = prime_on(3300, reserve);
-        let without = Settings {
-            policy: fifo(),
-            ..prime.clone()
-        };
-        assert_eq!(met(&run(&without, &jobs)), 30);
-        assert_eq!(met(&run(&prime, &jobs)), 30, "{reserve}");
-    }
+    let prime = prime_on(3300);
+    let without = Settings {
+        policy: fifo(),
+        ..prime.clone()
+    };
+    assert_eq!(met(&run(&without, &jobs)), 30);
+    assert_eq!(met(&run(&prime, &jobs)), 30);
 }
 
 #[test]
-fn hopeless_jobs_reserve_nothing_from_each_other() {
+fn hopeless_jobs_keep_no_slot_from_each_other() {
     let jobs = large(300, (0..20).map(|_| (0, 300)));
-    let outcome = run(&prime_on(6000, "on"), &jobs);
+    let outcome = run(&prime_on(6000), &jobs);
     // The cluster holds all tasks, so each starts at once: after 5 s it takes 600 s.
     assert_eq!(flowtimes(&outcome), [605_000; 20]);
 }
@@ -91,5 +88,5 @@ fn hopeless_jobs_reserve_nothing_from_each_other() {
 fn feasible_jobs_between_hopeless_ones_are_in_time() {
     let deadline = |number| if number % 2 == 0 { 1500 } else { 300 };
     let jobs = large(100, (0..80).map(|number| (20 * number, deadline(number))));
-    assert_eq!(met(&run(&prime_on(5000, "on"), &jobs)), 40);
+    assert_eq!(met(&run(&prime_on(5000), &jobs)), 40);
 }

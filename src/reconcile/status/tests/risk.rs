@@ -109,20 +109,18 @@ fn a_job_that_has_reached_its_target_is_not_at_risk() {
 
 #[test]
 fn a_job_at_risk_says_what_its_tasks_wait_for() {
-    let reason_of = |waiting, kept_back| {
+    let reason_of = |waiting| {
         let mut case = Case::new("");
         case.report = Some(JobReport {
             stragglers: vec![],
             waiting,
-            kept_back,
             risk: None,
             ..report(0.1)
         });
         case.condition(api::DEADLINE_AT_RISK)
     };
-    assert_eq!(reason_of(2, 0), is("True", reason::INSUFFICIENT_CAPACITY));
-    assert_eq!(reason_of(2, 1), is("True", reason::HEADROOM_RESERVED));
-    assert_eq!(reason_of(0, 0), is("True", reason::TASKS_SLOW));
+    assert_eq!(reason_of(2), is("True", reason::INSUFFICIENT_CAPACITY));
+    assert_eq!(reason_of(0), is("True", reason::TASKS_SLOW));
 }
 
 #[test]

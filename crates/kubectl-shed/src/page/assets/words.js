@@ -23,7 +23,7 @@ export function pocdLevel(pocd) {
 const CAUSES = {
   TasksStraggling: "a few tasks are far behind", TasksSlow: "all tasks are slow", AttemptsFailing: "attempts failed",
   TasksFailed: "tasks failed for good", AttemptsNotStarted: "tasks have not started", TasksSilent: "tasks report nothing",
-  InsufficientCapacity: "tasks wait for capacity", HeadroomReserved: "tasks wait for capacity",
+  InsufficientCapacity: "tasks wait for capacity",
   ShareInUse: "tasks wait for capacity", ActiveJobsLimit: "too many jobs of the namespace are active",
   ParallelismReached: "parallelism is reached",
 };

@@ -14,7 +14,6 @@ mod beliefs;
 mod bundles;
 mod clone_gains;
 mod cross_job_prior;
-mod headroom;
 mod preempt;
 mod price;
 mod prune;

@@ -5,7 +5,6 @@ use super::{brief, plan_of, product};
 use crate::fixtures::{JobBuilder, World, at, attempt, resume_point};
 use crate::ids::JobClass;
 use crate::memory::Memory;
-use crate::policy::Policy;
 use crate::snapshot::{ExpectedDuration, Preemption, Snapshot};
 use crate::time::Span;
 
@@ -153,20 +152,13 @@ fn late_jobs_of_one_tenant_take_no_late_jobs_turn_of_another() {
 
 #[test]
 fn jobs_that_are_deleted_again_keep_next_to_nothing() {
-    let policies: Vec<Policy> = ["shed-prime", "shed-prime{reserve=on}"]
-        .map(|text| Policy {
-            surge_max: 0,
-            ..text.parse().unwrap()
-        })
-        .into();
-    for policy in policies {
-        let long = || many(16, |key, _| stated(evil(key, 10), 280).deadline_in(8.0));
-        let (_, memory) = plan_of(&against(long()), &Memory::default(), &policy);
-        let mut snapshot = against(Vec::new());
-        snapshot.now = at(42.0);
-        let (plan, _) = plan_of(&snapshot, &memory, &policy);
-        assert!(launches(&snapshot, &plan)["victim"] >= 99);
-    }
+    let policy = product();
+    let long = || many(16, |key, _| stated(evil(key, 10), 280).deadline_in(8.0));
+    let (_, memory) = plan_of(&against(long()), &Memory::default(), &policy);
+    let mut snapshot = against(Vec::new());
+    snapshot.now = at(42.0);
+    let (plan, _) = plan_of(&snapshot, &memory, &policy);
+    assert!(launches(&snapshot, &plan)["victim"] >= 99);
 }
 
 #[test]

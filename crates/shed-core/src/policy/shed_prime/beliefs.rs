@@ -8,7 +8,6 @@ use crate::estimate::pocd::{ln_miss_of_launch, ln_task_pocd};
 use crate::policy::ShedPrime;
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::cross_job_prior::assume;
-use crate::policy::shed_prime::headroom::{follow, reserve};
 use crate::policy::shed_prime::value_density::{is_short, worth};
 use crate::round::{FURTHER_ATTEMPTS, JobView, TaskEstimate, ValueDensity};
 
@@ -295,9 +294,6 @@ pub(super) fn weigh(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     if prime.pool {
         assume(desk);
     }
-    if prime.reserve {
-        follow(desk);
-    }
     if !prime.weigh || !is_short(desk) {
         return;
     }
@@ -307,9 +303,6 @@ pub(super) fn weigh(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
         if let Some(worth) = worth {
             desk.set_value_density(position, worth);
         }
-    }
-    if prime.reserve {
-        reserve(desk);
     }
 }
 

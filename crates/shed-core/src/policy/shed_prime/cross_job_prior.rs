@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::estimate::distribution::{AttemptDistribution, Distribution};
 use crate::estimate::log_normal::LogNormalDistribution;
 use crate::ids::Tenant;
-use crate::memory::{MissCheck, ShownSums, ShownTime, ShownTimes};
-use crate::policy::contract::Summary;
+use crate::memory::{MissCheck, PolicyState, ShownSums, ShownTime, ShownTimes};
+use crate::policy::contract::{Remembered, Summary};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Belief, known_time};
 use crate::round::JobView;
@@ -30,9 +30,10 @@ const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 /// The checks of assumed distributions begin with this many misses, both assumed and shown.
 const MISSES_BEFORE: f64 = 0.5;
 
-/// What is assumed of a job's attempts in addition to their distribution, while the job has shown no time.
+/// What is assumed of a job's attempts in addition to their distribution, while the job has shown no time. A leader
+/// assumes it again, so it is not stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Assumption {
+pub struct Assumption {
     /// ln of the misses that earlier jobs showed over those that were assumed of them; at most 0.
     pub(super) ln_bias: f64,
     /// The share of the variance that lies within a job. The rest lies between jobs, and no clone changes that.
@@ -45,6 +46,16 @@ impl Default for Assumption {
             ln_bias: 0.0,
             own_share: 1.0,
         }
+    }
+}
+
+impl Remembered for Assumption {
+    fn write(&self) -> PolicyState {
+        PolicyState::default()
+    }
+
+    fn read(_: &PolicyState) -> Self {
+        Self::default()
     }
 }
 
@@ -182,8 +193,8 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
     for (position, distribution, assumption) in assumed {
         let common = distribution.sigma() * libm::sqrt(1.0 - assumption.own_share);
         desk.assume(position, Distribution::LogNormal(distribution), common);
-        if let Some(outlook) = desk.state_mut(position) {
-            outlook.assumption = assumption;
+        if let Some(known) = desk.state_mut(position) {
+            *known = assumption;
         }
     }
 }

@@ -35,7 +35,7 @@ struct Victim {
 /// A job with tasks that wait.
 struct Waiter {
     position: usize,
-    /// The tasks that may start without using reserved headroom, and the pods beyond capacity.
+    /// The tasks that may start, and the pods beyond capacity.
     tasks: u32,
     slack: f64,
     /// Seconds that one of its tasks takes.
@@ -91,8 +91,6 @@ fn waiters(desk: &PrimeDesk<'_, '_>) -> Vec<Waiter> {
     for (position, state) in desk.jobs().iter().enumerate() {
         let surging = surging(desk, position);
         let tasks = state.launchable_now().saturating_add(surging);
-        // A slot that headroom keeps from the job would go back to the victim.
-        let tasks = tasks.min(state.allowed().max(surging));
         if let Some((false, slack)) = state.rank
             && tasks > 0
             && state.may_launch(now)

@@ -88,10 +88,8 @@ impl Learned {
             own_share: state.estimate.own_share(),
             ..Assumption::default()
         };
-        let outlook = desk.state(position);
-        let outlook = outlook.filter(|_| state.estimate.is_assumed);
-        let Assumption { ln_bias, own_share } =
-            outlook.map_or(stated, |outlook| outlook.assumption);
+        let assumed = desk.state(position).filter(|_| state.estimate.is_assumed);
+        let Assumption { ln_bias, own_share } = *assumed.unwrap_or(&stated);
         Self {
             share: share * own_share,
             ln_bias: if job.reports_progress { ln_bias } else { 0.0 },

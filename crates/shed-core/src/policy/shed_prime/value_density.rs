@@ -24,7 +24,7 @@ const MARGIN: f64 = 1.5;
 /// Whether tasks wait for capacity that is not reserved.
 pub(super) fn someone_waits(desk: &PrimeDesk<'_, '_>) -> bool {
     let now = desk.now();
-    let waits = |state: &JobView<'_>| state.wanting_now() > 0 && !state.is_held_up(now);
+    let waits = |state: &JobView<'_>| state.launchable_now() > 0 && !state.is_held_up(now);
     desk.jobs().iter().any(waits)
 }
 
@@ -34,7 +34,7 @@ pub(super) fn rest_after_waiting(desk: &PrimeDesk<'_, '_>) -> Option<Amounts> {
     let now = desk.now();
     let jobs = desk.jobs().iter().enumerate();
     let waiting = jobs.filter(|(_, state)| !state.is_held_up(now));
-    let waiting = waiting.map(|(position, state)| (position, state.wanting_now()));
+    let waiting = waiting.map(|(position, state)| (position, state.launchable_now()));
     desk.capacity()
         .rest_after(waiting.filter(|(_, wanted)| *wanted > 0))
 }
@@ -113,7 +113,7 @@ fn hope_of_others(fresh: &Fresh<'_, '_>, task: &TaskEstimate, ln_hope: f64) -> f
 
 /// Hands out clones of a higher value density than any waiting first attempt, before those are served.
 pub(super) fn rescue(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
-    let waits = |state: &&JobView<'_>| state.wanting_now() > 0 && state.may_launch(desk.now());
+    let waits = |state: &&JobView<'_>| state.launchable_now() > 0 && state.may_launch(desk.now());
     let worth = |state: &JobView<'_>| match state.rank {
         Some((is_hopeless, _)) if !is_hopeless => state.waiting_value_density(),
         _ => 0.0,

@@ -114,5 +114,5 @@ fn long_launches_of_others_do_not_make_a_short_job_hopeless() {
     // With a tenth of 40 s for its launch it is in time, and of 200 s it is not.
     let moves: [(i64, Moves<'_>); 2] =
         [(40, &["short: original 0"]), (200, &["other: original 0"])];
-    table("shed-prime{reserve=off}", one_slot, &moves);
+    table("shed-prime", one_slot, &moves);
 }

@@ -1,12 +1,10 @@
 //! Attempts that have time to spare are preempted for tasks that have none.
 
 use super::{
-    Change, Moves, NOTHING, World, attempt, brief, changes, check, decided, ends_in, job, plan_of,
-    slots, steady, table, world,
+    Change, Moves, NOTHING, World, attempt, brief, changes, check, decided, ends_in, job, slots,
+    steady, table, world,
 };
 use crate::fixtures::{JobBuilder, at};
-use crate::ids::{JobKey, Tenant};
-use crate::memory::{Arrival, Arrivals, Memory};
 use crate::snapshot::{KillKind, NodeIndex, Preemption};
 
 const PREEMPTED: Moves<'static> = &["a: preempt 1.0"];
@@ -218,49 +216,6 @@ fn on_nodes(job: JobBuilder, first: usize) -> JobBuilder {
             task.attempts[0].node = Some(NodeIndex(first + node));
         }
     })
-}
-
-#[test]
-fn no_attempt_is_preempted_for_a_task_that_headroom_holds_back() {
-    // Jobs of more than five times the density took the whole cluster for a second each.
-    let mut arrivals = Arrivals::default();
-    for number in 0..20 {
-        let arrival = Arrival {
-            submitted: at(f64::from(10 + number)),
-            width: 1.0,
-            volume: 1.0,
-            hope: 1.0,
-            slack: 0.0,
-            has_run: true,
-            is_launched: false,
-            is_gone: true,
-        };
-        arrivals.note(
-            &JobKey::from(&*format!("past-{number}")),
-            &Tenant::from("default"),
-            arrival,
-        );
-    }
-    let preempted = |arrivals: Arrivals| {
-        let mut memory = Memory::default();
-        memory.set_arrivals(arrivals);
-        // One task runs, and two wait.
-        let waits = urgent(5.0)
-            .tasks(3)
-            .task(2, [attempt(0).launched(29.0).on(2)]);
-        let world = slots(3).job(patient(1000.0)).job(waits);
-        brief(
-            &plan_of(
-                &world.build(),
-                &memory,
-                &"shed-prime{reserve=on}".parse().unwrap(),
-            )
-            .0,
-        )
-        .len()
-    };
-    assert_eq!(preempted(Arrivals::default()), 2);
-    assert_eq!(preempted(arrivals), 0);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_waiting_attempt_is_the_alternative_to_an_earlier_clone() {
     let a = steady(a, 50.0).task(0, [ends_in(0, 60.0).on(0)]);
     let b = job("b").submitted(5.0).tasks(18).deadline_in(5000.0);
     let world = slots(2).job(a).job(steady(b, 50.0));
-    let found = trade("shed-prime{reserve=off}", world);
+    let found = trade("shed-prime", world);
     let Some(Alternative::Attempt { job, gain }) = &found.alternative else {
         panic!("{found:?}");
     };

@@ -27,13 +27,13 @@ fn waiting(tasks: u32) -> JobBuilder {
 #[test]
 fn a_clone_with_half_again_the_value_density_is_launched_first() {
     // The clone gains 0.09, a task that waits one part of its job: 1.5 / 0.09 = 16.7 parts are equal.
-    let text = "shed-prime{reserve=off}";
+    let text = "shed-prime";
     let one_free = |tasks| slots(2).job(late()).job(waiting(tasks));
     table(text, one_free, &[(15, ORIGINAL), (18, CLONE)]);
     // It must gain its price times 0.91, the probability that the task is in time without it: 0.099 pays.
-    let cheap = "shed-prime{reserve=off,clone_price=0.095}";
+    let cheap = "shed-prime{clone_price=0.095}";
     table(cheap, one_free, &[(18, CLONE)]);
-    let dear = "shed-prime{reserve=off,clone_price=0.103}";
+    let dear = "shed-prime{clone_price=0.103}";
     table(dear, one_free, &[(18, ORIGINAL)]);
     // Unless slots are weighed, first attempts always come first.
     table(
@@ -48,7 +48,7 @@ fn a_clone_with_half_again_the_value_density_is_launched_first() {
 
 #[test]
 fn the_job_of_the_highest_density_is_served_first() {
-    let text = "shed-prime{reserve=off}";
+    let text = "shed-prime";
     let two = |tasks: u32, seconds: f64| {
         let b = job("b").submitted(5.0).tasks(tasks).deadline_in(900.0);
         let a = job("a").tasks(2).deadline_in(500.0);
