@@ -130,7 +130,8 @@ impl ShownTimes {
         let mut has_news = false;
         for (key, shown) in shown {
             let known = self.jobs.get(&key);
-            if known.is_some_and(|known| !is_news(known, &shown)) {
+            let is_known = known.is_some_and(|known| !is_news(known, &shown));
+            if is_known || known.is_none() && self.is_past(&shown) {
                 continue;
             }
             has_news = true;
@@ -140,6 +141,15 @@ impl ShownTimes {
         if has_news {
             self.keep_most(JOBS_MAX);
         }
+    }
+
+    /// Whether the job would be forgotten at once: all jobs that there is a place for are of its tenant, and newer. A
+    /// job that stays long shows its times in each look, so this saves a copy of all.
+    fn is_past(&self, shown: &ShownTime) -> bool {
+        self.jobs.len() >= JOBS_MAX
+            && self.tenants.len() == 1
+            && self.tenants.contains_key(&shown.tenant)
+            && self.jobs.values().all(|job| shown.submitted < job.submitted)
     }
 
     /// From scratch, so that the sums depend on nothing but the jobs.

@@ -11,7 +11,7 @@ use crate::round::task_state::{TaskState, is_active, task_state};
 use crate::snapshot::{JobSnapshot, TaskSnapshot};
 use crate::time::{Instant, Span};
 
-/// A pass's findings about one job.
+/// A pass's findings about one job. They are boxed wherever they are kept: each pass moves those of all jobs.
 #[derive(Debug, Default)]
 pub struct JobFindings {
     pub estimate: JobEstimate,
@@ -87,19 +87,19 @@ impl JobFindings {
         found
     }
 
-    /// The same findings in a later pass without a look. After news of the job, its tasks are counted again.
-    pub(super) fn later(
-        mut self,
+    /// Makes them those of a later pass without a look. After news of the job, its tasks are counted again.
+    pub(super) fn pass(
+        &mut self,
         now: Instant,
         job: &JobSnapshot,
         has_changed: bool,
         unusable: &UnusableNodes,
-    ) -> Self {
+    ) {
         self.estimate.slack = job.deadline.map(|at| at.since(now).seconds());
         let elapsed = Span(-now.since(Instant(0)).0);
         self.rank = self.rank.map(|rank| shifted(rank, elapsed));
         if !has_changed {
-            return self;
+            return;
         }
         self.news = self.news.max(News::Usual);
         let had_ended = !self.estimate.ended.is_empty();
@@ -119,7 +119,6 @@ impl JobFindings {
         if !had_ended && !self.estimate.ended.is_empty() {
             self.news = self.news.max(self.appointment.of_time(News::Usual));
         }
-        self
     }
 
     /// Counts the tasks, has those with live attempts noted in ascending order, and watches for the moments at which

@@ -172,7 +172,7 @@ struct Kept {
     key: JobKey,
     submitted: Instant,
     /// Their rank has the time at which the job has no slack left.
-    found: JobFindings,
+    found: Box<JobFindings>,
     /// When the job's last task is expected to end.
     completes: Option<Instant>,
 }
@@ -202,19 +202,17 @@ impl Kept {
 
     /// The findings in a later pass; the job had the position `at` in the pass before.
     fn later(
-        self,
+        mut self,
         now: Instant,
         (at, job): (usize, &JobSnapshot),
         has_changed: bool,
         unusable: &UnusableNodes,
-    ) -> JobFindings {
+    ) -> Box<JobFindings> {
         let left = |at: Instant| at.since(now).seconds().max(0.0);
-        let found = JobFindings {
-            origin: Origin::Kept(at),
-            completion: self.completes.map(left),
-            ..self.found
-        };
-        found.later(now, job, has_changed, unusable)
+        self.found.origin = Origin::Kept(at);
+        self.found.completion = self.completes.map(left);
+        self.found.pass(now, job, has_changed, unusable);
+        self.found
     }
 
     /// The order of submission, then of keys.

@@ -26,7 +26,7 @@ use crate::time::{Instant, Span};
 /// the job is in its draft.
 pub struct JobView<'a> {
     pub job: &'a JobSnapshot,
-    found: JobFindings,
+    found: Box<JobFindings>,
     pub draft: JobDraft,
 }
 
@@ -39,7 +39,8 @@ impl Deref for JobView<'_> {
 }
 
 impl<'a> JobView<'a> {
-    pub(crate) fn new(job: &'a JobSnapshot, found: JobFindings) -> Self {
+    pub(crate) fn new(job: &'a JobSnapshot, found: impl Into<Box<JobFindings>>) -> Self {
+        let found = found.into();
         let draft = JobDraft {
             ln_pocd_after: found.ln_pocd_before,
             ..JobDraft::default()
@@ -47,7 +48,7 @@ impl<'a> JobView<'a> {
         Self { job, found, draft }
     }
 
-    pub(super) fn into_findings(self) -> JobFindings {
+    pub(super) fn into_findings(self) -> Box<JobFindings> {
         self.found
     }
 
