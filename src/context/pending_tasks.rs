@@ -286,8 +286,9 @@ mod tests {
         };
         assert_eq!(world.remembered.look_at, None, "until something happens");
         assert!(since.since(began).0.abs() < 1000, "{since:?} {began:?}");
-        let mut kept = world.reports(2, 2);
-        assert_eq!(kept.look(), PendingTasks::Yet);
+        let mut shared = world.reports(2);
+        shared.report.as_mut().unwrap().waiting_for_share = 1;
+        assert_eq!(shared.look(), PendingTasks::Yet);
     }
 
     #[test]

@@ -149,7 +149,10 @@ impl ShownTimes {
         self.jobs.len() >= JOBS_MAX
             && self.tenants.len() == 1
             && self.tenants.contains_key(&shown.tenant)
-            && self.jobs.values().all(|job| shown.submitted < job.submitted)
+            && self
+                .jobs
+                .values()
+                .all(|job| shown.submitted < job.submitted)
     }
 
     /// From scratch, so that the sums depend on nothing but the jobs.

@@ -17,7 +17,7 @@ fn among(mut snapshot: Snapshot, tenants: usize) -> Snapshot {
     for (at, job) in snapshot.jobs.iter_mut().enumerate() {
         job.tenant = Tenant::from(format!("t-{}", at % tenants).as_str());
     }
-    snapshot.weights.insert(Tenant::from("nobody"), 1.0);
+    snapshot.weights.insert(Tenant::from("absent"), 1.0);
     snapshot
 }
 
@@ -43,6 +43,14 @@ fn without_promises(plan: Plan) -> Vec<JobReport> {
     let mut jobs = plan.report.jobs;
     jobs.iter_mut().for_each(|job| job.feasibility = None);
     jobs
+}
+
+/// The policy with all capacity, so that what roomy nodes hold is within the shares.
+fn without_limit(policy: Policy) -> Policy {
+    Policy {
+        capacity_share: 1.0,
+        ..policy
+    }
 }
 
 /// What is launched and stopped. Which nodes are slow is judged by the number of tenants that saw it.
@@ -89,7 +97,7 @@ proptest! {
         memory in any_memory(),
         weights in any_weights(),
     ) {
-        let snapshot = among(roomy(&snapshot), 3);
+        let (snapshot, policy) = (among(roomy(&snapshot), 3), without_limit(policy));
         let (plan, _) = decide(&snapshot, memory.clone(), &policy);
         let (weighted, _) = decide(&weighted(snapshot, weights), memory, &policy);
         prop_assert_eq!(&plan.actions, &weighted.actions);
@@ -106,7 +114,7 @@ proptest! {
             Order::Capacity => Order::Fifo,
             order => order,
         };
-        let policy = Policy { order, speculation: Speculation::none(), ..policy };
+        let policy = Policy { order, speculation: Speculation::none(), ..without_limit(policy) };
         let (one, _) = decide(&among(roomy(&snapshot), 1), Memory::default(), &policy);
         let (three, _) = decide(&among(roomy(&snapshot), 3), Memory::default(), &policy);
         prop_assert_eq!(without_avoided_nodes(one), without_avoided_nodes(three));

@@ -96,7 +96,7 @@ impl Record {
         line!(
             self,
             "estimate {} {pocd_before:?} {pocd_after:?} {completion:?} {is_cut_short} {waiting} \
-             0 {refused:?}",
+             {refused:?}",
             key.0
         );
     }

@@ -7,7 +7,7 @@ use crate::policy::ShedPrime;
 use crate::policy::prune::{self as rivals, is_young, start_up};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, known_time};
-use crate::policy::shed_prime::value_density::rest_after_waiting;
+use crate::policy::shed_prime::value_density::{is_short, rest_after_waiting};
 use crate::round::{AttemptEstimate, JobView, TaskEstimate};
 use crate::snapshot::{Idempotency, SpeculationMode};
 
@@ -23,9 +23,16 @@ const SHOWN: f64 = 0.1;
 
 /// Stops superfluous siblings. Siblings of an attempt that is nearly sure to be in time are stopped at once. So are
 /// siblings that evidently lose, and long-silent ones once the best attempt is expected in time.
+///
+/// The oldest attempt of a task stops only where other tasks wait for its slot. Reports err, and without clones it
+/// would run to its end: while slots are free, no clone can make its task later.
 pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     let ln_safe = libm::log(prime.miss_target);
+    let is_wanted = is_short(desk);
     rivals::prune(desk, |rivals| {
+        if !is_wanted && is_oldest(rivals.task, rivals.other) {
+            return false;
+        }
         let grace = start_up(rivals.state, prime.grace);
         let (kept, other) = (rivals.kept, rivals.other);
         let ends_later = is_behind(other, kept);
@@ -37,6 +44,10 @@ pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
             !is_young(other, grace) && kept.remaining <= rivals.state.estimate.slack
         }
     });
+}
+
+fn is_oldest(task: &TaskEstimate, attempt: &AttemptEstimate) -> bool {
+    task.attempts.iter().all(|it| it.number >= attempt.number)
 }
 
 /// Whether an attempt is nearly sure to end after the kept one.
