@@ -225,6 +225,7 @@ pub fn report(key: &str) -> shed_core::plan::JobReport {
         pocd_after: None,
         pocd_expected: None,
         estimated_completion: None,
+        end_range: None,
         is_cut_short: false,
         optimized: false,
         stragglers: vec![],

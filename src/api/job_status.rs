@@ -51,6 +51,9 @@ pub struct DeadlineJobStatus {
     /// Expected finish of the last task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_completion_time: Option<Time>,
+    /// Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_range: Option<CompletionRange>,
     /// Attempts that may still win.
     #[serde(default)]
     pub active: i32,
@@ -140,6 +143,17 @@ pub struct AttemptCounts {
     /// Attempts that the apiserver refused to create.
     #[serde(default)]
     pub refused: i64,
+}
+
+/// When the job has ended with a probability of 50 and of 90 %, by its current attempts and the clones that shed may
+/// still start to meet the deadline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletionRange {
+    /// With a probability of 50 %.
+    pub p50: Time,
+    /// With a probability of 90 %.
+    pub p90: Time,
 }
 
 /// The clones that shed would have started for the job, as its model estimates. Each clone counts once, with the

@@ -30,6 +30,8 @@ pub struct JobFigures {
     pub earliest: Option<Instant>,
     /// Its expected completion.
     pub expected: Option<Instant>,
+    /// When it has ended with a probability of 90 %.
+    pub p90: Option<Instant>,
     /// The clones that shed would have started, if it only observes.
     pub observed: Option<Figures>,
     /// Its tasks and live attempts.
@@ -49,6 +51,7 @@ impl JobFigures {
         self.deadline = now.deadline.or(self.deadline);
         self.earliest = now.earliest.or(self.earliest);
         self.expected = now.expected.or(self.expected);
+        self.p90 = now.p90.or(self.p90);
         self.observed = now.observed.or(self.observed);
         self.work = now.work.or(self.work);
     }
@@ -99,7 +102,7 @@ const LABELS: [&str; 4] = ["job_namespace", "job_name", "job_kind", "job_class"]
 type Figure = fn(&JobFigures) -> Option<f64>;
 
 /// The families of a job's own series: names, help texts and figures.
-const OWN: [(&str, &str, Figure); 14] = [
+const OWN: [(&str, &str, Figure); 15] = [
     (
         "shed_job_pocd",
         "Probability of completion before the deadline, from 0 to 1, of the jobs most at risk",
@@ -129,6 +132,11 @@ const OWN: [(&str, &str, Figure); 14] = [
         "shed_job_expected_completion_timestamp_seconds",
         "Expected finish of the job's last task",
         |job| job.expected.map(unix_time),
+    ),
+    (
+        "shed_job_completion_p90_timestamp_seconds",
+        "Time by which the job has ended with a probability of 90 %",
+        |job| job.p90.map(unix_time),
     ),
     (
         "shed_job_observed_clones",
@@ -289,6 +297,7 @@ mod tests {
             deadline: at(1000),
             earliest: at(800),
             expected: at(900),
+            p90: at(950),
             observed: Some(Figures {
                 clones: 3,
                 slot_seconds: 84.0,
@@ -311,6 +320,7 @@ mod tests {
             r#"shed_job_pocd_calibrated{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 0.9"#,
             r#"shed_job_slack_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} -800"#,
             r#"shed_job_deadline_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 100"#,
+            r#"shed_job_completion_p90_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 950"#,
             r#"shed_job_earliest_feasible_deadline_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 800"#,
             r#"shed_job_expected_completion_timestamp_seconds{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 900"#,
             r#"shed_job_observed_clones{job_class="",job_kind="DeadlineJob",job_name="count",job_namespace="team"} 3"#,
@@ -399,6 +409,7 @@ mod tests {
                 deadline: at(100),
                 earliest: at(90),
                 expected: at(80),
+                p90: at(85),
                 observed: Some(Figures::default()),
                 work: Some(JobWork::default()),
             };

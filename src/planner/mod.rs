@@ -94,7 +94,7 @@ impl Passes {
         Self {
             memory: restored(&context),
             is_memory_new: true,
-            planner: GuardedPlanner::default(),
+            planner: GuardedPlanner::with_end_ranges(),
             known: KnownJobs::following(&context.stores),
             last: observation::empty(&context, context.clock.now()),
             refused: RefusedJobs::default(),
@@ -429,6 +429,7 @@ fn export_job(
         deadline: facts.deadline,
         earliest: report.feasibility.and_then(|figures| figures.earliest),
         expected: report.estimated_completion,
+        p90: report.end_range.map(|range| range.p90),
         observed,
         work: Some(JobWork::of(facts)),
     };

@@ -2,11 +2,11 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use shed_core::index_set::IndexSet;
-use shed_core::plan::JobReport;
+use shed_core::plan::{EndRange, JobReport};
 use shed_core::snapshot::{AttemptKind, Conclusion, Idempotency, SpeculationMode};
 use shed_core::time::Instant;
 
-use crate::api::{self, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
+use crate::api::{self, CompletionRange, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
 use crate::cluster::namespace_settings::CloneStop;
 use crate::completion_history::Known;
@@ -120,6 +120,10 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         calibrated_pocd: fresh.calibrated,
         observed: observed(input),
         estimated_completion_time: fresh.estimate.map(clock::time),
+        completion_range: fresh.range.map(|range| CompletionRange {
+            p50: clock::time(range.p50),
+            p90: clock::time(range.p90),
+        }),
         active: count(live()),
         // Once the fate is known, no attempt may win.
         ready: if ledger.ending.is_none() {
@@ -177,6 +181,7 @@ struct FreshPocd {
     pocd: Option<Pocd>,
     calibrated: Option<Pocd>,
     estimate: Option<Instant>,
+    range: Option<EndRange>,
 }
 
 fn fresh_pocd(input: Input<'_>) -> FreshPocd {
@@ -184,12 +189,16 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
         pocd: Some(pocd),
         calibrated: None,
         estimate: None,
+        range: None,
     };
+    let running = input.report.filter(|_| input.ledger.ending.is_none());
+    let range = running.and_then(|report| report.end_range);
     match input.ledger.ending {
         _ if input.job.deadline.gives_none(input.deadline) => FreshPocd {
             pocd: None,
             calibrated: None,
             estimate: input.report.and_then(|report| report.estimated_completion),
+            range,
         },
         Some(_) if input.verdict() == Some(DeadlineVerdict::Met) => settled(Pocd::MET),
         Some(_) => settled(Pocd::MISSED),
@@ -204,6 +213,7 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
                 .map(Pocd::nearest)
                 .or(input.old.calibrated_pocd),
             estimate: input.report.and_then(|report| report.estimated_completion),
+            range,
         },
     }
 }
@@ -231,6 +241,7 @@ impl DeadlineJobStatus {
         alike
             .estimated_completion_time
             .clone_from(&old.estimated_completion_time);
+        alike.completion_range.clone_from(&old.completion_range);
         if alike != *old {
             return self;
         }
@@ -248,6 +259,7 @@ impl DeadlineJobStatus {
             self.observed = alike.observed;
             self.conditions = alike.conditions;
             self.estimated_completion_time = alike.estimated_completion_time;
+            self.completion_range = alike.completion_range;
         }
         self
     }

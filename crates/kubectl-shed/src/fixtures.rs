@@ -45,6 +45,7 @@ pub fn nightly() -> (JobView, JobRecord) {
     let status = json!({
         "phase": "Running", "deadline": "2030-01-31T08:00:00Z", "startTime": "2030-01-31T07:00:00Z",
         "pocd": "0.713", "calibratedPoCD": "0.680", "estimatedCompletionTime": "2030-01-31T07:56:30Z",
+        "completionRange": {"p50": "2030-01-31T07:56:40Z", "p90": "2030-01-31T07:58:10Z"},
         "active": 4, "clones": 1, "succeeded": 2,
         "conditions": [
             {"type": "DeadlineAtRisk", "status": "True", "reason": "TasksStraggling", "message": message,

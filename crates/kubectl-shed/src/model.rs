@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shed::api::{JobRecord, LABEL_CLASS, Pocd};
+use shed::api::{CompletionRange, JobRecord, LABEL_CLASS, Pocd};
 use shed::cluster::identity::{Owner, OwnerKind};
 
 /// The first version of shed whose operator writes `status.record`.
@@ -70,6 +70,8 @@ pub struct JobStatus {
     pub calibrated_pocd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_completion_time: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_range: Option<CompletionRange>,
     pub active: i32,
     pub clones: i32,
     pub terminating: i32,

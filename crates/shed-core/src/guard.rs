@@ -66,9 +66,19 @@ pub struct GuardedPlanner {
     faulty: BTreeSet<JobKey>,
     /// Whether a policy panicked in the last pass.
     has_panicked: bool,
+    /// See [`GuardedPlanner::with_end_ranges`].
+    reports_ranges: bool,
 }
 
 impl GuardedPlanner {
+    /// A planner whose reports have the likely ends of jobs, for executors that show them to people.
+    pub fn with_end_ranges() -> Self {
+        Self {
+            reports_ranges: true,
+            ..Self::default()
+        }
+    }
+
     /// One pass. It looks at every job after a pass that panicked, and while any facts are invalid.
     pub fn decide<'a>(
         &mut self,
@@ -128,6 +138,7 @@ impl GuardedPlanner {
             // Without the invalid facts the positions are other ones.
             false => Changed::All,
         };
+        self.planner.reports_ranges = self.reports_ranges;
         let (plan, panics) = decide(&mut self.planner, &snapshot, changed);
         self.has_panicked = panics > 0;
         Passed {

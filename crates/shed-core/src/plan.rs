@@ -271,6 +271,15 @@ pub struct CapacityReport {
     pub used_after: Resources,
 }
 
+/// When a job has ended with these probabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndRange {
+    /// With probability 0.5.
+    pub p50: Instant,
+    /// With probability 0.9.
+    pub p90: Instant,
+}
+
 /// The pass's findings about a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
@@ -287,6 +296,9 @@ pub struct JobReport {
     pub pocd_expected: Option<f64>,
     /// When the job's last task is expected to end, waves included.
     pub estimated_completion: Option<Instant>,
+    /// Its likely end, if the executor asks for it and something is known about the tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_range: Option<EndRange>,
     /// Whether the optimizer ran for the job in this pass.
     pub optimized: bool,
     /// Whether the pass ran out of work (`Policy::work_max`) before the policy was done with the job. Further clones

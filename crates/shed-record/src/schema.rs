@@ -132,12 +132,13 @@ pub struct PassLine {
     pub plan: Plan,
 }
 
-/// The plan as a recording has it: without the expected PoCD and the expected ends of attempts, which a replay of the
-/// pass computes again.
+/// The plan as a recording has it: without the expected PoCD and the expected ends of jobs and attempts, which a replay
+/// of the pass computes again.
 pub fn recorded_plan(mut plan: Plan) -> Plan {
     for report in &mut plan.report.jobs {
         report.ends.clear();
         report.pocd_expected = None;
+        report.end_range = None;
     }
     plan
 }

@@ -529,13 +529,14 @@ async fn state(world: &World, job: &Job<'_>) -> Result<Value> {
 
 /// Takes out versions and times, wherever they are.
 fn mask(value: &mut Value) {
-    const MASKED: [&str; 9] = [
+    const MASKED: [&str; 10] = [
         "observedGeneration",
         "revision",
         "launched",
         "killedAt",
         "pocd",
         "estimatedCompletionTime",
+        "completionRange",
         "boot",
         // Follows the pods with the next write.
         "ready",

@@ -15,6 +15,10 @@ fn report(pocd: f64) -> JobReport {
         pocd_before: Some(pocd),
         pocd_after: Some(pocd),
         estimated_completion: Some(Instant(300_000)),
+        end_range: Some(EndRange {
+            p50: Instant(310_000),
+            p90: Instant(340_000),
+        }),
         stragglers: vec![TaskIndex(1)],
         risk: Some(risk(RiskCause::Straggler, 1)),
         ..fixtures::report("u")
@@ -263,6 +267,11 @@ fn a_job_by_history_says_why_it_has_no_deadline_and_has_no_pocd() {
     let status = case.render();
     assert_eq!((status.pocd, status.deadline), (None, None));
     assert!(status.estimated_completion_time.is_some());
+    let range = status.completion_range.expect("a range without a deadline");
+    assert_eq!(
+        [range.p50, range.p90],
+        [310, 340].map(|at| clock::time(Instant(1000 * at)))
+    );
     let message = &status
         .conditions
         .iter()
@@ -285,7 +294,7 @@ fn a_job_by_history_says_why_it_has_no_deadline_and_has_no_pocd() {
     case.ledger.ending = Some(Conclusion::Complete);
     case.ledger.finished = true;
     let status = case.render();
-    assert_eq!(status.pocd, None);
+    assert_eq!((status.pocd, status.completion_range), (None, None));
     assert_eq!(case.condition(api::DEADLINE_MISSED), None);
     assert_eq!(case.condition(api::DEADLINE_UNKNOWN), Some(passed));
 }

@@ -33,6 +33,8 @@ pub struct Planner {
     jobs: FindingsCache,
     beliefs: Option<KeptBeliefs>,
     queue: Option<Vec<(usize, u32)>>,
+    /// Whether reports have the likely ends of jobs. Decisions are the same without.
+    pub(crate) reports_ranges: bool,
 }
 
 impl Planner {
@@ -79,6 +81,7 @@ impl Planner {
         changed: Changed<'_>,
     ) -> (Plan, MemoryUpdate, Self) {
         let rule = policy.speculation.rule();
+        let reports_ranges = self.reports_ranges;
         let mut round = opened(snapshot, memory, policy, self.jobs, changed);
         let mut session = rule.open(memory, &round, self.beliefs);
         session.before(&mut round);
@@ -88,6 +91,9 @@ impl Planner {
         for state in &mut round.jobs {
             let job = state.job;
             state.predict(|| gains.share(&job.tenant, job.class.as_ref(), now));
+            if reports_ranges {
+                state.predict_range(now);
+            }
         }
         feasibility::weigh(&mut round);
         session.after(&mut round);
@@ -107,6 +113,7 @@ impl Planner {
             jobs,
             beliefs: Some(session.keep()),
             queue,
+            reports_ranges,
         };
         (plan, update, kept)
     }

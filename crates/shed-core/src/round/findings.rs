@@ -3,6 +3,7 @@
 
 use crate::capacity::{Holdings, UnusableNodes};
 use crate::ids::TaskIndex;
+use crate::plan::EndRange;
 use crate::round::estimates::JobEstimate;
 use crate::round::findings_cache::{Appointment, News, Origin, shifted};
 use crate::round::slow_nodes::Heard;
@@ -62,6 +63,8 @@ pub struct JobFindings {
     pub(crate) further_attempts: u32,
     /// Seconds until the job's last task is expected to end.
     pub(crate) completion: Option<f64>,
+    /// The job's likely end, if the executor asks for it.
+    pub(crate) end_range: Option<EndRange>,
 }
 
 impl JobFindings {

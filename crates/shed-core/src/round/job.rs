@@ -115,6 +115,13 @@ impl<'a> JobView<'a> {
         }
     }
 
+    /// Finds the job's likely end, once it is predicted. The time that this takes is that of some twenty PoCDs.
+    pub(crate) fn predict_range(&mut self, now: Instant) {
+        if self.is_looked_at() {
+            self.found.end_range = self.end_range(now);
+        }
+    }
+
     /// Seconds from a launch to the start of its work: measured for the job by a policy, or else t_avg.
     pub fn launch_time(&self) -> f64 {
         self.overhead.unwrap_or(self.t_avg)
@@ -298,6 +305,7 @@ impl<'a> JobView<'a> {
             pocd_after,
             pocd_expected: self.pocd_expected(pocd_after),
             estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
+            end_range: self.end_range,
             optimized: self.draft.optimized,
             is_cut_short: self.draft.is_cut_short,
             stragglers: self.stragglers.clone(),

@@ -1,12 +1,14 @@
 //! A job's PoCD and expected completion, including waiting tasks.
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution};
+use crate::estimate::feasibility::earliest_slack;
 use crate::estimate::pocd::{Waves, ln_miss_of_launch, ln_task_pocd, probability};
 use crate::ids::{AttemptNumber, TaskIndex};
-use crate::plan::KillReport;
+use crate::plan::{EndRange, KillReport};
 use crate::round::estimates::{AttemptEstimate, TaskEstimate, resume_point};
 use crate::round::job::JobView;
 use crate::snapshot::KillKind;
+use crate::time::{Instant, Span};
 
 /// New attempts of a task that an estimate of what is still possible counts: a second look, and one after it.
 pub(crate) const FURTHER_ATTEMPTS: u32 = 2;
@@ -100,11 +102,19 @@ impl JobView<'_> {
         is_out: impl Fn(TaskIndex) -> bool,
         ln_miss: impl Fn(&TaskEstimate, Option<&Distribution>, f64) -> f64,
     ) -> Option<f64> {
-        if let Some(certain) = self.certain_ln_pocd() {
-            return Some(certain);
-        }
+        self.certain_ln_pocd()
+            .or_else(|| self.ln_pocd_at(self.estimate.slack?, is_out, ln_miss))
+    }
+
+    /// The same with a deadline in `slack` seconds.
+    fn ln_pocd_at(
+        &self,
+        slack: f64,
+        is_out: impl Fn(TaskIndex) -> bool,
+        ln_miss: impl Fn(&TaskEstimate, Option<&Distribution>, f64) -> f64,
+    ) -> Option<f64> {
         let estimate = &self.estimate;
-        let (slack, distribution) = (estimate.slack?, estimate.distribution.as_ref()?);
+        let distribution = estimate.distribution.as_ref()?;
         Some(estimate.ln_mean(|given| {
             let running = estimate.tasks.iter().filter(|task| !is_out(task.index));
             let running = running.map(|task| ln_task_pocd(ln_miss(task, given, slack)));
@@ -114,6 +124,51 @@ impl JobView<'_> {
             let waiting = self.ln_pocd_of_waiting(waves, slack - self.launch_time(), distribution);
             running.sum::<f64>() + waiting
         }))
+    }
+
+    /// The job's likely end with the attempts that it has. It is no later than the deadline with the probability with
+    /// which further attempts would still meet that. It is unknown if a task has failed, if no attempt runs, or if
+    /// nothing is known about the tasks but by other jobs.
+    pub(super) fn end_range(&self, now: Instant) -> Option<EndRange> {
+        let estimate = &self.estimate;
+        let is_known = !estimate.is_assumed && !estimate.tasks.is_empty();
+        if !is_known || !self.job.failed.is_empty() {
+            return None;
+        }
+        let distribution = estimate.distribution.as_ref()?;
+        let ln_pocd = |slack| {
+            let within = self.ln_pocd_at(
+                slack,
+                |_| false,
+                |task, given, slack| {
+                    let attempts = task.attempts.iter();
+                    let each = attempts.map(|it| match given.filter(|_| !it.reports()) {
+                        Some(given) => it.ln_miss_at(given, slack),
+                        None => it.ln_miss_at(distribution, slack),
+                    });
+                    each.sum()
+                },
+            );
+            within.unwrap_or(f64::NEG_INFINITY)
+        };
+        let ends_by = |ln_target, guess| earliest_slack(ln_target, guess, ln_pocd);
+        let met = |ln_target| {
+            let is_met = self.ln_pocd_expected.is_some_and(|it| it >= ln_target);
+            estimate.slack.filter(|_| is_met)
+        };
+        let mut guess = self.completion.unwrap_or(0.0);
+        let [p50, p90] = [0.5, 0.9].map(|probability| {
+            let ln_target = libm::log(probability);
+            let by_attempts = ends_by(ln_target, guess);
+            guess = by_attempts.unwrap_or(guess);
+            let both = by_attempts.into_iter().chain(met(ln_target));
+            both.min_by(f64::total_cmp)
+        });
+        let at = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
+        Some(EndRange {
+            p50: at(p50?),
+            p90: at(p90?),
+        })
     }
 
     /// ln P(the tasks without an attempt are all in time).

@@ -76,7 +76,11 @@ fn end(job: &JobView, now: Timestamp) -> Option<(&'static str, String)> {
         Some(slack) => format!(": {} after the deadline", words::span(slack)),
         None => String::new(),
     };
-    Some((name, format!("{}{slack}", words::clock(now, end))))
+    let range = job.status.completion_range.as_ref();
+    let range = range.filter(|_| job.status.completion_time.is_none());
+    let range = range.map(|range| format!("; by {} with 90 %", words::clock(now, range.p90.0)));
+    let range = range.unwrap_or_default();
+    Some((name, format!("{}{slack}{range}", words::clock(now, end))))
 }
 
 fn pocd(job: &JobView, record: Option<&JobRecord>, canvas: Canvas) -> String {

@@ -130,3 +130,67 @@ fn a_task_that_waits_will_begin_at_its_checkpoint() {
     let miss = 40.0 / 65.0 * (40.0 / 65.0);
     assert_close(state.ln_pocd_before, libm::log(1.0 - miss));
 }
+
+/// One task whose attempt ends in 20 s by its reports, with a deviation of 2 s; its job is due in `slack` seconds.
+fn reporting(job: &JobSnapshot) -> JobFindings {
+    let mut found = findings(job);
+    let attempt = &mut found.estimate.tasks[0].attempts[0];
+    attempt.total = Some(40.0);
+    attempt.deviation = Some(2.0);
+    found
+}
+
+fn range_of(job: &JobSnapshot, found: JobFindings) -> Option<[f64; 2]> {
+    let mut state = JobView::new(job, found);
+    state.predict(|| 1.0);
+    state.predict_range(at(30.0));
+    let range = state.end_range?;
+    Some([range.p50, range.p90].map(|end| end.since(at(30.0)).seconds()))
+}
+
+#[test]
+fn the_likely_end_has_the_quantiles_of_the_prediction() {
+    let one = |slack| job("a").tasks(1).deadline_in(slack).task(0, [attempt(0)]);
+    let far = one(1000.0).build();
+    let [p50, p90] = range_of(&far, reporting(&far)).unwrap();
+    // 1.2816 deviations later. The search errs by a tenth of a second.
+    assert!((19.9..20.2).contains(&p50), "{p50}");
+    assert!((22.4..22.8).contains(&p90), "{p90}");
+    let endless = far.clone();
+    let endless = JobSnapshot {
+        deadline: None,
+        ..endless
+    };
+    assert_eq!(range_of(&endless, reporting(&endless)), Some([p50, p90]));
+}
+
+#[test]
+fn clones_that_would_meet_the_deadline_bound_the_likely_end() {
+    let due = job("a").tasks(1).deadline_in(151.0).task(0, [attempt(0)]);
+    let due = due.build();
+    let late = |further| {
+        let mut found = reporting(&due);
+        found.estimate.tasks[0].attempts[0].remaining = Some(500.0);
+        found.estimate.tasks[0].attempts[0].total = Some(600.0);
+        found.estimate.tasks[0].attempts[0].ln_miss = 0.0;
+        found.further_attempts = further;
+        range_of(&due, found).unwrap()
+    };
+    // New attempts take at least 100 s, and 121 s are left.
+    let [p50, p90] = late(0);
+    assert!((499.0..503.0).contains(&p50) && p90 > p50, "{p50} {p90}");
+    let [p50, p90] = late(2);
+    assert!((120.9..121.1).contains(&p50) && p90 > 500.0, "{p50} {p90}");
+}
+
+#[test]
+fn nothing_known_means_no_likely_end() {
+    let due = two_tasks().build();
+    let mut found = findings(&due);
+    found.estimate.distribution = None;
+    assert_eq!(range_of(&due, found), None);
+    let waits = job("a").tasks(2).deadline_in(100.0).build();
+    assert_eq!(range_of(&waits, findings(&waits)), None);
+    let failed = two_tasks().failed([1]).build();
+    assert_eq!(range_of(&failed, findings(&failed)), None);
+}

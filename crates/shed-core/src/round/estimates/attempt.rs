@@ -156,11 +156,16 @@ impl AttemptEstimate {
 
     /// The same by the error of the predicted time, where that is known.
     pub(super) fn assess(&mut self, distribution: &Distribution, slack: f64) {
+        self.ln_miss = self.ln_miss_at(distribution, slack);
+    }
+
+    /// ln P(the attempt misses a deadline in `slack` seconds).
+    pub(crate) fn ln_miss_at(&self, distribution: &Distribution, slack: f64) -> f64 {
         let predicted = self.remaining.filter(|_| self.reports());
-        self.ln_miss = match predicted.zip(self.deviation) {
+        match predicted.zip(self.deviation) {
             Some((remaining, deviation)) => ln_miss_of(remaining, slack, deviation),
             None => self.ln_miss_within(distribution, slack),
-        };
+        }
     }
 
     /// ln P(the attempt does not end within `slack` seconds).
