@@ -42,6 +42,16 @@ type Attempts struct {
 	Won *int `json:"won,omitempty,omitzero"`
 }
 
+// Likely finish of the last task. Absent while no attempt runs or nothing is known
+// about the tasks.
+type CompletionRange struct {
+	// With a probability of 50 %.
+	P50 time.Time `json:"p50"`
+
+	// With a probability of 90 %.
+	P90 time.Time `json:"p90"`
+}
+
 // Condition contains details for one aspect of the current state of this API
 // Resource.
 type Condition struct {
@@ -345,6 +355,10 @@ type DeadlineJobStatus struct {
 
 	// Indexes of tasks with a winner, e.g. `0-17,19`.
 	CompletedIndexes *string `json:"completedIndexes,omitempty,omitzero"`
+
+	// Likely finish of the last task. Absent while no attempt runs or nothing is
+	// known about the tasks.
+	CompletionRange *CompletionRange `json:"completionRange,omitempty,omitzero"`
 
 	// When the last winner finished; only if the job is complete.
 	CompletionTime *time.Time `json:"completionTime,omitempty,omitzero"`

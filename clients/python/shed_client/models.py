@@ -478,6 +478,18 @@ class Attempts(BaseModel):
     won: int | None = Field(None, description='Attempts that won their task.')
 
 
+class CompletionRange(BaseModel):
+    """
+    Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True,
+    )
+    p50: AwareDatetime = Field(..., description='With a probability of 50 %.')
+    p90: AwareDatetime = Field(..., description='With a probability of 90 %.')
+
+
 class Condition(BaseModel):
     """
     Condition contains details for one aspect of the current state of this API Resource.
@@ -699,6 +711,12 @@ class DeadlineJobStatus(BaseModel):
         None,
         alias='completedIndexes',
         description='Indexes of tasks with a winner, e.g. `0-17,19`.',
+    )
+    completion_range: CompletionRange | None = Field(
+        None,
+        alias='completionRange',
+        description='Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.',
+        title='CompletionRange',
     )
     completion_time: AwareDatetime | None = Field(
         None,

@@ -26,6 +26,7 @@ import com.fasterxml.jackson.annotation.JsonPropertyOrder;
     "calibratedPoCD",
     "clones",
     "completedIndexes",
+    "completionRange",
     "completionTime",
     "conditions",
     "deadline",
@@ -82,6 +83,15 @@ public class DeadlineJobStatus {
     @JsonProperty("completedIndexes")
     @JsonPropertyDescription("Indexes of tasks with a winner, e.g. `0-17,19`.")
     private String completedIndexes;
+    /**
+     * CompletionRange
+     * <p>
+     * Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.
+     * 
+     */
+    @JsonProperty("completionRange")
+    @JsonPropertyDescription("Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.")
+    private CompletionRange completionRange;
     /**
      * When the last winner finished; only if the job is complete.
      * 
@@ -314,6 +324,33 @@ public class DeadlineJobStatus {
 
     public DeadlineJobStatus withCompletedIndexes(String completedIndexes) {
         this.completedIndexes = completedIndexes;
+        return this;
+    }
+
+    /**
+     * CompletionRange
+     * <p>
+     * Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.
+     * 
+     */
+    @JsonProperty("completionRange")
+    public CompletionRange getCompletionRange() {
+        return completionRange;
+    }
+
+    /**
+     * CompletionRange
+     * <p>
+     * Likely finish of the last task. Absent while no attempt runs or nothing is known about the tasks.
+     * 
+     */
+    @JsonProperty("completionRange")
+    public void setCompletionRange(CompletionRange completionRange) {
+        this.completionRange = completionRange;
+    }
+
+    public DeadlineJobStatus withCompletionRange(CompletionRange completionRange) {
+        this.completionRange = completionRange;
         return this;
     }
 
@@ -712,6 +749,10 @@ public class DeadlineJobStatus {
         sb.append("completedIndexes");
         sb.append('=');
         sb.append(((this.completedIndexes == null)?"<null>":this.completedIndexes));
+        sb.append(',');
+        sb.append("completionRange");
+        sb.append('=');
+        sb.append(((this.completionRange == null)?"<null>":this.completionRange));
         sb.append(',');
         sb.append("completionTime");
         sb.append('=');
