@@ -87,9 +87,22 @@ warns '`example.com/other` runs this Job' 'a deadline for another controller' < 
 warns 'has no effect without spec.managedBy: shed.dev/deadline-controller' 'a deadline without a manager' < <(batch_job 'shed.dev/deadline: 5m')
 warns 'has no effect without spec.managedBy' 'a CronJob without a manager' < <(cron_job '' 'shed.dev/deadline: 5h')
 
+# In a namespace that is only watched, a deadline needs no manager. Other mistakes are still named.
+out=$(kubectl label namespace "$ns" shed.dev/jobs=watch 2>&1)
+if grep -q '^Warning' <<<"$out"; then bad 'a namespace that is watched' "$out"; else ok; fi
+for _ in $(seq 50); do
+    grep -q '^Warning' <<<"$(batch_job 'shed.dev/deadline: 5m' | submit 2>&1)" || break
+    sleep 0.2
+done
+warns '' 'a deadline in a namespace that is watched' < <(batch_job 'shed.dev/deadline: 5m')
+warns '' 'a CronJob in a namespace that is watched' < <(cron_job '' 'shed.dev/deadline: 5h')
+warns 'invalid deadline `soon`' 'a wrong deadline in a namespace that is watched' < <(batch_job 'shed.dev/deadline: soon')
+out=$(batch_job 'shed.dev/deadline: 5m' | manager)
+if [ -z "$out" ]; then ok; else bad "a namespace that is watched: managedBy is '$out'"; fi
+
 # In a chosen namespace the annotation is enough, if the apiserver has the API.
-has 'unknown value `yes`: use run' 'an unknown choice' kubectl label --dry-run=server namespace "$ns" shed.dev/jobs=yes
-out=$(kubectl label namespace "$ns" shed.dev/jobs=run 2>&1)
+has 'unknown value `yes`: use run or watch' 'an unknown choice' kubectl label --dry-run=server namespace "$ns" shed.dev/jobs=yes
+out=$(kubectl label --overwrite namespace "$ns" shed.dev/jobs=run 2>&1)
 if grep -q '^Warning' <<<"$out"; then bad 'a chosen namespace' "$out"; else ok; fi
 if kubectl get mutatingadmissionpolicies "$release-managed-by" >/dev/null 2>&1; then
     for _ in $(seq 50); do

@@ -47,6 +47,7 @@ pub mod requests;
 pub mod scheduling;
 mod status_only_changes;
 mod versions;
+pub mod watch_only;
 mod watched_job;
 mod whole_bytes;
 
@@ -63,6 +64,7 @@ pub use page_turns::PAGE;
 use page_turns::PageTurns;
 use versions::NewestVersions;
 pub use versions::{Newest, Seen, Versioned, version};
+use watch_only::WatchOnlyJobs;
 pub use watched_job::{
     Crowded, Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, is_idle,
     job_version,
@@ -80,6 +82,8 @@ pub struct Stores {
     pub pods: PodStore,
     /// The nodes.
     pub nodes: NodeStore,
+    /// The Jobs that are only watched.
+    pub watch_only: WatchOnlyJobs,
     /// The settings of namespaces.
     namespaces: RwLock<Option<Arc<NamespaceSettings>>>,
     /// Reports changes to pollers.
@@ -187,6 +191,7 @@ impl Stores {
             pods: PodStore::default(),
             nodes: NodeStore::default(),
             page_turns: PageTurns::new(1),
+            watch_only: WatchOnlyJobs::default(),
             namespaces: RwLock::default(),
             news: changes::News::default(),
             changed: Notify::new(),

@@ -1,6 +1,6 @@
 //! How long the last completed jobs of each class took. `deadline.history` takes its quantiles from here.
 //!
-//! The watch of jobs fills it, and the stored state restores it. A completed job may be shown any number of times, by
+//! The watches of jobs fill it, also with Jobs that shed only watches, and the stored state restores it. A completed job may be shown any number of times, by
 //! both, and counts once.
 
 use std::collections::BTreeMap;
@@ -41,12 +41,17 @@ impl Completion {
     pub fn of(ledger: &Ledger) -> Option<Self> {
         let is_complete = ledger.finished && ledger.ending.is_some_and(Conclusion::is_success);
         let at = ledger.last_win.filter(|_| is_complete)?;
+        Some(Self::between(ledger.first_pass?, at))
+    }
+
+    /// The completion of a job that ran from `start` to `at`.
+    pub fn between(start: Instant, at: Instant) -> Self {
         let is_rounded = at.0.rem_euclid(SECOND.0) == 0;
         let end = if is_rounded { at.plus(SECOND) } else { at };
-        Some(Self {
+        Self {
             at,
-            took: end.since(ledger.first_pass?).max(SECOND),
-        })
+            took: end.since(start).max(SECOND),
+        }
     }
 }
 
@@ -202,6 +207,13 @@ impl CompletionHistory {
             runs: runs.len(),
             quantile: enough.and_then(|spans| quantile(&spans, which)),
         }
+    }
+
+    /// The completion times of a class (`namespace/class`), in seconds.
+    pub fn seconds(&self, class: &str) -> Vec<f64> {
+        let own = self.0.lock();
+        let runs = own.0.get(class).into_iter().flatten();
+        runs.map(|run| Span(run.1).seconds()).collect()
     }
 
     /// The classes of a namespace in figures, or one of them. A class with fewer than [`RUNS_MIN`] completion times has

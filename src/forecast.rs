@@ -12,7 +12,7 @@ use shed_core::time::Instant;
 
 /// The moments whose predictions are scored: the first one of a job, and the first one after half of its time. As shares
 /// of the time to the deadline, with their labels.
-const SCORED: [(f64, &str); 2] = [(0.0, "0"), (0.5, "0.5")];
+pub const SCORED: [(f64, &str); 2] = [(0.0, "0"), (0.5, "0.5")];
 
 /// A prediction whose outcome is known.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -32,6 +32,7 @@ mod reconciles;
 mod reference;
 mod shares;
 mod slot_time;
+mod watch_only;
 
 pub use attempts::{AttemptMetrics, WON};
 pub use blocked::{BlockedJobs, BlockedSeries};
@@ -46,6 +47,7 @@ pub use reconciles::ReconcileMetrics;
 pub use reference::reference;
 pub use shares::ShareMetrics;
 pub use slot_time::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics};
+pub use watch_only::WatchOnlyMetrics;
 
 /// The `DeadlineJob` that a job's series come from.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,12 +58,15 @@ pub struct JobAddress {
     pub name: String,
 }
 
+/// `job_kind` of a batch/v1 Job that shed only watches.
+pub const WATCHED_JOB: &str = "WatchedJob";
+
 /// Labels of a series of one job in addition to its namespace. A scrape sets `job` and `namespace` itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobLabels {
     /// `job_name`: name of the `DeadlineJob`, or of the batch/v1 Job that it represents.
     pub name: Arc<str>,
-    /// `job_kind`: `DeadlineJob` or `Job`.
+    /// `job_kind`: `DeadlineJob`, `Job`, or [`WATCHED_JOB`].
     pub kind: &'static str,
     /// `job_class`: class of the job; empty without one.
     pub class: Arc<str>,
@@ -96,6 +101,8 @@ pub struct Metrics {
     pub jobs: JobSeries,
     /// Jobs that cannot start or continue.
     pub blocked: BlockedSeries,
+    /// Jobs that shed only watches.
+    pub watch_only: WatchOnlyMetrics,
     /// Outcomes of jobs with a deadline, and predictions.
     pub deadlines: DeadlineMetrics,
     /// Clones that were not started, because their jobs only observe.
@@ -154,6 +161,7 @@ impl Metrics {
             page: Mutex::default(),
             jobs: JobSeries::register(&mut registrar, jobs_max)?,
             blocked: BlockedSeries::register(&mut registrar)?,
+            watch_only: WatchOnlyMetrics::register(&mut registrar)?,
             deadlines: DeadlineMetrics::register(&mut registrar)?,
             observed: ObservedMetrics::register(&mut registrar)?,
             attempts: AttemptMetrics::register(&mut registrar)?,
@@ -269,6 +277,7 @@ impl Metrics {
     pub fn forget_jobs(&self) {
         self.jobs.clear();
         self.blocked.set(BlockedJobs::new());
+        self.watch_only.unfinished.set(0);
         self.deadlines.show_totals(None);
         self.capacity_used.clear();
         self.capacity_usable.clear();

@@ -462,6 +462,8 @@ fn announce(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) 
     tasks.spawn(undecodable.map(|()| "reports of undecodable objects and unknown fields"));
     let settings = reconcile::namespace_settings::run(Arc::clone(context));
     tasks.spawn(settings.map(|()| "reports of settings of namespaces"));
+    let watch_only = reconcile::watch_only::run(Arc::clone(context));
+    tasks.spawn(watch_only.map(|()| "reports of Jobs that are only watched"));
     let disowned = reconcile::disowned_pods::run(Arc::clone(context));
     tasks.spawn(disowned.map(|()| "reports of pods that are not attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));

@@ -13,8 +13,8 @@ use shed_core::snapshot::{
 use shed_core::time::{Instant, Span};
 
 use crate::api::{
-    self, DeadlineJob, DeadlineJobSpec, Ledger, PodFailureRule, PodReplacementPolicy, RetryRule,
-    TASKS_MAX,
+    self, DeadlineJob, DeadlineJobSpec, ExpectedTaskDuration, Ledger, PodFailureRule,
+    PodReplacementPolicy, RetryRule, TASKS_MAX,
 };
 use crate::clock;
 use crate::size;
@@ -32,7 +32,7 @@ mod tests;
 
 pub use adopted_job::Adopted;
 pub use clock_time::{ClockFault, ClockTime};
-pub use deadline::{DeadlineRule, HistoryRule, deadline_rule};
+pub use deadline::{DeadlineRule, HistoryRule, deadline_rule, rule_of};
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};
@@ -126,7 +126,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
         created,
         counts_from: created,
         deadline,
-        expected_duration: expected_duration(spec)?,
+        expected_duration: expected_duration(spec.expected_task_duration.as_ref())?,
         retries: RetryRule::PROMPT,
         skipped: batch::skipped(spec, rules.completions)?,
         failure_rules: batch::failure_rules(spec)?.into(),
@@ -162,9 +162,11 @@ pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
     (!label.is_empty()).then(|| format!("{namespace}/{label}").into())
 }
 
-/// How long a specification expects a task to take.
-fn expected_duration(spec: &DeadlineJobSpec) -> Result<Option<ExpectedDuration>, InvalidSpec> {
-    let Some(expected) = &spec.expected_task_duration else {
+/// How long a task is expected to take.
+pub fn expected_duration(
+    expected: Option<&ExpectedTaskDuration>,
+) -> Result<Option<ExpectedDuration>, InvalidSpec> {
+    let Some(expected) = expected else {
         return Ok(None);
     };
     let (p50, p90) = (&expected.p50, expected.p90.as_ref());

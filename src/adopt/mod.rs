@@ -52,6 +52,13 @@ impl AdoptJobs {
         self.takes_of(spec.and_then(|spec| spec.managed_by.as_deref()))
     }
 
+    /// Whether a Job is the built-in controller's to run.
+    pub fn leaves(self, job: &Job) -> bool {
+        let spec = job.spec.as_ref();
+        let manager = spec.and_then(|spec| spec.managed_by.as_deref());
+        !self.takes_of(manager) && manager.is_none_or(|name| name == BUILT_IN)
+    }
+
     /// Whether a Job with this `spec.managedBy` is shed's to run.
     fn takes_of(self, manager: Option<&str>) -> bool {
         match self {
@@ -226,19 +233,19 @@ mod tests {
     #[test]
     fn whose_job_it_is_follows_from_its_manager_and_the_mode() {
         let theirs = Some("example.com/other");
-        for (mode, manager, expected) in [
-            (AdoptJobs::Managed, Some(api::MANAGED_BY), true),
-            (AdoptJobs::Managed, None, false),
-            (AdoptJobs::All, None, true),
-            (AdoptJobs::All, Some(BUILT_IN), true),
-            (AdoptJobs::All, theirs, false),
-            (AdoptJobs::None, Some(api::MANAGED_BY), false),
+        for (mode, manager, takes, leaves) in [
+            (AdoptJobs::Managed, Some(api::MANAGED_BY), true, false),
+            (AdoptJobs::Managed, None, false, true),
+            (AdoptJobs::Managed, Some(BUILT_IN), false, true),
+            (AdoptJobs::Managed, theirs, false, false),
+            (AdoptJobs::All, None, true, false),
+            (AdoptJobs::All, Some(BUILT_IN), true, false),
+            (AdoptJobs::All, theirs, false, false),
+            (AdoptJobs::None, Some(api::MANAGED_BY), false, false),
         ] {
-            assert_eq!(
-                mode.takes(&job_of(manager)),
-                expected,
-                "{mode:?} {manager:?}"
-            );
+            let job = job_of(manager);
+            let found = (mode.takes(&job), mode.leaves(&job));
+            assert_eq!(found, (takes, leaves), "{mode:?} {manager:?}");
         }
     }
 

@@ -57,18 +57,12 @@ pub fn owner_reference(name: &str, uid: &str) -> OwnerReference {
 
 /// The companion that a Job should have.
 pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
-    let wishes = annotations::read(job.metadata.annotations.as_ref())?;
     let metadata = &job.metadata;
     let mut companion = DeadlineJob::new(
         &companion_name(job).unwrap_or_default(),
-        companion_spec(job, wishes),
+        companion_spec(job, wishes(metadata)?),
     );
     let class = super::class(metadata);
-    let deadline = companion.spec.deadline.as_ref();
-    let needs_class = deadline.is_some_and(|deadline| deadline.history.is_some());
-    if needs_class && class.is_none() {
-        return Err(annotations::history_without_class());
-    }
     let name = metadata.name.as_deref().unwrap_or_default();
     let mut labels = BTreeMap::from([(
         api::LABEL_BATCH_JOB_NAME.to_owned(),
@@ -85,6 +79,17 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
         ..companion.metadata
     };
     Ok(companion)
+}
+
+/// The requests of a Job's annotations.
+pub fn wishes(job: &ObjectMeta) -> Result<Wishes, BadAnnotation> {
+    let wishes = annotations::read(job.annotations.as_ref())?;
+    let deadline = wishes.deadline.as_ref();
+    let needs_class = deadline.is_some_and(|deadline| deadline.history.is_some());
+    match needs_class && super::class(job).is_none() {
+        true => Err(annotations::history_without_class()),
+        false => Ok(wishes),
+    }
 }
 
 /// Why an edit of a Job's annotations does not reach its companion. The Job continues without it.
@@ -135,7 +140,7 @@ fn suspends(spec: &JobSpec) -> bool {
 }
 
 /// A work queue has as many tasks as pods may run.
-fn tasks(spec: &JobSpec) -> i32 {
+pub fn tasks(spec: &JobSpec) -> i32 {
     let parallelism = spec.parallelism.unwrap_or(1);
     spec.completions.unwrap_or_else(|| parallelism.max(1))
 }

@@ -30,6 +30,12 @@ pub const RESERVED: [&str; 6] = [
 ];
 /// Label of a Namespace: the weight of its jobs in the division of capacity.
 pub const LABEL_SHARE: &str = "shed.dev/share";
+/// Label of a Namespace: what shed does with its batch/v1 Jobs without `spec.managedBy`.
+pub const LABEL_JOBS: &str = "shed.dev/jobs";
+/// The value of [`LABEL_JOBS`] by which the chart's policy hands Jobs with a deadline to shed.
+pub const JOBS_RUN: &str = "run";
+/// The value of [`LABEL_JOBS`] by which shed only watches these Jobs.
+pub const JOBS_WATCH: &str = "watch";
 /// Annotation of a Namespace, and of a batch/v1 Job: the limit of clones as a share of a job's own slot-seconds.
 pub const ANNOTATION_CLONE_BUDGET: &str = "shed.dev/clone-budget";
 /// Annotation of a Namespace: how many of its jobs may run at a time.

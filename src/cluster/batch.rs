@@ -49,8 +49,13 @@ impl<'de> Deserialize<'de> for BatchObject {
 }
 
 impl BatchObject {
-    fn metadata(&self) -> &ObjectMeta {
+    pub(super) fn metadata(&self) -> &ObjectMeta {
         &self.metadata
+    }
+
+    /// The Job, if it could be decoded.
+    pub(super) fn job(&self) -> Option<&Job> {
+        self.read.as_ref().ok().map(|(job, _)| &**job)
     }
 
     fn metadata_mut(&mut self) -> &mut ObjectMeta {
@@ -276,7 +281,7 @@ impl JobStore {
 
 impl Stores {
     /// Takes a notice of the watch in; returns the Jobs that it is about.
-    fn apply_batch_event(
+    pub(super) fn apply_batch_event(
         &self,
         writer: &mut Writer<WatchedBatchJob>,
         event: Event<BatchObject>,
@@ -284,6 +289,10 @@ impl Stores {
         if let Event::Apply(job) | Event::InitApply(job) | Event::Delete(job) = &event {
             self.note_version(Versioned::Jobs, &job.metadata);
         }
+        let watch_only = match &event {
+            Event::Apply(object) | Event::InitApply(object) => self.read_watch_only(object),
+            _ => None,
+        };
         let jobs = match event {
             Event::Init => {
                 writer.apply_watcher_event(&Event::Init);
@@ -302,6 +311,7 @@ impl Stores {
                 let uids: HashSet<&str> = uids.collect();
                 let bytes = Arc::clone(&self.jobs.table.read().bytes);
                 bytes.retain(Kind::Batch, |uid| uids.contains(uid));
+                self.watch_only.retain(|job| uids.contains(&*job.uid));
                 batch.store.state()
             }
             Event::Delete(object) => {
@@ -315,9 +325,13 @@ impl Stores {
                 if let Some(known) = &known {
                     writer.apply_watcher_event(&Event::Delete((**known).clone()));
                 }
+                self.watch_only.remove(uid);
                 known.into_iter().collect()
             }
         };
+        if let Some(job) = watch_only {
+            self.note_watch_only(job);
+        }
         self.jobs.note_batch_change();
         for job in &jobs {
             self.news.batch_job_changed(job.meta());

@@ -92,7 +92,14 @@ impl Stores {
 
     /// The same, with these Jobs and this choice of them.
     pub fn adopting(self: Arc<Self>, mode: AdoptJobs, jobs: Vec<Job>) -> Arc<Self> {
-        let (reader, mut writer) = store::<WatchedBatchJob>();
+        let (stores, mut writer) = self.seeing_jobs(mode);
+        stores.list_batch(&mut writer, jobs);
+        stores
+    }
+
+    /// The same, with the writer of the watch of Jobs.
+    pub fn seeing_jobs(self: Arc<Self>, mode: AdoptJobs) -> (Arc<Self>, Writer<WatchedBatchJob>) {
+        let (reader, writer) = store::<WatchedBatchJob>();
         let mut stores = Arc::into_inner(self).expect("the only reference");
         stores.jobs.batch = Some(Jobs {
             mode,
@@ -100,8 +107,12 @@ impl Stores {
             lent: Mutex::default(),
             store: reader,
         });
-        stores.list_batch(&mut writer, jobs);
-        Arc::new(stores)
+        (Arc::new(stores), writer)
+    }
+
+    /// The watch of Jobs shows one.
+    pub fn show_batch_job(&self, writer: &mut Writer<WatchedBatchJob>, job: &Job) {
+        self.apply_batch_event(writer, Event::Apply(sent(job)));
     }
 
     /// The watch of nodes lists again.

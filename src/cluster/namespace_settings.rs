@@ -1,5 +1,5 @@
-//! What administrators set for the jobs of a namespace, by a label and annotations of the Namespace: its share, the
-//! limits of clones and of active jobs, and the stop switch for clones. A stop on shed's own namespace applies to the
+//! What administrators set for the jobs of a namespace, by labels and annotations of the Namespace: its share, the
+//! limits of clones and of active jobs, the stop switch for clones, and whether its Jobs are watched. A stop on shed's own namespace applies to the
 //! whole cluster. The watch reads only metadata, and keeps only namespaces with a setting.
 
 use std::collections::BTreeMap;
@@ -109,6 +109,19 @@ impl NamespaceSettings {
     /// How many jobs of a namespace may be active; absent without a limit.
     pub fn active_jobs_max(&self, namespace: &str) -> Option<u32> {
         self.get(namespace)?.active_jobs_max
+    }
+
+    /// Whether the Jobs of a namespace are watched.
+    pub fn watches_jobs(&self, namespace: &str) -> bool {
+        self.get(namespace)
+            .is_some_and(|settings| settings.watches_jobs)
+    }
+
+    /// The namespaces whose Jobs are watched.
+    pub fn watched(&self) -> impl Iterator<Item = &Arc<str>> {
+        let all = self.namespaces.iter();
+        let watched = all.filter(|(_, settings)| settings.watches_jobs);
+        watched.map(|(namespace, _)| namespace)
     }
 
     /// Whether any namespace limits its active jobs.

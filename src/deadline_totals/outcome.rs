@@ -45,11 +45,25 @@ impl DeadlineOutcome {
             _ if conclusion.is_success() => status.is_true(api::DEADLINE_MISSED),
             _ => ledger.ended.is_some_and(|ended: Instant| ended > deadline),
         };
-        Some(match (is_late, conclusion.is_success()) {
+        Some(Self::judged(is_late, conclusion.is_success()))
+    }
+
+    /// The outcome of a job that ended with or without success, late or not.
+    pub fn judged(is_late: bool, is_success: bool) -> Self {
+        match (is_late, is_success) {
             (true, _) => Self::Missed,
             (false, true) => Self::Met,
             (false, false) => Self::Failed,
-        })
+        }
+    }
+
+    /// Its name in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::Failed => "failed",
+        }
     }
 }
 

@@ -28,8 +28,9 @@ metrics! {
         lateness: Histogram = "shed_job_completion_lateness_seconds",
             "Time by which a job was complete after its deadline", SECONDS.to_vec();
         squared_errors: Histograms<2> = "shed_prediction_squared_error",
-            "Squared difference between a prediction and whether the job met its deadline, by prediction and by \
-             the share of the job's time that had passed; sum / count is the Brier score",
+            "Squared difference between a prediction (pocd, calibrated, or watched for the PoCD of Jobs that shed only \
+             watches) and whether the job met its deadline, by the share of the job's time that had passed; sum / count \
+             is the Brier score",
             (["prediction", "passed"], vec![0.01, 0.04, 0.09, 0.16, 0.25, 0.36, 0.49, 0.64, 0.81, 1.0]);
     }
 }
@@ -86,17 +87,18 @@ impl DeadlineMetrics {
 
     /// The deadline of a job with these predictions was met, or missed.
     pub fn score(&self, predictions: &[Scored], met: bool) {
-        let actual = if met { 1.0 } else { 0.0 };
         for scored in predictions {
             for (prediction, value) in [("pocd", scored.pocd), ("calibrated", scored.calibrated)] {
-                let error = value - actual;
-                let labels = [prediction, scored.passed];
-                self.families
-                    .squared_errors
-                    .with(labels)
-                    .observe(error * error);
+                self.score_one([prediction, scored.passed], value, met);
             }
         }
+    }
+
+    /// The same of one prediction with this name, at this share of the job's time.
+    pub fn score_one(&self, labels: [&str; 2], pocd: f64, met: bool) {
+        let error = pocd - if met { 1.0 } else { 0.0 };
+        let family = &self.families.squared_errors;
+        family.with(labels).observe(error * error);
     }
 }
 

@@ -13,7 +13,8 @@ Metrics of jobs and attempts come from the leader alone. Other replicas have no 
 Counters begin at 0 when a process starts, so use `rate` and `increase`. The [totals of deadlines](#totals-of-deadlines) do not.
 [Secure metrics](../how-to/secure-the-network.md#secure-the-metrics) shows how to serve them over TLS.
 
-- `job_namespace`, `job_name` and `job_kind` (`DeadlineJob` or `Job`) name the job. `job_class` is its class, and is absent without one.
+- `job_namespace`, `job_name` and `job_kind` (`DeadlineJob`, `Job`, or `WatchedJob` for a Job that shed
+  [only watches](../how-to/observe-first.md#watch-only)) name the job. Counts of unfinished jobs include watched ones. `job_class` is its class, and is absent without one.
   For a Job of a CronJob without the label `shed.dev/class` it is the name of the CronJob. `namespace` and `job` are set by the scrape.
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
   Namespaces share them: the job most at risk of each namespace comes first, then the second one of each.

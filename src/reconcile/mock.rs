@@ -219,6 +219,7 @@ impl Call {
             [.., "jobs", _, "status"] => format!("{method} Job status"),
             [.., "jobs", _] => format!("{method} Job"),
             [.., "deadlinejobs"] if method == "GET" => "LIST jobs".to_owned(),
+            [.., "jobs"] if method == "GET" => "LIST Jobs".to_owned(),
             [.., "pods"] if method == "GET" => "LIST pods".to_owned(),
             [.., "pods"] => {
                 text("/metadata/name")
@@ -296,6 +297,8 @@ impl World {
             ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadataList", "items": self.job.as_slice(),
                 "metadata": {"resourceVersion": self.version.to_string()}})),
+            ("LIST", "Jobs") => Ok(json!({"apiVersion": "batch/v1", "kind": "JobList",
+                "items": self.batch.as_slice(), "metadata": {}})),
             ("LIST", "pods") => Ok(self.list_pods(call)),
             ("POST", "pod") => self.create_pod(call),
             // A request for metadata reads no other field.

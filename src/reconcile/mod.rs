@@ -41,6 +41,7 @@ pub mod unadopted_jobs;
 pub mod unanswered_writes;
 pub mod undecodable_jobs;
 mod volumes;
+pub mod watch_only;
 pub mod write_places;
 
 use std::sync::Arc;

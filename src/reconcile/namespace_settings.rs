@@ -43,7 +43,8 @@ fn look(context: &ReconcileContext, reported: &mut Arc<NamespaceSettings>) {
     }
 }
 
-fn announce(context: &ReconcileContext, namespace: &str, fault: &Fault) {
+/// Reports a value that has no effect.
+pub(super) fn announce(context: &ReconcileContext, namespace: &str, fault: &Fault) {
     let note = fault.words();
     tracing::warn!(namespace, "{note}");
     let about = ObjectReference {

@@ -23,6 +23,25 @@ const AT_RISK_BELOW: f64 = TARGET_DEFAULT;
 /// change the condition, and page people, with every report.
 const REMAINS_BELOW: f64 = 0.95;
 
+/// The PoCD at which the risk of a job begins, and the one below which it is at risk now.
+pub(super) struct Thresholds {
+    pub(super) begin: f64,
+    pub(super) now: f64,
+}
+
+impl Thresholds {
+    /// Clones stop at the target, so a job that has reached it is as its user wants it.
+    pub(super) fn of(target: Option<f64>, is_at_risk: bool) -> Self {
+        let own = target.filter(|target| *target < AT_RISK_BELOW);
+        let begin = own.unwrap_or(AT_RISK_BELOW);
+        let now = match own {
+            None if is_at_risk => REMAINS_BELOW,
+            _ => begin,
+        };
+        Self { begin, now }
+    }
+}
+
 pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     let type_ = api::DEADLINE_AT_RISK;
     if input.ledger.ending.is_some() {
@@ -38,25 +57,19 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     let Some(report) = input.report else {
         return;
     };
-    // Clones stop at the target, so a job that has reached it is as its user wants it.
-    let target = input.job.rules.target_pocd;
-    let own = target.filter(|target| *target < AT_RISK_BELOW);
-    let at_risk_below = own.unwrap_or(AT_RISK_BELOW);
-    let threshold = match own {
-        None if stated_in(&list.list).is_some() => REMAINS_BELOW,
-        _ => at_risk_below,
-    };
+    let is_at_risk = stated_in(&list.list).is_some();
+    let Thresholds { begin, now } = Thresholds::of(input.job.rules.target_pocd, is_at_risk);
     // Without a PoCD a calibrated one would be that of an earlier report.
     match report
         .pocd_after
         .map(|pocd| input.calibrated.unwrap_or(pocd))
     {
-        Some(pocd) if pocd < threshold => {
+        Some(pocd) if pocd < now => {
             let (reason, example) = cause(input, report);
             // No figures of the report in the message: they would make a write of each.
             let below = match example {
-                None => at_risk_below.to_string(),
-                Some(example) => format!("{example}; PoCD fell below {at_risk_below}"),
+                None => begin.to_string(),
+                Some(example) => format!("{example}; PoCD fell below {begin}"),
             };
             list.say(type_, reason, &below);
         }

@@ -3,7 +3,8 @@
 use shed_core::time::{Instant, Span};
 
 use crate::api::{
-    ClockDeadline, ClockStart, DeadlineJobSpec, FixedDeadline, HistoryDeadline, Ledger, Quantile,
+    ClockDeadline, ClockStart, Deadline, DeadlineJobSpec, FixedDeadline, HistoryDeadline, Ledger,
+    Quantile,
 };
 use crate::clock;
 use crate::validate::clock_time::{ClockFault, ClockTime};
@@ -85,13 +86,18 @@ impl DeadlineRule {
     /// The deadline as an instant; absent while its clock has not started. `from` is the job's creation, or the
     /// time for which a CronJob scheduled it.
     pub fn instant(&self, from: Instant, ledger: &Ledger) -> Option<Instant> {
+        let fixed = self.fixed(ledger);
+        fixed.or_else(|| self.computed(from, ledger.first_pass))
+    }
+
+    /// The same of a job without a ledger, from its start; absent for a deadline from history, which is computed once.
+    pub fn computed(&self, from: Instant, start: Option<Instant>) -> Option<Instant> {
         match self {
-            Self::Never => None,
+            Self::Never | Self::History(_) => None,
             Self::At(instant) => Some(*instant),
             Self::FromCreation(span) => Some(from.plus(*span)),
-            Self::FromStart(span) => ledger.first_pass.map(|start| start.plus(*span)),
-            Self::Clock(time) => self.fixed(ledger).or_else(|| time.next_after(from)),
-            Self::History(_) => self.fixed(ledger),
+            Self::FromStart(span) => start.map(|start| start.plus(*span)),
+            Self::Clock(time) => time.next_after(from),
         }
     }
 
@@ -161,6 +167,11 @@ pub fn deadline_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec
             Ok(DeadlineRule::Never)
         };
     };
+    rule_of(deadline)
+}
+
+/// A deadline as a rule.
+pub fn rule_of(deadline: &Deadline) -> Result<DeadlineRule, InvalidSpec> {
     let forms = (
         &deadline.within,
         &deadline.at,

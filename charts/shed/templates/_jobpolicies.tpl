@@ -1,4 +1,4 @@
-{{/* The label of a Namespace whose Jobs need no managedBy; its value is run. */}}
+{{/* The label of a Namespace that says what shed does with its Jobs without managedBy: run or watch. */}}
 {{- define "shed.jobsLabel" -}}shed.dev/jobs{{- end }}
 
 {{/*
@@ -100,10 +100,11 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
     {{- if eq .root.Values.adoptJobs "all" }} || variables.manager in ['', 'kubernetes.io/job-controller']{{ end }} ? [] :
     !(variables.manager in ['', 'kubernetes.io/job-controller']) ? ['spec.managedBy: `' + variables.manager + '` runs this Job, so annotations of shed have no effect']
     : !('shed.dev/deadline' in variables.annotations) ? []
+    : variables.chosen == 'watch' ? []
     {{- if $sets }}
     : variables.manager == '' && variables.chosen == 'run' ? []
-    : ['shed.dev/deadline has no effect without spec.managedBy: shed.dev/deadline-controller. Add it, or ask an admin for the label {{ $label }}: run on the namespace']
+    : ['shed.dev/deadline has no effect without spec.managedBy: shed.dev/deadline-controller. Add it, or ask an admin for the label {{ $label }}: run, or watch, on the namespace']
     {{- else }}
-    : ['shed.dev/deadline has no effect without spec.managedBy: shed.dev/deadline-controller. Add it']
+    : ['shed.dev/deadline has no effect without spec.managedBy: shed.dev/deadline-controller. Add it, or ask an admin for the label {{ $label }}: watch on the namespace']
     {{- end }}
 {{- end }}

@@ -38,4 +38,5 @@ mod stragglers;
 mod tasks;
 mod upgrades;
 mod validation;
+mod watch_only;
 mod words;

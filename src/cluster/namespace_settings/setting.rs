@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::{
     self, ANNOTATION_ACTIVE_JOBS_MAX, ANNOTATION_CLONE_BUDGET, ANNOTATION_CLONES, CLONES_STOP,
-    LABEL_SHARE,
+    JOBS_RUN, JOBS_WATCH, LABEL_JOBS, LABEL_SHARE,
 };
 
 /// Characters of an invalid value that are kept.
@@ -29,6 +29,8 @@ pub struct Settings {
     pub clone_budget: Option<f64>,
     /// The number of jobs that may be active.
     pub active_jobs_max: Option<u32>,
+    /// Jobs without `spec.managedBy` are watched, and not run.
+    pub watches_jobs: bool,
     /// Values that are not used as they are.
     pub faults: Vec<Fault>,
 }
@@ -47,7 +49,7 @@ pub struct Fault {
 impl Fault {
     /// Whether the value is a label's, and not an annotation's.
     pub fn is_label(&self) -> bool {
-        self.key == LABEL_SHARE
+        [LABEL_SHARE, LABEL_JOBS].contains(&self.key)
     }
 
     /// What is wrong, and the fix.
@@ -78,6 +80,7 @@ impl Settings {
             weight: setting(labels, LABEL_SHARE, weight, &mut faults).filter(|one| *one != 1.0),
             clone_budget: setting(annotations, ANNOTATION_CLONE_BUDGET, budget, &mut faults),
             active_jobs_max: setting(annotations, ANNOTATION_ACTIVE_JOBS_MAX, jobs, &mut faults),
+            watches_jobs: setting(labels, LABEL_JOBS, chosen, &mut faults).is_some(),
             faults,
         }
     }
@@ -105,6 +108,18 @@ fn stop(text: &str) -> Read<()> {
         false => (
             None,
             Some("it has no effect: use stop, or remove the annotation"),
+        ),
+    }
+}
+
+/// The value `run` is the admission policy's, and no setting of the operator.
+fn chosen(text: &str) -> Read<()> {
+    match text {
+        JOBS_WATCH => (Some(()), None),
+        JOBS_RUN => (None, None),
+        _ => (
+            None,
+            Some("it has no effect: use run or watch, or remove the label"),
         ),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::{
-    ANNOTATION_ACTIVE_JOBS_MAX, ANNOTATION_CLONE_BUDGET, ANNOTATION_CLONES, LABEL_SHARE,
+    ANNOTATION_ACTIVE_JOBS_MAX, ANNOTATION_CLONE_BUDGET, ANNOTATION_CLONES, LABEL_JOBS, LABEL_SHARE,
 };
 
 /// The metadata of a namespace with these labels and annotations.
@@ -16,8 +16,9 @@ pub(super) fn namespace(name: &str, values: &[(&str, &str)]) -> PartialObjectMet
         .iter()
         .map(|(key, value)| ((*key).to_owned(), json!(value)))
         .collect();
-    let (labels, annotations): (Vec<_>, Vec<_>) =
-        values.into_iter().partition(|(key, _)| key == LABEL_SHARE);
+    let (labels, annotations): (Vec<_>, Vec<_>) = values
+        .into_iter()
+        .partition(|(key, _)| [LABEL_JOBS, LABEL_SHARE].contains(&&**key));
     let [labels, annotations] =
         [labels, annotations].map(|all| all.into_iter().collect::<serde_json::Map<_, _>>());
     let object = json!({"metadata": {"name": name, "labels": labels, "annotations": annotations}});
@@ -102,6 +103,22 @@ fn the_label_is_a_weight_and_nonsense_counts_as_1() {
             "{label}"
         );
     }
+}
+
+#[test]
+fn jobs_are_watched_by_the_value_watch_only() {
+    let mut known = NamespaceSettings::of("shed", Scope::All);
+    for (name, value) in [("team", "watch"), ("other", "run"), ("wrong", "Watch")] {
+        known.note(&namespace(name, &[(LABEL_JOBS, value)]));
+    }
+    let watched: Vec<&str> = known.watched().map(|name| &**name).collect();
+    assert_eq!(watched, ["team"]);
+    assert!(known.watches_jobs("team") && !known.watches_jobs("other"));
+    let faults: Vec<String> = known.faults().map(|(_, fault)| fault.words()).collect();
+    let words = "label shed.dev/jobs: invalid value `Watch`: it has no effect: use run or watch, or remove the label";
+    assert_eq!(faults, [words]);
+    known.forget(&namespace("team", &[]));
+    assert_eq!(known.watched().count(), 0);
 }
 
 #[test]

@@ -26,3 +26,4 @@ pub mod pocd;
 pub mod progress;
 pub mod sample;
 pub mod weibull;
+pub mod whole_run;

@@ -333,7 +333,10 @@ fn manager_words(manager: Option<&str>, place: &str, has_wishes: bool) -> Option
             "{place}metadata.annotations: shed runs this Job without a deadline: add shed.dev/deadline, e.g. 1h"
         )),
         (None, true) => Some(format!(
-            "{field} is absent: shed runs this Job only with --adopt-jobs=all: add `managedBy: {}`",
+            "{field} is absent: shed runs this Job only in a namespace with the label {}: {}, or with --adopt-jobs=all: \
+             add `managedBy: {}`",
+            api::LABEL_JOBS,
+            api::JOBS_RUN,
             api::MANAGED_BY
         )),
         (Some(other), _) => Some(format!(
