@@ -163,6 +163,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         time_limit: time_limit(job, ledger, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
+        admitted: None,
         avoid: view.places.positions(&view.troubled.stuck(view.ticks)),
     }
 }
@@ -265,6 +266,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         out_of_reach: view.out_of_reach.contains(&id),
         ended_in_deletion: false,
         unplaceable: false,
+        gated: false,
         unready: false,
     };
     attempt.unready =

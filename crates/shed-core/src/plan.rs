@@ -522,6 +522,8 @@ pub enum RefusalReason {
     Stopped,
     /// The job's own budget of clones is used up.
     JobBudget,
+    /// A quota outside shed has admitted the job, and no attempts beyond one for each task.
+    Queue,
 }
 
 impl RefusalReason {
@@ -541,6 +543,7 @@ impl RefusalReason {
             Self::Target => "target",
             Self::Stopped => "stopped",
             Self::JobBudget => "job_budget",
+            Self::Queue => "queue",
         }
     }
 }
