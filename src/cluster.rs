@@ -64,7 +64,7 @@ use page_turns::PageTurns;
 use versions::NewestVersions;
 pub use versions::{Newest, Seen, Versioned, version};
 pub use watched_job::{
-    Crowded, Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, is_idle,
+    CompanionSettings, Crowded, Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob,
     job_version,
 };
 pub use whole_bytes::Kind;
