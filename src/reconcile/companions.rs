@@ -39,8 +39,9 @@ const AT_ONCE: usize = 32;
 const NO_MEMORY: &str = "the Job starts once other jobs end: shed keeps unfinished jobs whole in three eighths of its \
                          memory, which namespaces share; make the pod template smaller, wait, or raise the operator's \
                          memory limit";
-const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \
-                            gang; create the Job with the policy `basic`, or without spec.managedBy";
+/// The words after the field.
+const GROUPING_REFUSED: &str = "shed starts each pod by itself, and would not follow this field; create the Job with \
+                                the scheduling policy `basic` and without this field, or without spec.managedBy";
 
 /// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
@@ -124,8 +125,9 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
     if is_leaving || job_status::is_finished(&job) {
         return Ok(Wake::await_change());
     }
-    if is_gang(&context, &job) {
-        return refuse(&context, &job, reason::GANG_SCHEDULING, GANG_REFUSED).await;
+    if let Some(field) = grouping(&context, &job) {
+        let message = format!("spec.{field}: {GROUPING_REFUSED}");
+        return refuse(&context, &job, reason::GANG_SCHEDULING, &message).await;
     }
     let reference =
         ObjectRef::<DeadlineJob>::new(&translate::companion_name(&job).unwrap_or_default())
@@ -193,11 +195,16 @@ fn fix(job: &Job, wanted: &mut DeadlineJob, completions: i32, on_miss: OnMiss) {
     }
 }
 
-/// Whether the Job's pods should start together or not at all.
-fn is_gang(context: &ReconcileContext, job: &Job) -> bool {
+/// The field that makes one unit of the Job's pods.
+fn grouping(context: &ReconcileContext, job: &Job) -> Option<&'static str> {
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
-    let jobs = context.stores.jobs.batch();
-    jobs.is_some_and(|jobs| jobs.template_extras.of(uid).is_gang)
+    context
+        .stores
+        .jobs
+        .batch()?
+        .template_extras
+        .of(uid)
+        .grouping
 }
 
 /// Annotations that changed change the companion, as far as a `DeadlineJob` can be changed.

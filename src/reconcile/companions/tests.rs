@@ -204,14 +204,14 @@ async fn a_suspended_companion_is_read_when_an_annotation_changes() {
 }
 
 #[tokio::test]
-async fn a_gang_is_refused_and_gets_no_companion() {
+async fn a_job_whose_pods_are_one_unit_gets_no_companion() {
     let api = Apiserver::new(fixtures::job(""));
     let (client, job) = refusing(500, "no companion is wanted");
     let held = job.lock().clone();
     let stores = Stores::for_tests(vec![], vec![], &[]);
     let stores = stores.adopting(AdoptJobs::All, vec![held.clone()]);
     let mut extras = TemplateExtras::default();
-    extras.is_gang = true;
+    extras.grouping = Some("scheduling.resourceClaims");
     let jobs = stores.jobs.batch().expect("Jobs");
     jobs.template_extras.note(&held.metadata, extras);
     let mut process = Process::with_stores(&api, stores);
@@ -221,7 +221,10 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     assert_eq!(looked.unwrap(), Wake::await_change());
     let (reason, words) = said(&job).expect("it is reported");
     assert_eq!(reason, "GangScheduling");
-    assert!(words.contains("spec.scheduling"), "{words}");
+    assert!(
+        words.starts_with("spec.scheduling.resourceClaims: "),
+        "{words}"
+    );
 }
 
 /// A Job of this name and namespace.
