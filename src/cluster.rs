@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::batch::v1::Job;
@@ -66,8 +66,8 @@ use versions::NewestVersions;
 pub use versions::{Newest, Seen, Versioned, version};
 use watch_only::WatchOnlyJobs;
 pub use watched_job::{
-    Crowded, Finished, JobObject, JobVersion, Refusal, Rest, Skeleton, WatchedJob, is_idle,
-    job_version,
+    CompanionSettings, Crowded, Finished, JobObject, JobVersion, Refusal, Rest, Skeleton,
+    WatchedJob, job_version,
 };
 pub use whole_bytes::Kind;
 
@@ -91,6 +91,8 @@ pub struct Stores {
     /// Raised by everything that a plan may depend on.
     pub changed: Notify,
     newest_versions: NewestVersions,
+    /// Whether the cluster has Kueue. Until that is known it counts as present, so that no attempt exceeds its quota.
+    has_kueue: AtomicBool,
     /// Raised once an object was seen in an older version than before.
     restored: Notify,
     /// Dates the observations.
@@ -196,6 +198,7 @@ impl Stores {
             news: changes::News::default(),
             changed: Notify::new(),
             newest_versions: NewestVersions::default(),
+            has_kueue: AtomicBool::new(true),
             restored: Notify::new(),
             clock,
             first_lists: Mutex::default(),
@@ -214,6 +217,20 @@ impl Stores {
             self.changed.notified().await;
         }
         self.changed.notify_one();
+    }
+
+    /// Whether the cluster has Kueue.
+    pub fn has_kueue(&self) -> bool {
+        self.has_kueue.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of whether the cluster has Kueue, and returns whether that is new. What Jobs may do depends on it.
+    pub fn note_kueue(&self, is_there: bool) -> bool {
+        let is_news = self.has_kueue.swap(is_there, Ordering::Relaxed) != is_there;
+        if is_news {
+            self.changed.notify_one();
+        }
+        is_news
     }
 
     /// Whether every list has come in.

@@ -468,6 +468,8 @@ fn announce(context: &Arc<ReconcileContext>, tasks: &mut JoinSet<&'static str>) 
     tasks.spawn(disowned.map(|()| "reports of pods that are not attempts"));
     let unadopted = reconcile::unadopted_jobs::run(Arc::clone(context));
     tasks.spawn(unadopted.map(|()| "reports of Jobs that shed no longer runs"));
+    let kueue = reconcile::kueue_discovery::run(Arc::clone(context));
+    tasks.spawn(kueue.map(|()| "check whether the cluster has Kueue"));
     let blocked = reconcile::blocked_jobs::run(Arc::clone(context));
     tasks.spawn(blocked.map(|()| "count of jobs that cannot continue"));
 }

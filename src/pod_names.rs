@@ -168,6 +168,7 @@ mod tests {
             plain: true,
             replaces_deleted: true,
             says_idempotency: false,
+            queued: false,
             selector: kube::core::Selector::default(),
             template_extras: std::sync::Arc::default(),
         }

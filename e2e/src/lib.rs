@@ -13,6 +13,7 @@ pub mod failure_report;
 pub mod frozen;
 pub mod host_operator;
 pub mod jobs;
+pub mod kueue;
 pub mod large;
 pub mod latency;
 pub mod manifests;

@@ -6,6 +6,7 @@
 pub mod annotation_names;
 pub mod annotations;
 mod deadline_text;
+pub mod kueue;
 mod progress_text;
 pub mod translate;
 mod watched_batch_job;

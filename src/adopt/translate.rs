@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use shed_core::time::Span;
 
 use crate::adopt::annotations::{self, BadAnnotation, Wishes};
+use crate::adopt::kueue;
 use crate::api::{
     self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume, RetryRule,
 };
@@ -260,6 +261,7 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
             && wishes.progress.is_none()
             && wishes.resume == Resume::None,
         says_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),
+        queued: kueue::is_queued(job),
         selector,
         template_extras: Arc::default(),
     })

@@ -20,7 +20,7 @@ pub const DEADLINE_FEASIBLE: &str = "DeadlineFeasible";
 pub const DEADLINE_UNKNOWN: &str = "DeadlineUnknown";
 /// The deadline passed before the job was complete.
 pub const DEADLINE_MISSED: &str = "DeadlineMissed";
-/// Runnable tasks have had no attempt for at least 10 s.
+/// Runnable tasks have had no attempt, or one behind a scheduling gate, for at least 10 s.
 pub const TASKS_PENDING: &str = "TasksPending";
 /// shed cannot create attempts, or they cannot start.
 pub const ATTEMPTS_BLOCKED: &str = "AttemptsBlocked";
@@ -102,6 +102,8 @@ pub mod reason {
     pub const SHARE_IN_USE: &str = "ShareInUse";
     /// `DeadlineAtRisk`, `TasksPending`: as many jobs of the namespace are active as its limit allows.
     pub const ACTIVE_JOBS_LIMIT: &str = "ActiveJobsLimit";
+    /// `DeadlineAtRisk`, `TasksPending`: a queue outside shed, such as one of Kueue, has not admitted the job or its pods.
+    pub const WAITING_IN_QUEUE: &str = "WaitingInQueue";
     /// `TasksPending`: a failed task waits for its next attempt.
     pub const BACK_OFF: &str = "BackOff";
     /// `TasksPending`: the same, after an attempt that ended with exit code 0 and requested no commit grant.
@@ -176,7 +178,7 @@ pub mod reason {
     pub const PROGRESS_REACHABLE: &str = "ProgressReachable";
     /// `AdoptionRefused`, `SpecInvalid`: an annotation is invalid or contradicts another.
     pub const INVALID_ANNOTATION: &str = "InvalidAnnotation";
-    /// `AdoptionRefused`: the Job's pods should start together or not at all.
+    /// `AdoptionRefused`: the Job's pods should be scheduled as one unit, such as a gang.
     pub const GANG_SCHEDULING: &str = "GangScheduling";
     /// `AdoptionRefused`: the ledger of a started Job was deleted.
     pub const LEDGER_LOST: &str = "LedgerLost";

@@ -21,7 +21,7 @@ use crate::adopt::{self, AdoptJobs, BatchRest, WatchedBatchJob, translate};
 use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::cluster::whole_bytes::Kind;
-use crate::cluster::{JobStore, Stores, Touched, Versioned, WatchedJob, config, is_idle, version};
+use crate::cluster::{JobStore, Stores, Touched, Versioned, WatchedJob, config, version};
 use crate::size;
 use crate::validate::template_extras::{self, TemplateExtras};
 
@@ -157,8 +157,7 @@ impl JobStore {
         let companion = self
             .store
             .get(&ObjectRef::new(&companion).within(namespace));
-        let live = companion.as_ref().and_then(|companion| companion.live());
-        live.is_some_and(|companion| !is_idle(companion))
+        companion.is_some_and(|companion| companion.live().is_some())
     }
 
     /// A companion changed: its Job may not be needed whole any more.

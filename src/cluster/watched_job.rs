@@ -1,5 +1,6 @@
 //! A DeadlineJob as the operator keeps it: whole while it may have something to do, else as a skeleton.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use kube::api::ObjectMeta;
@@ -10,7 +11,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::decoding::{Read, read};
 use crate::api::managed_fields::{Parts, essentials, stands_for};
-use crate::api::{self, DeadlineJob, DeadlineJobStatus, LABEL_CLASS, Ledger};
+use crate::api::{self, DeadlineJob, DeadlineJobSpec, DeadlineJobStatus, LABEL_CLASS, Ledger};
 use crate::clock;
 use crate::cluster::version;
 use crate::completion_history::Completion;
@@ -57,6 +58,8 @@ pub enum Rest {
     Suspended {
         /// Its deadline, unless that has been judged.
         due: Option<Instant>,
+        /// Of a companion, its settings from the annotations of its Job.
+        settings: Option<CompanionSettings>,
     },
     /// Its specification is too large to be kept, or to be carried out.
     Oversized {
@@ -65,6 +68,32 @@ pub enum Rest {
     },
     /// The operator's memory budget does not admit it.
     Crowded(Box<Crowded>),
+}
+
+/// The settings of a companion that is not kept whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompanionSettings {
+    /// Fixed at creation, as the companion has them.
+    pub completions: i32,
+    /// The same.
+    pub on_miss: api::OnMiss,
+    digest: u64,
+}
+
+impl CompanionSettings {
+    /// Those of this specification.
+    pub fn of(spec: &DeadlineJobSpec) -> Self {
+        let mut digest = DefaultHasher::new();
+        // Every specification that was decoded can be encoded.
+        serde_json::to_vec(spec)
+            .unwrap_or_default()
+            .hash(&mut digest);
+        Self {
+            completions: spec.completions,
+            on_miss: spec.on_miss,
+            digest: digest.finish(),
+        }
+    }
 }
 
 /// A job that waits because the operator's memory budget does not admit it.
@@ -247,7 +276,11 @@ fn rest(job: &DeadlineJob) -> Option<Rest> {
     let has_ended = ledger.finished && ledger.tasks.is_empty() && is_observed(job);
     if job.spec.is_companion() {
         // All else is read from the Job.
-        return (has_ended && !is_quarantined).then(|| Rest::Finished(finished(None)));
+        return match has_ended {
+            _ if is_quarantined => None,
+            true => Some(Rest::Finished(finished(None))),
+            false => suspended_companion(job, &ledger),
+        };
     }
     match validate::size(&job.spec) {
         Err(invalid) if !ledger.has_begun() => Some(oversized(job, &invalid)),
@@ -305,15 +338,18 @@ fn is_at_rest(job: &DeadlineJob, ledger: &Ledger) -> bool {
     is_reported && !has_attempts && !is_remembered && !is_open
 }
 
-/// Whether there is nothing to do for the suspended Job that this companion represents.
-pub fn is_idle(companion: &DeadlineJob) -> bool {
-    let ledger = Ledger::from_status(companion.status.as_ref());
-    let mut status = companion.status.iter();
-    let generation = companion.metadata.generation;
-    let is_quarantined = quarantine::entry(companion).is_some();
-    !is_quarantined
-        && status.all(|status| status.deadline.is_none() || is_weighed(status, generation))
-        && ledger.is_ok_and(|ledger| is_at_rest(companion, &ledger))
+/// When a companion that rests has work again. By its own status its Job is suspended; the Job is read once it is resumed.
+fn suspended_companion(companion: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
+    let status = companion.status.as_ref();
+    let status = status.filter(|_| is_at_rest(companion, ledger))?;
+    let deadline = status.deadline.as_ref().map(clock::instant);
+    if deadline.is_some() && !is_weighed(status, companion.metadata.generation) {
+        return None;
+    }
+    Some(Rest::Suspended {
+        due: deadline.filter(|_| !status.is_true(api::DEADLINE_MISSED)),
+        settings: Some(CompanionSettings::of(&companion.spec)),
+    })
 }
 
 /// When a suspended job that rests has work again.
@@ -328,6 +364,7 @@ fn suspended(job: &DeadlineJob, ledger: &Ledger) -> Option<Rest> {
         validated.rules.on_miss == OnMiss::Continue && status.is_true(api::DEADLINE_MISSED);
     Some(Rest::Suspended {
         due: deadline.filter(|_| !is_judged),
+        settings: None,
     })
 }
 

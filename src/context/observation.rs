@@ -55,6 +55,7 @@ impl Context {
         let limits = [job.rules.clone_budget, self.clone_budget];
         JobView {
             clone_budget: stores.namespaces().clone_budget(&job.namespace, limits),
+            is_queued: read.is_queued && stores.has_kueue(),
             reports: self.progress.reports_of(&job.uid),
             proven_gone: termination_proof::proven(&read.ledger, stores),
             out_of_reach: unreachable_attempts::out_of_reach(&pods, stores, read.now),

@@ -45,6 +45,8 @@ pub struct Input<'a> {
     pub bounds: &'a Bounds,
     /// The obstacles that its namespace has.
     pub namespace: NamespaceObstacles,
+    /// The scheduling gate that holds back an attempt.
+    pub gate: Option<&'a str>,
 }
 
 /// Why jobs of a namespace may wait though capacity is free.
@@ -103,13 +105,13 @@ pub fn obstacle(input: Input<'_>, now: Instant) -> Option<&'static str> {
     found.flatten().map(|(reason, _)| reason)
 }
 
-/// Whether tasks wait for an attempt, and no other condition explains that.
+/// Whether tasks wait for an attempt, or for one that a gate holds back, and no other condition explains that.
 fn any_waits(input: Input<'_>, now: Instant) -> bool {
     let Input { ledger, facts, .. } = input;
     let held_off =
         facts.launch_not_before.is_some_and(|until| until > now) || has_other_condition(facts);
     let is_open = ledger.ending.is_none() && !facts.rules.suspend && !held_off;
-    is_open && facts::idle_tasks(ledger, facts) > 0
+    is_open && (input.gate.is_some() || facts::idle_tasks(ledger, facts) > 0)
 }
 
 /// Whether `AttemptsBlocked` explains that nothing is launched: attempts cannot be created or
@@ -152,6 +154,8 @@ fn found(input: Input<'_>, now: Instant) -> Option<(&'static str, String)> {
     let is_ending = || idle().any(|task| !task.attempts.is_empty() && task.winner.is_none());
     if let Some(limit) = namespace.awaits_place_of {
         Some((reason::ACTIVE_JOBS_LIMIT, limit.to_string()))
+    } else if let Some(gate) = input.gate {
+        Some((reason::WAITING_IN_QUEUE, gate.to_owned()))
     } else if facts::running_tasks(ledger) >= facts.rules.parallelism as usize {
         Some((reason::PARALLELISM_REACHED, String::new()))
     } else if bounds.further(ledger) == 0 {
@@ -185,6 +189,7 @@ mod tests {
         facts: JobSnapshot,
         report: Option<JobReport>,
         namespace: NamespaceObstacles,
+        gate: Option<&'static str>,
         remembered: Remembered,
         clock: std::sync::Arc<Clock>,
     }
@@ -203,6 +208,7 @@ mod tests {
                 facts: fixtures::job("a").tasks(3).parallelism(3).build(),
                 report: None,
                 namespace: NamespaceObstacles::default(),
+                gate: None,
                 remembered: Remembered::default(),
                 clock,
             }
@@ -223,6 +229,7 @@ mod tests {
                 report: self.report.as_ref(),
                 bounds: &Bounds::default(),
                 namespace: self.namespace,
+                gate: self.gate,
             };
             let ticks = self.clock.ticks();
             PendingTasks::of(input, &mut self.remembered, &self.clock, ticks)
@@ -255,6 +262,10 @@ mod tests {
         let mut limited = World::new(0).reports(3);
         limited.namespace.awaits_place_of = Some(2);
         assert_eq!(limited.reason(), Some(reason::ACTIVE_JOBS_LIMIT));
+        // All tasks have attempts.
+        let mut gated = World::new(3);
+        gated.gate = Some("kueue.x-k8s.io/admission");
+        assert_eq!(gated.reason(), Some(reason::WAITING_IN_QUEUE));
         let mut narrow = World::new(2).reports(1);
         narrow.facts.rules.parallelism = 2;
         assert_eq!(narrow.reason(), Some(reason::PARALLELISM_REACHED));

@@ -58,6 +58,8 @@ struct Waiting {
     /// Its scheduler refused it for lack of capacity although the planner counted enough. The count
     /// is wrong.
     is_disproved: bool,
+    /// When gates were last seen that kept its scheduler from looking at it. Earlier answers do not count.
+    gated: Option<Instant>,
 }
 
 /// Input of the check.
@@ -118,16 +120,18 @@ impl Placement {
             .filter(|(id, pod)| waits(&input.view.ledger, **id, pod))
         {
             let mut state = Waiting::seen(waiting.remove(&id), pod, input);
+            if pod.scheduling.gate.is_some() {
+                // Its queue decides, and the facts about the attempt say so.
+                self.waiting.insert(id, state);
+                continue;
+            }
             match self.verdict(&mut state, pod, input) {
                 Verdict::Patience(until) => due = due.into_iter().chain([until]).min(),
                 verdict => {
                     if matches!(verdict, Verdict::Unplaceable) {
                         unplaceable.insert(id, None);
                     }
-                    match state.reported_at(pod) {
-                        at if at > input.view.ticks => due = due.into_iter().chain([at]).min(),
-                        _ => words = words.or_else(|| Some(words_of(pod))),
-                    }
+                    words = words.or_else(|| Some(words_of(pod)));
                 }
             }
             self.waiting.insert(id, state);
@@ -205,12 +209,12 @@ impl Placement {
         });
         let until = since.plus(PATIENCE);
         let refusal = pod.scheduling.refusal.as_deref();
-        // The scheduler does not even look at it.
-        if refusal.is_some_and(Refusal::is_gated) {
-            return Verdict::Unplaceable;
-        }
         if now < until {
             return Verdict::Patience(until);
+        }
+        // Its scheduler frees capacity for it.
+        if pod.scheduling.preempts {
+            return Verdict::Full;
         }
         let had_capacity = self
             .capacity_since
@@ -246,31 +250,22 @@ impl Placement {
 impl Waiting {
     fn seen(before: Option<Self>, pod: &PodFacts, input: &Input<'_>) -> Self {
         let (scheduling, now) = (&pod.scheduling, input.view.ticks);
+        let gated = match &scheduling.gate {
+            Some(_) => Some(now),
+            None => before.and_then(|before| before.gated),
+        };
         let reported = |at: Option<Instant>| at.map_or(now, |at| input.own(at));
         let since = before.map_or(now, |before| before.since);
         let refused = scheduling.refusal.as_ref().map(|refusal| {
             let seen = before.and_then(|before| before.refused).unwrap_or(now);
             seen.min(reported(refusal.since))
         });
+        let since = since.min(reported(scheduling.created));
         Self {
-            since: since.min(reported(scheduling.created)),
-            refused,
+            since: gated.map_or(since, |gated| since.max(gated)),
+            refused: refused.map(|refused| gated.map_or(refused, |gated| refused.max(gated))),
             is_disproved: before.is_some_and(|before| before.is_disproved),
-        }
-    }
-
-    /// Start of the report to users. Gates are often lifted at once by the controller that set
-    /// them.
-    fn reported_at(&self, pod: &PodFacts) -> Instant {
-        let since = self.refused.unwrap_or(self.since);
-        match pod
-            .scheduling
-            .refusal
-            .as_deref()
-            .is_some_and(Refusal::is_gated)
-        {
-            true => since.plus(PATIENCE),
-            false => since,
+            gated,
         }
     }
 }

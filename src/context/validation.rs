@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use shed_core::time::Instant;
 
-use crate::adopt::{self, Jobs, annotations, translate};
+use crate::adopt::{self, Jobs, annotations, kueue, translate};
 use crate::api::{self, DeadlineJob, Ledger, reason};
 use crate::context::JobMemories;
 use crate::validate::template_extras::TemplateExtras;
@@ -54,6 +54,8 @@ struct JobVersion {
     counts_from: Option<Instant>,
     /// Its requests to shed, and its class.
     requests: Vec<(String, String)>,
+    /// A label decides, also of a Job that runs.
+    is_queued: bool,
 }
 
 impl Version {
@@ -83,6 +85,7 @@ impl JobVersion {
             created: metadata.creation_timestamp.clone(),
             counts_from: adopt::counts_from(metadata),
             requests: annotations::requests(metadata),
+            is_queued: kueue::is_queued(job),
         })
     }
 }

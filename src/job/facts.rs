@@ -8,8 +8,8 @@ use shed_core::estimate::progress::remaining_time;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, Grant, JobPhase, JobRules, JobSnapshot, Obstacles, Progress,
-    Resume, ResumePoint, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobRules, JobSnapshot, Obstacles, Preemption,
+    Progress, Resume, ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -133,10 +133,14 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         | DeadlineRule::FromCreation(_)
         | DeadlineRule::Clock(_) => job.created,
     };
-    let rules = JobRules {
+    let mut rules = JobRules {
         clone_budget: view.clone_budget,
         ..adopted_job::rules(job, ledger)
     };
+    if view.is_queued {
+        // Its slots are those of its own quota, and no other job may take them.
+        rules.preemption = Preemption::Never;
+    }
     let tasks = tasks(view);
     let held_off = adopted_job::launch_not_before(job, ledger, &tasks, view.now);
     JobSnapshot {
@@ -163,6 +167,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         time_limit: time_limit(job, ledger, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
+        admitted: view.is_queued.then_some(job.rules.parallelism),
         avoid: view.places.positions(&view.troubled.stuck(view.ticks)),
     }
 }
@@ -265,6 +270,7 @@ fn attempt(task: u32, entry: &AttemptEntry, needs_proof: bool, view: &JobView) -
         out_of_reach: view.out_of_reach.contains(&id),
         ended_in_deletion: false,
         unplaceable: false,
+        gated: pod.is_some_and(|pod| pod.node.is_none() && pod.scheduling.gate.is_some()),
         unready: false,
     };
     attempt.unready =

@@ -3,6 +3,7 @@
 mod adopted_job;
 pub(crate) mod attempt_outcome;
 pub mod facts;
+pub mod gates;
 pub mod leftover_pods;
 pub mod notice;
 pub mod pod_adoption;

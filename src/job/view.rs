@@ -46,6 +46,8 @@ pub struct JobView {
     pub launch_not_before: Option<Instant>,
     /// Where attempts may run.
     pub places: Places,
+    /// Whether Kueue decides when it may run.
+    pub is_queued: bool,
     /// The limit of its clones: the lowest of its own, its namespace's and the cluster's.
     pub clone_budget: Option<f64>,
     /// Up to when every end of an attempt is known.
@@ -62,6 +64,7 @@ impl JobView {
         Self {
             deadline: job.deadline_by(&ledger),
             clone_budget: job.rules.clone_budget,
+            is_queued: job.adopted.as_ref().is_some_and(|job| job.queued),
             job,
             ledger,
             pods: JobPods::new(),

@@ -32,7 +32,7 @@ const KILLS: [KillKind; 10] = [
     KillKind::Abandon,
     KillKind::Surplus,
 ];
-const REFUSALS: [RefusalReason; 13] = [
+const REFUSALS: [RefusalReason; 14] = [
     RefusalReason::Capacity,
     RefusalReason::NoNode,
     RefusalReason::Hopeless,
@@ -46,6 +46,7 @@ const REFUSALS: [RefusalReason; 13] = [
     RefusalReason::Target,
     RefusalReason::Stopped,
     RefusalReason::JobBudget,
+    RefusalReason::Queue,
 ];
 const POD_REFUSALS: [&str; 4] = [
     reason::QUOTA_EXCEEDED,

@@ -6,7 +6,7 @@ use shed_core::policy::Policy;
 
 use crate::registrar::{Counters, Gauges, metrics};
 
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 22] = [
     Rule::UnknownTarget,
     Rule::WrongSource,
     Rule::KillTarget,
@@ -19,6 +19,7 @@ const RULES: [Rule; 21] = [
     Rule::Placement,
     Rule::Surge,
     Rule::Parallelism,
+    Rule::Quota,
     Rule::LaunchKind,
     Rule::CloneCount,
     Rule::CloneStop,

@@ -62,6 +62,7 @@ pub(super) fn job(
         time_limit: None,
         facts_as_of: now,
         asks_feasibility: false,
+        admitted: None,
         avoid: Vec::new(),
     }
 }

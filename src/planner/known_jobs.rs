@@ -89,6 +89,8 @@ pub struct KnownJobs {
     all_changed: bool,
     /// The settings of namespaces in the last pass.
     namespaces: Arc<NamespaceSettings>,
+    /// Whether the cluster had Kueue in the last pass.
+    has_kueue: bool,
 }
 
 struct Known {
@@ -130,8 +132,10 @@ impl KnownJobs {
         let touched = context.job_memories.take_touched();
         let reported = context.progress.take_touched();
         self.all_changed = false;
+        let has_kueue = context.stores.has_kueue();
+        let is_same = std::mem::replace(&mut self.has_kueue, has_kueue) == has_kueue;
         // A pass that panicked has not put its facts back.
-        match changes.filter(|changes| !self.is_lent && !changes.all) {
+        match changes.filter(|changes| is_same && !self.is_lent && !changes.all) {
             None => self.forget_all(),
             Some(changes) => {
                 let uids = changes.jobs.keys().filter_map(|owner| self.uids.get(owner));

@@ -14,8 +14,8 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::adopt::annotation_names::by_annotations;
 use crate::adopt::{self, BatchRest, WatchedBatchJob, annotations, translate};
-use crate::api::{DeadlineJob, reason, unknown_fields};
-use crate::cluster::{Kind, WatchedJob};
+use crate::api::{DeadlineJob, OnMiss, reason, unknown_fields};
+use crate::cluster::{CompanionSettings, Kind, Rest, Skeleton, WatchedJob};
 use crate::fair_places::FairPlaces;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::{self, Wake};
@@ -39,8 +39,9 @@ const AT_ONCE: usize = 32;
 const NO_MEMORY: &str = "the Job starts once other jobs end: shed keeps unfinished jobs whole in three eighths of its \
                          memory, which namespaces share; make the pod template smaller, wait, or raise the operator's \
                          memory limit";
-const GANG_REFUSED: &str = "spec.scheduling.schedulingPolicy.gang: shed starts each pod by itself and cannot start a \
-                            gang; create the Job with the policy `basic`, or without spec.managedBy";
+/// The words after the field.
+const GROUPING_REFUSED: &str = "shed starts each pod by itself, and would not follow this field; create the Job with \
+                                the scheduling policy `basic` and without this field, or without spec.managedBy";
 
 /// Handles every Job that `touched` names, without end.
 pub async fn run(context: Arc<ReconcileContext>, touched: mpsc::UnboundedReceiver<ObjectRef<Job>>) {
@@ -124,8 +125,9 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
     if is_leaving || job_status::is_finished(&job) {
         return Ok(Wake::await_change());
     }
-    if is_gang(&context, &job) {
-        return refuse(&context, &job, reason::GANG_SCHEDULING, GANG_REFUSED).await;
+    if let Some(field) = grouping(&context, &job) {
+        let message = format!("spec.{field}: {GROUPING_REFUSED}");
+        return refuse(&context, &job, reason::GANG_SCHEDULING, &message).await;
     }
     let reference =
         ObjectRef::<DeadlineJob>::new(&translate::companion_name(&job).unwrap_or_default())
@@ -135,17 +137,18 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
         .jobs
         .store
         .get(&WatchedJob::reference(&reference));
-    match (
-        found.as_ref().map(|found| found.live()),
-        translate::companion(&job),
-    ) {
-        (Some(Some(found)), Ok(wanted)) => change(&context, &job, found, wanted).await,
+    match (found.as_deref(), translate::companion(&job)) {
+        (Some(WatchedJob::Live(found, _)), Ok(wanted)) => {
+            change(&context, &job, found, wanted).await
+        }
+        (Some(WatchedJob::Skeleton(found)), Ok(wanted)) => {
+            change_at_rest(&context, &job, found, wanted).await
+        }
         (None, Ok(wanted)) => create(&context, &job, &wanted).await,
         // It has ended and does not change any more, or its pass reports the annotation.
-        (Some(found), _) if found.is_none() || !adopt::is_skeleton(&job) => {
+        (Some(found), Err(_)) if has_ended(found) || !adopt::is_skeleton(&job) => {
             Ok(Wake::await_change())
         }
-        (_, Ok(_)) => Ok(Wake::await_change()),
         // There is no companion, or no pass while nothing of the Job is left.
         (_, Err(bad)) => {
             let message = bad.to_string();
@@ -154,11 +157,54 @@ async fn look(job: Arc<Job>, context: Arc<ReconcileContext>) -> Result<Wake, kub
     }
 }
 
-/// Whether the Job's pods should start together or not at all.
-fn is_gang(context: &ReconcileContext, job: &Job) -> bool {
+fn has_ended(companion: &WatchedJob) -> bool {
+    let skeleton = companion.skeleton();
+    skeleton.is_some_and(|skeleton| !matches!(skeleton.rest, Rest::Suspended { .. }))
+}
+
+/// The same for the companion of a suspended Job, which is read if an annotation has changed.
+async fn change_at_rest(
+    context: &ReconcileContext,
+    job: &Job,
+    found: &Skeleton,
+    mut wanted: DeadlineJob,
+) -> Result<Wake, kube::Error> {
+    let Rest::Suspended {
+        settings: Some(settings),
+        ..
+    } = found.rest
+    else {
+        return Ok(Wake::await_change());
+    };
+    fix(job, &mut wanted, settings.completions, settings.on_miss);
+    if settings == CompanionSettings::of(&wanted.spec) {
+        return Ok(Wake::await_change());
+    }
+    let name = found.metadata.name.as_deref().unwrap_or_default();
+    match companions(context, job).get_opt(name).await? {
+        Some(found) => change(context, job, &found, wanted).await,
+        None => Ok(Wake::await_change()),
+    }
+}
+
+/// Sets what is fixed at creation.
+fn fix(job: &Job, wanted: &mut DeadlineJob, completions: i32, on_miss: OnMiss) {
+    wanted.spec.completions = completions;
+    if !annotations::names_on_miss(job.metadata.annotations.as_ref()) {
+        wanted.spec.on_miss = on_miss;
+    }
+}
+
+/// The field that makes one unit of the Job's pods.
+fn grouping(context: &ReconcileContext, job: &Job) -> Option<&'static str> {
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
-    let jobs = context.stores.jobs.batch();
-    jobs.is_some_and(|jobs| jobs.template_extras.of(uid).is_gang)
+    context
+        .stores
+        .jobs
+        .batch()?
+        .template_extras
+        .of(uid)
+        .grouping
 }
 
 /// Annotations that changed change the companion, as far as a `DeadlineJob` can be changed.
@@ -168,11 +214,7 @@ async fn change(
     found: &DeadlineJob,
     mut wanted: DeadlineJob,
 ) -> Result<Wake, kube::Error> {
-    // Fixed at creation.
-    wanted.spec.completions = found.spec.completions;
-    if !annotations::names_on_miss(job.metadata.annotations.as_ref()) {
-        wanted.spec.on_miss = found.spec.on_miss;
-    }
+    fix(job, &mut wanted, found.spec.completions, found.spec.on_miss);
     let is_refused = annotations::fixed(&found.spec, &wanted.spec).is_some();
     if is_refused || wanted.spec == found.spec {
         return Ok(Wake::await_change());

@@ -22,10 +22,10 @@ use crate::completion_history::Known;
 use crate::context::pending_tasks::{self, NamespaceObstacles};
 use crate::context::validation::{self, Unfit};
 use crate::fair_places::Urgency;
-use crate::job::facts;
 use crate::job::notice::Notice;
 use crate::job::unconfirmed_termination::{self, UnconfirmedTermination};
 use crate::job::view::{JobView, Sighting};
+use crate::job::{facts, gates};
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::deadline::{self, Case};
 use crate::reconcile::queue::Wake;
@@ -77,6 +77,7 @@ impl Pass {
             report: self.report.as_ref(),
             bounds: &self.bounds,
             namespace: self.namespace,
+            gate: gates::of_some(&self.view),
         }
     }
 }

@@ -9,11 +9,11 @@ use kube::Resource;
 use kube::api::{Api, ObjectMeta};
 
 use crate::adopt::{self, BatchRest, Loan, WatchedBatchJob};
-use crate::api::{self, DeadlineJob};
+use crate::api::DeadlineJob;
 use crate::clock;
 use crate::cluster::identity::Owner;
 use crate::cluster::pod::PodFacts;
-use crate::cluster::{Crowded, JobObject, Kind, Rest, Skeleton, WatchedJob, is_idle, job_version};
+use crate::cluster::{Crowded, JobObject, Kind, Rest, Skeleton, WatchedJob};
 use crate::fair_places::Place;
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
@@ -41,7 +41,12 @@ where
             Some(WatchedBatchJob::Skeleton(_, BatchRest::Oversized(_) | BatchRest::Crowded(_))) => {
                 Ok(Wake::await_change())
             }
-            Some(_) => visit_companion(Arc::clone(job), context, work).await,
+            Some(_) => {
+                let Some(_loan) = borrow(&context, &job.metadata).await? else {
+                    return Ok(Wake::requeue(PLACE_WAIT));
+                };
+                driver::reconcile_by(Arc::clone(job), Arc::clone(&context), work).await
+            }
         },
         WatchedJob::Skeleton(skeleton) => match &skeleton.rest {
             Rest::Crowded(crowded) => await_memory(skeleton, crowded, context, work).await,
@@ -137,42 +142,6 @@ fn skeleton_of_job(
     (job.is_ours() && job.whole().is_none()).then_some(job)
 }
 
-/// A companion of such a Job has work if it is not idle, has pods left, or has come to its deadline.
-async fn visit_companion<F>(
-    companion: Arc<DeadlineJob>,
-    context: Arc<ReconcileContext>,
-    work: impl FnOnce(Arc<DeadlineJob>, Arc<ReconcileContext>) -> F,
-) -> Result<Wake, Error>
-where
-    F: Future<Output = Result<Wake, Error>> + Send + 'static,
-{
-    let (metadata, shared) = (&companion.metadata, &context.shared);
-    if !shared.stores.is_ready() {
-        return Ok(Wake::await_change());
-    }
-    let open = shared.stores.pods.open_attempts(&Owner::of(metadata));
-    let status = companion.status.as_ref();
-    let status = status.filter(|status| !status.is_true(api::DEADLINE_MISSED));
-    let due = status.and_then(|status| status.deadline.as_ref().map(clock::instant));
-    let now = shared.clock.now();
-    let uid = metadata.uid.as_deref().unwrap_or_default();
-    let has_work = !is_idle(&companion)
-        || shared.job_memories.is_owed(uid)
-        || has_open_pods(&context, metadata, &open)
-        || due.is_some_and(|due| due <= now);
-    if has_work {
-        let Some(_loan) = borrow(&context, metadata).await? else {
-            return Ok(Wake::requeue(PLACE_WAIT));
-        };
-        return driver::reconcile_by(Arc::clone(&companion), Arc::clone(&context), work).await;
-    }
-    shared.job_memories.settle(uid, job_version(&companion));
-    shared.plan_slices.abandon(uid);
-    Ok(due.map_or_else(Wake::await_change, |due| {
-        Wake::requeue(clock::duration(due.since(now)))
-    }))
-}
-
 /// A place for a large object, and a loan of the Job if this is a companion that lacks it. None if no place is free.
 async fn borrow<'a>(
     context: &'a ReconcileContext,
@@ -224,7 +193,7 @@ where
     let now = context.clock.now();
     let next = match &skeleton.rest {
         Rest::Finished(finished) => finished.expiry,
-        Rest::Suspended { due } => *due,
+        Rest::Suspended { due, .. } => *due,
         _ => None,
     };
     match next {
@@ -260,24 +229,40 @@ fn has_work(context: &ReconcileContext, skeleton: &Skeleton, open: &[Arc<PodFact
     match &skeleton.rest {
         Rest::Foreign | Rest::Crowded(_) => false,
         Rest::Finished(_) => is_owed() || has_open_pods() || is_unmirrored(context, skeleton),
-        Rest::Suspended { due } => {
-            let now = context.clock.now();
-            is_owed() || has_open_pods() || due.is_some_and(|due| due <= now)
+        Rest::Suspended { due, .. } => {
+            let is_due = due.is_some_and(|due| due <= context.clock.now());
+            is_due || is_owed() || has_open_pods() || is_resumed(context, skeleton)
         }
         Rest::Oversized { refusal } => refusal.is_some(),
     }
 }
 
+/// Whether the batch/v1 Job that a suspended job represents may have been resumed, does not report its suspension, or no
+/// longer owns it.
+fn is_resumed(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
+    is_unmirrored_by(context, skeleton, |job| job.whole().is_some())
+}
+
 /// Whether the batch/v1 Job that a job represents does not have its final status yet, or no longer
 /// owns it.
 fn is_unmirrored(context: &ReconcileContext, skeleton: &Skeleton) -> bool {
+    is_unmirrored_by(context, skeleton, |job| {
+        job.open().is_some_and(|job| !adopt::is_finished(job))
+    })
+}
+
+fn is_unmirrored_by(
+    context: &ReconcileContext,
+    skeleton: &Skeleton,
+    differs: impl FnOnce(&WatchedBatchJob) -> bool,
+) -> bool {
     if !skeleton.is_companion {
         return false;
     }
     let jobs = context.stores.jobs.batch();
     let owner = jobs.and_then(|jobs| jobs.present(&skeleton.metadata));
     match owner.filter(|job| job.is_ours()) {
-        Some(job) => job.open().is_some_and(|job| !adopt::is_finished(job)),
+        Some(job) => differs(&job),
         None => adopt::controller(&skeleton.metadata).is_none(),
     }
 }

@@ -16,6 +16,7 @@ mod fence;
 pub mod job_status;
 mod jobs_at_rest;
 mod kubelet_obstacles;
+pub mod kueue_discovery;
 mod live_read;
 mod mirror;
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::{self, PendingTasks};
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{JobMemory, spacing, validation};
+use crate::job::gates;
 use crate::job::record as job_record;
 use crate::job::uncommitted;
 use crate::job::unstarted::Unstarted;
@@ -137,6 +138,8 @@ fn render(
         observed: memory.observed,
         blocked: blocked.as_ref(),
         placeable: memory.placeable,
+        is_queued: pass.view.is_queued,
+        gate: gates::of_all(&pass.view, at_risk.map(|task| task.0)),
         running: any_runs(&pass.view.pods),
         unstarted: waiting_longest.as_ref(),
         uncommitted: uncommitted::any(&pass.view),

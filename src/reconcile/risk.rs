@@ -95,7 +95,11 @@ fn unknown(list: &mut Conditions, input: Input<'_>) {
 /// The reason, and the task that shows it.
 fn cause(input: Input<'_>, report: &JobReport) -> (&'static str, Option<String>) {
     if input.job.rules.suspend {
-        return (reason::JOB_SUSPENDED, None);
+        let reason = match input.is_queued {
+            true => reason::WAITING_IN_QUEUE,
+            false => reason::JOB_SUSPENDED,
+        };
+        return (reason, None);
     }
     let Some(risk) = &report.risk else {
         return match report.stragglers.is_empty() && report.waiting > 0 {
@@ -131,6 +135,9 @@ fn cause(input: Input<'_>, report: &JobReport) -> (&'static str, Option<String>)
 
 /// Tasks without a started container are not slow.
 fn unstarted(input: Input<'_>) -> Option<(&'static str, Option<String>)> {
+    if input.gate.is_some() {
+        return Some((reason::WAITING_IN_QUEUE, None));
+    }
     let blocked = input.blocked.filter(|_| !input.running);
     let words = match blocked {
         Some(blocked) => blocked.message.clone(),
@@ -140,7 +147,11 @@ fn unstarted(input: Input<'_>) -> Option<(&'static str, Option<String>)> {
 }
 
 /// Reasons of waiting tasks that need another remedy than more capacity.
-const NAMED_RISKS: [&str; 2] = [reason::PARALLELISM_REACHED, reason::ACTIVE_JOBS_LIMIT];
+const NAMED_RISKS: [&str; 3] = [
+    reason::PARALLELISM_REACHED,
+    reason::ACTIVE_JOBS_LIMIT,
+    reason::WAITING_IN_QUEUE,
+];
 
 /// What tasks without an attempt wait for.
 fn waiting(input: Input<'_>, report: &JobReport) -> &'static str {

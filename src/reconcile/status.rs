@@ -56,6 +56,10 @@ pub struct Input<'a> {
     pub blocked: Option<&'a Blocked>,
     /// Whether nothing is known to keep attempts from being placed.
     pub placeable: bool,
+    /// Whether a queue outside shed decides when the job may run.
+    pub is_queued: bool,
+    /// The scheduling gate that holds back all attempts of the tasks at risk.
+    pub gate: Option<&'a str>,
     /// Whether any attempt runs.
     pub running: bool,
     /// The attempt that waits for its first container, if no container of the tasks at risk has started.

@@ -27,6 +27,8 @@ pub struct Adopted {
     /// Whether an annotation specifies the effect of two live copies of a task. Without one,
     /// batch/v1's rules apply to deleted pods.
     pub says_idempotency: bool,
+    /// Whether it is in a queue of Kueue, if the cluster has Kueue.
+    pub queued: bool,
     /// Selector of its pods.
     pub selector: Selector,
     /// Labels and annotations that its pods get unchanged.

@@ -14,15 +14,20 @@ use shed_core::snapshot::AttemptKind;
 use crate::api;
 use crate::api::unknown_fields::{self, Part};
 
-/// The Job's field by which its pods start together or not at all (Kubernetes 1.37).
-const GANG: &str = "/scheduling/schedulingPolicy/gang";
+/// Fields of a Job that make one unit of its pods (Kubernetes 1.37). shed starts pod by pod, so these would be lost.
+const GROUPING: [&str; 4] = [
+    "scheduling.schedulingPolicy.gang",
+    "scheduling.schedulingConstraints",
+    "scheduling.resourceClaims",
+    "scheduling.disruptionMode.all",
+];
 
 /// Fields that pods get as they are, with their places.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateExtras {
     fields: Vec<Field>,
-    /// Whether the Job's pods start together or not at all.
-    pub is_gang: bool,
+    /// The field of the Job that makes one unit of its pods.
+    pub grouping: Option<&'static str>,
 }
 
 /// One field.
@@ -64,7 +69,7 @@ pub fn read(
         .filter_map(|parts| Field::of(spec, parts));
     let template_extras = TemplateExtras {
         fields: fields.collect(),
-        is_gang: spec.pointer(GANG).is_some_and(|gang| !gang.is_null()),
+        grouping: GROUPING.into_iter().find(|field| has(spec, field)),
     };
     let job = Job {
         metadata,
@@ -72,6 +77,17 @@ pub fn read(
         status,
     };
     Ok((job, template_extras))
+}
+
+/// Whether the specification has the field, such as `scheduling.resourceClaims`.
+fn has(spec: &Value, field: &str) -> bool {
+    let mut parts = field.split('.');
+    let found = parts.try_fold(spec, |here, part| here.get(part));
+    match found {
+        Some(Value::Array(entries)) => !entries.is_empty(),
+        Some(value) => !value.is_null(),
+        None => false,
+    }
 }
 
 impl Field {
@@ -110,7 +126,7 @@ fn name_of(entry: &Value) -> Option<String> {
 impl TemplateExtras {
     /// Whether all of the template is known.
     pub fn is_empty(&self) -> bool {
-        self.fields.is_empty() && !self.is_gang
+        self.fields.is_empty() && self.grouping.is_none()
     }
 
     /// The pod with all of these fields; a clone has no scheduling group.
@@ -240,17 +256,24 @@ mod tests {
     }
 
     #[test]
-    fn a_gang_is_noticed_and_other_policies_are_not() {
-        let is_gang = |scheduling: Value| {
+    fn a_field_that_groups_pods_is_noticed() {
+        let grouping = |scheduling: Value| {
             let mut object = object(|_| {});
             object["spec"]["scheduling"] = scheduling;
-            read(&object).unwrap().1.is_gang
+            read(&object).unwrap().1.grouping
         };
-        assert!(is_gang(
-            json!({"schedulingPolicy": {"gang": {"minCount": 3}}})
-        ));
-        assert!(!is_gang(json!({"schedulingPolicy": {"basic": {}}})));
-        assert!(!is_gang(Value::Null));
+        let gang = json!({"schedulingPolicy": {"gang": {"minCount": 3}}});
+        assert_eq!(grouping(gang), Some("scheduling.schedulingPolicy.gang"));
+        let topology = json!({"schedulingConstraints": {"topology": [{"key": "rack"}]}});
+        assert_eq!(grouping(topology), Some("scheduling.schedulingConstraints"));
+        let claims = json!({"resourceClaims": [{"name": "gpus"}]});
+        assert_eq!(grouping(claims), Some("scheduling.resourceClaims"));
+        let all = json!({"disruptionMode": {"all": {}}});
+        assert_eq!(grouping(all), Some("scheduling.disruptionMode.all"));
+        let harmless = json!({"schedulingPolicy": {"basic": {}}, "resourceClaims": [],
+            "disruptionMode": {"single": {}}});
+        assert_eq!(grouping(harmless), None);
+        assert_eq!(grouping(Value::Null), None);
     }
 
     #[test]

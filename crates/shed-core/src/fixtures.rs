@@ -149,6 +149,12 @@ impl AttemptBuilder {
         self.pending()
     }
 
+    /// Pod seen, and scheduling gates hold it back.
+    pub fn gated(mut self) -> Self {
+        self.0.gated = true;
+        self.pending()
+    }
+
     /// Runs, and its pod is not ready.
     #[must_use]
     pub fn unready(mut self) -> Self {
@@ -264,6 +270,7 @@ pub fn job(key: &str) -> JobBuilder {
         facts_as_of: at(0.0),
         asks_feasibility: false,
         avoid: Vec::new(),
+        admitted: None,
     })
 }
 
@@ -315,6 +322,11 @@ impl JobBuilder {
     /// With at most this many tasks at a time.
     pub fn parallelism(self, tasks: u32) -> Self {
         self.with(|job| job.rules.parallelism = tasks)
+    }
+
+    /// Admitted by a quota outside shed, with this many attempts at a time.
+    pub fn admitted(self, attempts: u32) -> Self {
+        self.with(|job| job.admitted = Some(attempts))
     }
 
     /// Of this tenant.

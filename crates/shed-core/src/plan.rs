@@ -531,6 +531,8 @@ pub enum RefusalReason {
     Stopped,
     /// The job's own budget of clones is used up.
     JobBudget,
+    /// A quota outside shed has admitted the job, and no attempts beyond one for each task.
+    Queue,
 }
 
 impl RefusalReason {
@@ -550,6 +552,7 @@ impl RefusalReason {
             Self::Target => "target",
             Self::Stopped => "stopped",
             Self::JobBudget => "job_budget",
+            Self::Queue => "queue",
         }
     }
 }

@@ -42,6 +42,8 @@ pub enum Rule {
     Surge,
     /// More tasks run at a time than the job allows.
     Parallelism,
+    /// More attempts live than a quota outside shed has admitted.
+    Quota,
     /// A clone without a live sibling, or a first attempt or retry with one.
     LaunchKind,
     /// A task gets more clones than its limit.
@@ -78,6 +80,7 @@ impl Rule {
             Self::Placement => "placement",
             Self::Surge => "surge",
             Self::Parallelism => "parallelism",
+            Self::Quota => "quota",
             Self::LaunchKind => "launch_kind",
             Self::CloneCount => "clone_count",
             Self::CloneStop => "clone_stop",

@@ -2,9 +2,6 @@
 //! level-triggered: the same facts give the same actions, and after these are applied to the ledger none remains.
 //! It never launches anything and never reads other jobs or capacity.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-
 use crate::ids::{AttemptNumber, TaskIndex};
 use crate::plan::{Kill, Outcome, Settled};
 use crate::snapshot::{
@@ -14,6 +11,7 @@ use crate::snapshot::{
 use crate::time::{Instant, Span};
 
 mod backoff_limit;
+mod surplus;
 
 /// How long an attempt may be stuck before it is replaced, because image pulls and mounts can fail briefly on a
 /// healthy cluster too.
@@ -39,7 +37,7 @@ pub fn settle(now: Instant, job: &JobSnapshot) -> Vec<Settled> {
     {
         actions.push(Settled::Finish(conclusion));
     }
-    kill_beyond_parallelism(now, job, &mut actions);
+    surplus::kill(now, job, &mut actions);
     actions
 }
 
@@ -411,62 +409,6 @@ fn kill_in_task(
             survivor: winner,
         }));
     }
-}
-
-/// After `parallelism` was lowered, tasks are stopped, and launched again when others have ended: first those that do
-/// not run yet or are not ready, and then those launched last. Tasks that publish are not stopped.
-fn kill_beyond_parallelism(now: Instant, job: &JobSnapshot, actions: &mut Vec<Settled>) {
-    let ends = actions
-        .iter()
-        .any(|action| matches!(action, Settled::End(_)));
-    if ends || job.phase != JobPhase::Active || job.rules.suspend {
-        return;
-    }
-    let stays = |task: &&TaskSnapshot| {
-        let (winner, _) = winner(job, task);
-        let ended =
-            winner.is_some() || job.has_ended(task.index) || backoff_limit::fails_by_rule(task);
-        !ended && task.live().next().is_some()
-    };
-    let running = job.tasks.iter().filter(stays).count();
-    let surplus = running.saturating_sub(job.rules.parallelism as usize);
-    if surplus == 0 {
-        return;
-    }
-    let publishes = |task: &TaskSnapshot| spared_until(job, task).is_some_and(|until| now < until);
-    let mut tasks: Vec<&TaskSnapshot> = job.tasks.iter().filter(stays).collect();
-    tasks.retain(|task| !publishes(task));
-    tasks.sort_by_key(|task| {
-        let first = task.live().map(|attempt| attempt.launched).min();
-        let works = |attempt: &AttemptSnapshot| {
-            let runs = attempt.state == AttemptState::Running;
-            (runs, runs && !attempt.unready)
-        };
-        (task.live().map(works).max(), Reverse((first, task.index)))
-    });
-    let doomed = doomed(actions.iter());
-    for task in tasks.into_iter().take(surplus) {
-        for attempt in task.live() {
-            if doomed.contains(&(task.index, attempt.number)) {
-                continue;
-            }
-            actions.push(Settled::Kill(Kill {
-                task: task.index,
-                attempt: attempt.number,
-                kind: KillKind::Surplus,
-                survivor: None,
-            }));
-        }
-    }
-}
-
-/// The attempts that these actions kill.
-fn doomed<'a>(actions: impl Iterator<Item = &'a Settled>) -> BTreeSet<(TaskIndex, AttemptNumber)> {
-    let killed = actions.filter_map(|action| match action {
-        Settled::Kill(kill) => Some((kill.task, kill.attempt)),
-        _ => None,
-    });
-    killed.collect()
 }
 
 /// Whether another attempt may replace this one although it may still exist.

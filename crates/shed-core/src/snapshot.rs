@@ -24,7 +24,7 @@ mod slot_time;
 pub use end_rules::{Conclusion, EndRules, SuccessRule};
 pub use expected_duration::{ExpectedDuration, ExpectedDurationError};
 pub use kill::KillKind;
-pub use obstacles::Obstacles;
+pub use obstacles::{GATED_MAX, Obstacles};
 pub use slot_time::SlotTime;
 
 /// The cluster in one planning pass.
@@ -281,6 +281,11 @@ pub struct JobSnapshot {
     /// Nodes on which attempts of the job lately could not start: others are preferred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<NodeIndex>,
+    /// The number of attempts that a quota outside shed has admitted at a time. That quota has ordered the job and
+    /// counts on its attempts: the first ones are launched at once, beyond capacity if necessary, and it gets no
+    /// clones. Absent: shed orders the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admitted: Option<u32>,
 }
 
 /// One task with attempts or a history.
@@ -405,6 +410,10 @@ pub struct AttemptSnapshot {
     /// launches meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplaceable: bool,
+    /// Whether scheduling gates keep its pod from being placed. It waits for the controller that lifts them, and holds
+    /// nothing until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gated: bool,
     /// Whether it runs in a pod that is not ready. Of a job's surplus attempts, these are stopped first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unready: bool,
@@ -496,6 +505,18 @@ impl JobSnapshot {
     /// The time from the job's submission to its deadline.
     pub fn time_given(&self) -> Option<Span> {
         Some(self.deadline?.since(self.submitted))
+    }
+
+    /// The number of live attempts that a quota outside shed allows: it takes back what ended tasks no longer need.
+    pub fn attempts_admitted(&self) -> Option<u32> {
+        self.admitted
+            .map(|admitted| admitted.min(self.unfinished()))
+    }
+
+    /// Tasks that have not ended, including those that wait.
+    pub fn unfinished(&self) -> u32 {
+        let ended = self.done.len().saturating_add(self.failed.len());
+        self.rules.completions.saturating_sub(ended)
     }
 
     /// Whether the task has a winner, has failed for good, or does not belong to the job (any more).

@@ -199,6 +199,7 @@ impl Replay {
         match self.jobs.remove(&uid) {
             Some((_, old)) => {
                 self.ledger(&uid, &old, &new);
+                self.keeps_quota(job, &old, &new);
                 self.lateness(job, &old, &new);
             }
             // A history that begins in the middle of a job's life: nothing to compare with.

@@ -21,6 +21,7 @@ mod fence_faults;
 mod field_cases;
 mod fields;
 mod foreign;
+mod kueue;
 mod lifecycle;
 mod nodes;
 mod operator;

@@ -99,6 +99,8 @@ impl Driven {
             observed: None,
             blocked: Some(&blocked),
             placeable: false,
+            is_queued: false,
+            gate: None,
             running: false,
             placed: true,
             ready: 0,

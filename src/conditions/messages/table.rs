@@ -52,7 +52,7 @@ pub const TABLE: &[Row] = &[
         &[api::SUSPENDED],
         reason::JOB_SUSPENDED,
         "spec.suspend is true: shed starts no attempts, and the deadline's clock keeps running",
-        "set spec.suspend to false to resume the job",
+        "set spec.suspend to false to resume the job; a queue such as Kueue's does that when it admits the job",
     ),
     over(
         &[api::SUSPENDED],
@@ -157,6 +157,12 @@ pub const TABLE: &[Row] = &[
         "the job waits because at most {} jobs of this namespace may be active",
         "wait until one of them ends, or ask an administrator to raise the annotation shed.dev/max-active-jobs of the \
          Namespace",
+    ),
+    blocked(
+        &[api::TASKS_PENDING],
+        reason::WAITING_IN_QUEUE,
+        "attempts wait until another controller removes the scheduling gate {} from their pods",
+        "with Kueue, read the Workload of a pod: its queue may lack quota",
     ),
     blocked(
         &[api::TASKS_PENDING],
@@ -271,6 +277,12 @@ pub const TABLE: &[Row] = &[
         reason::ACTIVE_JOBS_LIMIT,
         "the job waits for one of the active jobs of this namespace to end; PoCD fell below {}",
         "move the deadline, or ask an administrator to raise the annotation shed.dev/max-active-jobs of the Namespace",
+    ),
+    blocked(
+        &[api::DEADLINE_AT_RISK],
+        reason::WAITING_IN_QUEUE,
+        "the job waits in a queue, and the deadline's clock keeps running; PoCD fell below {}",
+        "raise the quota of the queue or the job's priority in it, or move the deadline",
     ),
     blocked(
         &[api::DEADLINE_AT_RISK],

@@ -166,18 +166,33 @@ fn a_silent_scheduler_is_judged_by_whether_it_places_others() {
 }
 
 #[test]
-fn a_gated_pod_is_unplaceable_at_once_and_reported_later() {
+fn a_gated_pod_waits_and_its_scheduler_has_time_after_that() {
     let mut case = Case::one();
     let gated = refused(0, "Scheduling is blocked")
         .replace("reason: Unschedulable", "reason: SchedulingGated");
+    case.pod((0, 0), "schedulingGates: [{name: g}],", &gated);
+    for second in [1, 10, 3600] {
+        assert_eq!(case.look(second), None);
+        assert_eq!((case.unplaceable(), case.reported()), (vec![], None));
+    }
     case.pod((0, 0), "", &gated);
-    assert_eq!(case.look(1), Some(10));
-    assert_eq!((case.unplaceable(), case.reported()), (vec![(0, 0)], None));
+    assert_eq!(case.look(3601), Some(3610));
+    // The condition was false all the time.
+    case.pod((0, 0), "", &refused(0, ANTI));
+    assert_eq!(case.look(3602), Some(3610));
+    assert_eq!((case.unplaceable(), case.reported()), (vec![], None));
+    case.look(3610);
+    assert_eq!(case.unplaceable(), [(0, 0)]);
+}
+
+#[test]
+fn a_pod_that_others_are_preempted_for_is_not_unplaceable() {
+    let mut case = Case::one();
+    let words = "0/3 nodes are available: preemption: found a potential placement on n.";
+    case.pod((0, 0), "", &refused(0, words));
     case.look(10);
-    assert_eq!(
-        case.reported(),
-        Some(("Unschedulable", "pod p-0-0: Scheduling is blocked"))
-    );
+    assert_eq!(case.unplaceable(), []);
+    assert_eq!(case.reported().unwrap().0, "Unschedulable");
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn attempt(first: f64, last: f64) -> AttemptSnapshot {
         out_of_reach: false,
         ended_in_deletion: false,
         unplaceable: false,
+        gated: false,
         unready: false,
         checkpoint: None,
     }

@@ -6,8 +6,10 @@ use serde_json::json;
 use shed_core::snapshot::KillKind;
 
 use super::*;
+use crate::adopt::AdoptJobs;
 use crate::cluster::pod::AttemptId;
 use crate::context::pod_creation::Count;
+use crate::planner::known_jobs::KnownJobs;
 use crate::reconcile::mock::{Fate, launch as slice_of, originals, pod_name};
 
 const CORE: &str =
@@ -212,7 +214,8 @@ async fn a_node_without_allocatable_resources_has_no_capacity() {
 
 #[tokio::test]
 async fn gated_pods_of_another_namespace_hold_nothing() {
-    let gated = named("gated", "evil", &format!("{{completions: 100, {CORE}}}"));
+    let gates = CORE.replace("{spec: {", "{spec: {schedulingGates: [{name: g}], ");
+    let gated = named("gated", "evil", &format!("{{completions: 100, {gates}}}"));
     let victim = named("victim", "team", &format!("{{completions: 50, {CORE}}}"));
     let api = Apiserver::new(gated.clone());
     let nodes = [fixtures::node("node-1", 50)];
@@ -232,6 +235,38 @@ async fn gated_pods_of_another_namespace_hold_nothing() {
         launches(&view, &prime()),
         HashMap::from([("victim".to_owned(), 50)])
     );
+}
+
+#[tokio::test]
+async fn a_queue_orders_its_job_where_the_cluster_has_kueue() {
+    let mut job = fixtures::batch_job("completions: 9, parallelism: 3");
+    let queue = ("kueue.x-k8s.io/queue-name".to_owned(), "team".to_owned());
+    job.metadata.labels = Some([queue].into());
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [
+        {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}});
+    job.spec.as_mut().unwrap().template = serde_json::from_value(template).unwrap();
+    let companion = fixtures::companion(&job);
+    let api = Apiserver::new(companion.clone());
+    let full = [fixtures::node("node-1", 0)];
+    let stores = Stores::for_tests(vec![companion], vec![], &full);
+    let process = Process::with_stores(&api, stores.adopting(AdoptJobs::Managed, vec![job]));
+    let context = &process.context.shared;
+    let mut known = KnownJobs::following(&context.stores);
+    let policy = Policy {
+        surge_max: 1,
+        ..prime()
+    };
+    let mut launched = || {
+        let view = observation::view_after(context, &mut known);
+        let launched = launches(&view, &policy).into_values().sum();
+        let admitted = view.snapshot.jobs[0].admitted;
+        known.put_back(view.snapshot.jobs);
+        (admitted, launched)
+    };
+    assert_eq!(launched(), (Some(3), 3), "whatever the nodes have");
+    assert!(context.stores.note_kueue(false));
+    assert_eq!(launched(), (None, 1), "the label means nothing");
+    assert!(!context.stores.note_kueue(false));
 }
 
 #[tokio::test]

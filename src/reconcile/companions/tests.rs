@@ -160,14 +160,58 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn a_gang_is_refused_and_gets_no_companion() {
+async fn a_suspended_companion_is_read_when_an_annotation_changes() {
+    let mut job = fixtures::batch_job("suspend: true");
+    let mut annotate = |name: &str, value: &str| {
+        let annotations = job.metadata.annotations.get_or_insert_default();
+        annotations.insert(format!("shed.dev/{name}"), value.to_owned());
+        job.clone()
+    };
+    let job = annotate("deadline", "10m");
+    let mut found = fixtures::companion(&job);
+    // Fixed when the Job was adopted.
+    found.spec.on_miss = OnMiss::Fail;
+    found.spec.completions = 7;
+    let api = Apiserver::new(found.clone());
+    let process = Process::start(&api);
+    let skeleton = Skeleton {
+        metadata: found.metadata.clone(),
+        is_companion: true,
+        version: Default::default(),
+        rest: Rest::Suspended {
+            due: None,
+            settings: Some(CompanionSettings::of(&found.spec)),
+        },
+    };
+    let wanted = |job: &Job| translate::companion(job).unwrap();
+    let same = change_at_rest(&process.context, &job, &skeleton, wanted(&job)).await;
+    assert_eq!(same.unwrap(), Wake::await_change());
+    assert!(api.said().is_empty());
+    for (name, value) in [("deadline", "20m"), ("on-miss", "Continue")] {
+        let job = annotate(name, value);
+        let changed = change_at_rest(&process.context, &job, &skeleton, wanted(&job)).await;
+        let said = api.said();
+        assert_eq!(
+            said.first().map(String::as_str),
+            Some("GET job"),
+            "{said:?}"
+        );
+        assert!(
+            said.iter().any(|call| call.starts_with("PATCH")),
+            "{said:?} {changed:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_job_whose_pods_are_one_unit_gets_no_companion() {
     let api = Apiserver::new(fixtures::job(""));
     let (client, job) = refusing(500, "no companion is wanted");
     let held = job.lock().clone();
     let stores = Stores::for_tests(vec![], vec![], &[]);
     let stores = stores.adopting(AdoptJobs::All, vec![held.clone()]);
     let mut extras = TemplateExtras::default();
-    extras.is_gang = true;
+    extras.grouping = Some("scheduling.resourceClaims");
     let jobs = stores.jobs.batch().expect("Jobs");
     jobs.template_extras.note(&held.metadata, extras);
     let mut process = Process::with_stores(&api, stores);
@@ -177,7 +221,10 @@ async fn a_gang_is_refused_and_gets_no_companion() {
     assert_eq!(looked.unwrap(), Wake::await_change());
     let (reason, words) = said(&job).expect("it is reported");
     assert_eq!(reason, "GangScheduling");
-    assert!(words.contains("spec.scheduling"), "{words}");
+    assert!(
+        words.starts_with("spec.scheduling.resourceClaims: "),
+        "{words}"
+    );
 }
 
 /// A Job of this name and namespace.

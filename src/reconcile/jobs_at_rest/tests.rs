@@ -393,9 +393,10 @@ async fn the_status_of_an_adopted_job_is_written_after_a_crash() {
     assert!(api.said().is_empty());
 }
 
-#[tokio::test]
-async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
+/// A suspended Job with a deadline, whose companion has reported both.
+fn suspended_job() -> (Job, DeadlineJob) {
     let mut job = fixtures::batch_job("suspend: true");
+    job.metadata.creation_timestamp = Some(clock::time(clock::now()));
     let annotations = [("shed.dev/deadline".to_owned(), "10m".to_owned())];
     job.metadata.annotations = Some(annotations.into());
     let mut companion = fixtures::companion(&job);
@@ -409,11 +410,23 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
     companion.status = serde_json::from_value(status).unwrap();
     let status = serde_json::json!({"conditions": [{"type": "Suspended", "status": "True"}]});
     job.status = serde_json::from_value(status).unwrap();
+    (job, companion)
+}
+
+/// An apiserver with both, and a process that has listed them.
+fn adopting(job: Job, companion: &DeadlineJob) -> (Apiserver, Process) {
     let api = Apiserver::new(companion.clone());
     api.world.lock().batch = Some(job.clone());
     let stores = Stores::for_tests(vec![companion.clone()], vec![], &[]);
     let stores = stores.adopting(AdoptJobs::Managed, vec![job]);
     let process = Process::with_stores(&api, stores);
+    (api, process)
+}
+
+#[tokio::test]
+async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
+    let (job, companion) = suspended_job();
+    let (api, process) = adopting(job, &companion);
     let is_whole = || {
         let jobs = process.context.stores.jobs.batch().unwrap();
         jobs.of(&companion).is_some()
@@ -421,17 +434,39 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
     let wake = visit(&process, &api).await;
     assert_ne!(wake, Wake::await_change(), "its deadline comes");
     assert!(api.said().is_empty() && !is_whole());
+    assert!(process.context.stores.jobs.live().is_empty());
     let clock = &process.context.clock;
     clock.skip_for_tests(Span::from_seconds(601));
     visit(&process, &api).await;
     let said = api.said();
-    assert_eq!(
-        said.first().map(String::as_str),
-        Some("GET Job"),
-        "{said:?}"
-    );
+    assert_eq!(said[..2], ["GET Job", "GET job"], "{said:?}");
     assert!(said.contains(&"PUT job status".to_owned()), "{said:?}");
     assert!(!is_whole(), "it is not kept");
+}
+
+#[tokio::test]
+async fn the_companion_of_a_resumed_job_is_read_and_kept() {
+    let (mut job, companion) = suspended_job();
+    // A queue admits the Job.
+    job.spec.as_mut().unwrap().suspend = Some(false);
+    let (api, process) = adopting(job, &companion);
+    assert!(kept(&api).live().is_none(), "it rests until then");
+    visit(&process, &api).await;
+    let said = api.said();
+    assert_eq!(said[..2], ["GET job", "PUT job status"], "{said:?}");
+    let suspended = api.condition(api::SUSPENDED);
+    assert_eq!(suspended.unwrap().0, "False");
+    assert!(kept(&api).live().is_some());
+}
+
+#[tokio::test]
+async fn a_companion_that_lost_its_suspended_job_is_deleted() {
+    let (job, mut companion) = suspended_job();
+    companion.metadata.owner_references = None;
+    let (api, process) = adopting(job, &companion);
+    visit(&process, &api).await;
+    let said = api.said();
+    assert!(said.iter().any(|call| call == "DELETE job"), "{said:?}");
 }
 
 #[tokio::test]

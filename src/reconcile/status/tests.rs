@@ -60,6 +60,8 @@ struct Case {
     unreachable: (usize, usize),
     unstarted: Option<Unstarted>,
     uncommitted: bool,
+    is_queued: bool,
+    gate: Option<&'static str>,
 }
 
 impl Case {
@@ -87,6 +89,8 @@ impl Case {
             unreachable: (0, 0),
             unstarted: None,
             uncommitted: false,
+            is_queued: false,
+            gate: None,
         }
     }
 
@@ -105,6 +109,8 @@ impl Case {
             running: self.running,
             unstarted: self.unstarted.as_ref(),
             uncommitted: self.uncommitted,
+            is_queued: self.is_queued,
+            gate: self.gate,
             placed: self.placed,
             ready: self.ready,
             unreachable: self.unreachable,

@@ -22,8 +22,12 @@ pub(crate) struct Holdings {
     pub(crate) returnable: usize,
     /// Live attempts that cannot be created or placed.
     pub(crate) unplaceable: usize,
+    /// Live attempts that scheduling gates hold back.
+    pub(crate) gated: usize,
     /// Live attempts that wait for a node, including those that cannot be placed.
     pub(crate) waiting: usize,
+    /// Attempts that may still win.
+    pub(crate) live: usize,
 }
 
 impl Holdings {
@@ -46,6 +50,7 @@ impl Holdings {
         let mut lives = 0;
         for attempt in task.attempts.iter().filter(|a| a.holds_capacity()) {
             self.existing += 1;
+            self.live += usize::from(attempt.kill.is_none());
             if unusable.has(attempt.node) {
                 self.apart += 1;
                 continue;
@@ -53,6 +58,7 @@ impl Holdings {
             if attempt.waits_for_node() && attempt.kill.is_none() {
                 self.waiting += 1;
                 self.unplaceable += usize::from(attempt.unplaceable);
+                self.gated += usize::from(attempt.gated);
             }
             if !job.takes_capacity(attempt) {
                 continue;

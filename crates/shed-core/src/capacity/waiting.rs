@@ -21,11 +21,13 @@ impl Capacity {
         }
     }
 
-    /// The number of pending pods of each tenant that only a larger cluster can run.
+    /// The number of pending pods of each tenant that only a larger cluster can run. Those that a quota outside shed has
+    /// admitted have no limit.
     pub(crate) fn waiting_pods(&self, snapshot: &Snapshot) -> BTreeMap<Tenant, usize> {
         let mut waiting = BTreeMap::new();
         for &position in self.surging.iter().chain(&self.unplaceable) {
-            if let Some(job) = snapshot.jobs.get(position) {
+            let job = snapshot.jobs.get(position);
+            if let Some(job) = job.filter(|job| job.admitted.is_none()) {
                 *waiting.entry(job.tenant.clone()).or_insert(0) += 1;
             }
         }

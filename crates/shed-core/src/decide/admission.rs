@@ -19,6 +19,7 @@ use crate::round::task_state::{TaskState, task_state};
 use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex, TaskSnapshot};
 use crate::time::Instant;
 
+mod admitted;
 mod borrowing;
 mod by_node;
 mod pending_surge;
@@ -30,6 +31,7 @@ use pending_surge::Surge;
 pub(super) fn admit(pass: &mut Round<'_>, policy: &Policy) {
     let mut evictions = Evictions::new(pass);
     let mut surge = Surge::new(pass, policy.surge_max);
+    admitted::serve(pass);
     // Jobs that wait as pods already come first: their capacity is reserved before anything new.
     for position in std::mem::take(&mut pass.capacity.surging) {
         if pass.shares.may_reserve(&pass.capacity, position) {
@@ -195,17 +197,28 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
+    /// The turn of a job that shed orders.
     fn new(pass: &Round<'a>, position: usize) -> Option<Self> {
+        let state = pass.jobs.get(position)?;
+        let job = state.job;
+        if job.admitted.is_some() {
+            return None;
+        }
+        let slots = match job.obstacles.no_node {
+            true => 1,
+            false => u32::MAX,
+        };
+        Self::within(pass, position, slots)
+    }
+
+    /// The turn of a job with at most `slots` attempts.
+    fn within(pass: &Round<'a>, position: usize, slots: u32) -> Option<Self> {
         let state = pass.jobs.get(position)?;
         let job = state.job;
         let ready = state.ready.clone();
         let total = (ready.len() as u32).saturating_add(state.untouched);
-        let slots = job.rules.parallelism.saturating_sub(state.active);
+        let slots = slots.min(job.rules.parallelism.saturating_sub(state.active));
         let slots = slots.min(state.attempts_left());
-        let slots = match job.obstacles.no_node {
-            true => slots.min(1),
-            false => slots,
-        };
         Some(Self {
             job,
             position,

@@ -104,7 +104,10 @@ impl<'a> Waiter<'a> {
         Some(Self {
             position,
             job: state.job,
-            value_density: state.waiting_value_density(),
+            value_density: match state.job.admitted {
+                Some(_) => f64::INFINITY,
+                None => state.waiting_value_density(),
+            },
             is_own: pass.shares.is_own(&pass.capacity, position),
         })
     }

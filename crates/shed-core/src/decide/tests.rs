@@ -9,6 +9,7 @@ use crate::plan_check::plan_check;
 use crate::policy::{Order, Policy, Speculation};
 use crate::snapshot::{AttemptKind, Conclusion, KillKind, NodeIndex, Snapshot};
 
+mod admitted;
 mod ageing;
 mod disrupted;
 mod distributions;

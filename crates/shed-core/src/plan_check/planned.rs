@@ -9,8 +9,8 @@ use crate::plan_check::budget::{Launched, excess};
 use crate::plan_check::{Rule, Violation, find_attempt, shares};
 use crate::policy::{PREEMPTION_LAUNCHES, Policy};
 use crate::snapshot::{
-    AttemptKind, AttemptSnapshot, Idempotency, JobPhase, JobSnapshot, KillKind, Node, NodeIndex,
-    Snapshot, SpeculationMode, TaskSnapshot,
+    AttemptKind, AttemptSnapshot, GATED_MAX, Idempotency, JobPhase, JobSnapshot, KillKind, Node,
+    NodeIndex, Snapshot, SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -164,7 +164,8 @@ impl PlanCheck<'_> {
 impl PlanCheck<'_> {
     /// Whether the job's tenant exceeds its limit of pods beyond capacity, including this one.
     fn is_one_too_many(&mut self, slice: &Slice<'_>) -> bool {
-        if slice.job.obstacles.no_node {
+        // The one exception: a quota outside shed counts on attempts that it has admitted.
+        if slice.job.obstacles.no_node || slice.job.admitted.is_some() {
             return false;
         }
         let waiting = self.waiting.entry(slice.job.tenant.clone()).or_insert(0);
@@ -339,6 +340,11 @@ impl<'a> Slice<'a> {
         if !self.may_launch(launch, task) || self.is_in_the_way(launch) {
             return Some(Rule::LaunchTarget);
         }
+        let live = (self.holdings.live + self.launched).saturating_sub(self.doomed.len());
+        let admitted = job.attempts_admitted();
+        if admitted.is_some_and(|admitted| live > admitted as usize) {
+            return Some(Rule::Quota);
+        }
         let touched = task.is_some_and(|task| !task.attempts.is_empty());
         let again = self.started.contains(&launch.task) || self.clones.contains_key(&launch.task);
         if job.rules.idempotency == Idempotency::None && (touched || again) {
@@ -396,11 +402,12 @@ impl Slice<'_> {
         let is_clone = launch.kind == AttemptKind::Clone;
         let clones_wait = obstacles.clones_not_before.is_some_and(|at| at > self.now);
         let is_second = obstacles.no_node && held.waiting + launched > 1;
+        let is_gated = held.gated > 0 && held.gated + launched > GATED_MAX;
+        let is_out_of_place = held.unplaceable > 0 || is_second || is_gated;
         let most = obstacles
             .attempts_max
             .map_or(usize::MAX, |most| most as usize);
-        held.unplaceable > 0
-            || is_second
+        (is_out_of_place && self.job.admitted.is_none())
             || held.existing + launched > most
             || (is_clone && clones_wait)
     }

@@ -43,7 +43,7 @@ struct SettleCheck<'a> {
     killed: BTreeSet<(TaskIndex, AttemptNumber)>,
     failed: BTreeSet<TaskIndex>,
     end: Option<Conclusion>,
-    /// Whether more tasks run than the job allows.
+    /// Whether more tasks run than the job allows, or more attempts than its quota.
     runs_too_many: bool,
     /// 0 wins and counts, 1 the job's end, 2 stops.
     step: u8,
@@ -53,7 +53,10 @@ struct SettleCheck<'a> {
 fn runs_too_many(job: &JobSnapshot) -> bool {
     let tasks = job.tasks.iter();
     let running = tasks.filter(|task| task.live().next().is_some()).count();
-    running > job.rules.parallelism as usize
+    let live: usize = job.tasks.iter().map(|task| task.live().count()).sum();
+    let admitted = job.attempts_admitted();
+    let exceeds = |admitted: u32| live > admitted as usize;
+    running > job.rules.parallelism as usize || admitted.is_some_and(exceeds)
 }
 
 impl<'a> SettleCheck<'a> {

@@ -74,7 +74,9 @@ impl<'a> Launches<'a> {
             let Move::Launch(Launch { kind, surge, .. }) = &planned.action else {
                 continue;
             };
-            let Some(job) = jobs.get(&planned.job) else {
+            // Jobs of a quota outside shed borrow nothing.
+            let job = jobs.get(&planned.job).filter(|job| job.admitted.is_none());
+            let Some(job) = job else {
                 continue;
             };
             let [all, firsts] = launches.counts.entry(&job.key).or_default();
@@ -110,7 +112,8 @@ impl<'a> Launches<'a> {
 
     /// Whether one more attempt of the job could be launched if there were capacity.
     fn waits(&self, job: &JobSnapshot, report: &JobReport, capacity: &Capacity) -> bool {
-        if report.waiting == 0 || job.obstacles.no_node {
+        let is_outside = job.admitted.is_some() || job.obstacles.no_node;
+        if report.waiting == 0 || is_outside {
             return false;
         }
         let [all, firsts] = self.counts.get(&job.key).copied().unwrap_or_default();

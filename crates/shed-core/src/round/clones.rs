@@ -289,6 +289,8 @@ fn refusal(
     let heeds_deadline = ask.heeds != Heeds::Nothing;
     if state.job.obstacles.clones_stopped {
         Some(RefusalReason::Stopped)
+    } else if state.job.admitted.is_some() {
+        Some(RefusalReason::Queue)
     } else if state.job.rules.idempotency == Idempotency::None {
         Some(RefusalReason::NotIdempotent)
     } else if heeds_deadline && state.estimate.slack.is_none_or(|slack| slack <= 0.0) {

@@ -15,8 +15,8 @@ use crate::round::findings_cache::{News, Origin};
 use crate::round::job_distribution::Learner;
 use crate::round::slow_nodes::Beliefs;
 use crate::snapshot::{
-    AttemptKind, Idempotency, JobPhase, JobSnapshot, NodeIndex, Snapshot, SpeculationMode,
-    TaskSnapshot,
+    AttemptKind, GATED_MAX, Idempotency, JobPhase, JobSnapshot, NodeIndex, Snapshot,
+    SpeculationMode, TaskSnapshot,
 };
 use crate::time::{Instant, Span};
 
@@ -175,7 +175,8 @@ impl<'a> JobView<'a> {
         let is_allowed = rules.speculation == SpeculationMode::Enabled
             && rules.idempotency != Idempotency::None
             && rules.max_clones_per_task > 0;
-        is_allowed && self.may_run() && !self.job.obstacles.clones_stopped
+        let is_stopped = self.job.obstacles.clones_stopped || self.job.admitted.is_some();
+        is_allowed && self.may_run() && !is_stopped
     }
 
     /// Seconds from the job's submission to its deadline.
@@ -215,9 +216,13 @@ impl<'a> JobView<'a> {
     /// capacity.
     pub fn is_held_up(&self, now: Instant) -> bool {
         let obstacles = &self.job.obstacles;
-        let is_blocked =
-            obstacles.no_node || obstacles.attempts_max == Some(0) || self.holdings.unplaceable > 0;
-        is_blocked || self.job.rules.suspend || self.is_refused(now)
+        let is_full = self.attempts_left() == 0 && self.holdings.gated > 0;
+        let is_out_of_place = obstacles.no_node || self.holdings.unplaceable > 0 || is_full;
+        let is_blocked = is_out_of_place && self.job.admitted.is_none();
+        is_blocked
+            || obstacles.attempts_max == Some(0)
+            || self.job.rules.suspend
+            || self.is_refused(now)
     }
 
     fn is_refused(&self, now: Instant) -> bool {
@@ -227,10 +232,18 @@ impl<'a> JobView<'a> {
 
     /// The number of further attempts that may exist, after the launches of the plan.
     pub fn attempts_left(&self) -> u32 {
+        let left = |most: usize, held: usize| {
+            let left = most.saturating_sub(held + self.draft.launched);
+            u32::try_from(left).unwrap_or(u32::MAX)
+        };
         let most = self.job.obstacles.attempts_max;
-        let taken = self.holdings.existing + self.draft.launched;
-        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
-        most.map_or(u32::MAX, |most| most.saturating_sub(taken))
+        let created = most.map(|most| left(most as usize, self.holdings.existing));
+        let limit = match (self.job.attempts_admitted(), self.holdings.gated) {
+            (Some(admitted), _) => Some(left(admitted as usize, self.holdings.live)),
+            (None, 0) => None,
+            (None, gated) => Some(left(GATED_MAX, gated)),
+        };
+        created.into_iter().chain(limit).min().unwrap_or(u32::MAX)
     }
 
     /// Whether a run of the optimizer could change anything. A job past its deadline gets no clones, and a job
@@ -279,8 +292,7 @@ impl<'a> JobView<'a> {
 
     /// Tasks that have not ended, including those that wait.
     pub fn unfinished(&self) -> u32 {
-        let ended = self.job.done.len().saturating_add(self.job.failed.len());
-        self.job.rules.completions.saturating_sub(ended)
+        self.job.unfinished()
     }
 
     /// Whether this pass looks at the job.

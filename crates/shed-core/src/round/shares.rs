@@ -22,9 +22,11 @@ use crate::time::Instant;
 
 mod account;
 mod filling;
+mod outside;
 mod owed;
 
 use account::Account;
+use outside::OUTSIDE;
 
 /// Fractions of the usable capacity, in the order of [`Amounts`].
 type Fractions = SmallVec<[f64; 4]>;
@@ -53,7 +55,7 @@ pub(crate) enum Phase {
 pub(crate) struct Shares {
     /// Ascending by tenant.
     accounts: Vec<Account>,
-    /// The account of each job, by position.
+    /// The account of each job, by position. [`OUTSIDE`] for jobs whose share is that of a quota outside shed.
     of_job: Vec<usize>,
     /// The usable capacity.
     usable: Fractions,
@@ -72,6 +74,8 @@ pub(crate) struct Shares {
     elapsed: f64,
     /// What is left of an earlier use after that time.
     decay: f64,
+    /// The part of the capacity that tenants divide: the rest is that of quotas outside shed.
+    divided: f64,
     /// What the pass has taken back.
     taken_back: f64,
 }
@@ -95,6 +99,7 @@ impl Shares {
             is_divided: !snapshot.weights.is_empty(),
             ..Self::default()
         };
+        shares.divided = outside::left_by_quotas(&shares.usable, snapshot, (jobs, capacity));
         shares.open(snapshot, jobs, past);
         for (position, state) in jobs.iter().enumerate() {
             shares.count(snapshot, capacity, (position, state));
@@ -114,6 +119,10 @@ impl Shares {
         let mut found: BTreeMap<&Tenant, usize> = BTreeMap::new();
         let mut last: Option<(&Tenant, usize)> = None;
         for state in jobs {
+            if state.job.admitted.is_some() {
+                self.of_job.push(OUTSIDE);
+                continue;
+            }
             let tenant = &state.job.tenant;
             let at = match last.filter(|(last, _)| *last == tenant) {
                 Some((_, at)) => at,
@@ -144,7 +153,7 @@ impl Shares {
             self.accounts.push(account);
         }
         for at in &mut self.of_job {
-            *at = places.get(*at).copied().unwrap_or(0);
+            *at = places.get(*at).copied().unwrap_or(OUTSIDE);
         }
     }
 
@@ -200,14 +209,17 @@ impl Shares {
         let weights: f64 = self.accounts.iter().map(|account| account.part).sum();
         let mut demands = Vec::with_capacity(self.accounts.len());
         for account in &self.accounts {
-            let fractions = fractions(&self.usable, &account.demand);
+            let mut fractions = fractions(&self.usable, &account.demand);
+            for fraction in &mut fractions {
+                *fraction /= self.divided;
+            }
             let weight = account.part;
             demands.push(filling::Demand { fractions, weight });
         }
         let entitled = filling::entitled(&demands);
         for (account, entitled) in self.accounts.iter_mut().zip(entitled) {
-            account.part /= weights;
-            account.entitled = entitled;
+            account.part = account.part / weights * self.divided;
+            account.entitled = entitled * self.divided;
             account.taken = account.held.clone();
             account.before = dominant(&self.usable, &account.held);
             account.record.used += account.before * (1.0 - self.decay);

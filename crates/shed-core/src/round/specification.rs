@@ -13,6 +13,7 @@ pub(crate) struct Specification {
     demand: Resources,
     phase: JobPhase,
     reports_progress: bool,
+    admitted: Option<u32>,
 }
 
 impl Specification {
@@ -25,6 +26,7 @@ impl Specification {
             demand: job.demand.clone(),
             phase: job.phase,
             reports_progress: job.reports_progress,
+            admitted: job.admitted,
         }
     }
 
@@ -36,5 +38,6 @@ impl Specification {
             && self.demand == job.demand
             && self.phase == job.phase
             && self.reports_progress == job.reports_progress
+            && self.admitted == job.admitted
     }
 }

@@ -295,6 +295,50 @@ fn an_unplaceable_clone_is_stopped_while_a_sibling_lives() {
 }
 
 #[test]
+fn clones_beyond_the_quota_are_stopped() {
+    let run = |number: u32, progress| attempt(number).progress(progress, 29.0);
+    let two = |admitted: u32| {
+        let job = job("a").tasks(3).done([2]).admitted(admitted);
+        job.task(0, [run(0, 0.2), run(1, 0.5)])
+            .task(1, [run(0, 0.6), run(1, 0.4), run(2, 0.1)])
+    };
+    let surplus = |task, number, survivor| kill(task, number, KillKind::Surplus, Some(survivor));
+    // The last wave: with one task done, two attempts are admitted.
+    let all = [surplus(1, 2, 0), surplus(0, 0, 1), surplus(1, 1, 0)];
+    check(30.0, two(3), &all);
+    check(30.0, two(2), &all);
+    let mut suspended = two(3).suspended().build();
+    let killed = settle(at(30.0), &suspended);
+    assert_eq!(killed.len(), 5, "each for the suspension, and once");
+    suspended.admitted = None;
+    assert_eq!(settle(at(30.0), &suspended), killed);
+    check(30.0, two(3).with(|job| job.admitted = None), &[]);
+    // Its only attempts stay, however few are admitted.
+    let first = job("a")
+        .tasks(2)
+        .admitted(1)
+        .task(0, [attempt(0)])
+        .task(1, [attempt(0)]);
+    check(30.0, first, &[]);
+}
+
+#[test]
+fn the_attempt_that_may_publish_survives_the_quota() {
+    let pair = [
+        attempt(0).progress(0.9, 29.0),
+        attempt(1).progress(0.2, 29.0),
+    ];
+    let job = job("a").tasks(1).fenced().admitted(1);
+    let job = job.task_with(0, pair, |task| {
+        task.grant = Some(crate::snapshot::Grant {
+            attempt: AttemptNumber(1),
+            at: at(28.0),
+        });
+    });
+    check(30.0, job, &[kill(0, 0, KillKind::Surplus, Some(1))]);
+}
+
+#[test]
 fn a_suspended_job_loses_its_attempts_but_not_its_success() {
     check(
         30.0,

@@ -26,7 +26,7 @@ pub enum KillKind {
     /// Its node does not report its end: another attempt replaces it, and its usage counts until it is gone.
     Abandon,
     /// Its task is no longer needed. It failed for good by a rule, `completions` was lowered below it, or
-    /// `parallelism` below the number of running tasks.
+    /// `parallelism` below the number of running tasks. Or it is a clone that a quota outside shed has not admitted.
     Surplus,
 }
 

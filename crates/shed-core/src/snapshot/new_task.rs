@@ -41,6 +41,7 @@ impl AttemptSnapshot {
             out_of_reach: false,
             ended_in_deletion: false,
             unplaceable: false,
+            gated: false,
             unready: false,
         }
     }

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{AttemptSnapshot, AttemptState, JobSnapshot};
 use crate::time::Instant;
 
+/// Once an attempt of a job waits behind scheduling gates, at most this many do. A queue sees enough demand in them, and
+/// a job of many tasks does not fill the cluster with pods that wait.
+pub const GATED_MAX: usize = 10;
+
 /// Obstacles to creating or placing a job's attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacles {
@@ -39,9 +43,10 @@ impl AttemptSnapshot {
 }
 
 impl JobSnapshot {
-    /// Whether the attempt uses its requests. One that cannot be created or placed uses nothing.
+    /// Whether the attempt uses its requests. One that cannot be created or placed, or that gates hold back, uses
+    /// nothing.
     pub fn takes_capacity(&self, attempt: &AttemptSnapshot) -> bool {
-        let can_wait = attempt.unplaceable || self.obstacles.no_node;
+        let can_wait = attempt.unplaceable || attempt.gated || self.obstacles.no_node;
         attempt.holds_capacity() && !(can_wait && attempt.waits_for_node())
     }
 }

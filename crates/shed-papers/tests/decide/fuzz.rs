@@ -143,6 +143,7 @@ impl Bytes<'_> {
             14 => builder.with(|job| job.obstacles.clones_stopped = true),
             15 => builder.clone_budget(0.0),
             16 => builder.clone_budget(f64::from(self.byte()) / 64.0),
+            17 => builder.admitted(2),
             _ => builder.resumes(),
         };
         for index in 0..tasks {

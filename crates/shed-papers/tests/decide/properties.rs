@@ -100,6 +100,7 @@ fn any_job() -> impl Strategy<Value = JobBuilder> {
             11 => builder.with(|job| job.obstacles.clones_stopped = true),
             12 => builder.clone_budget(0.0),
             13 => builder.clone_budget(f64::from(deadline) / 400.0),
+            14 => builder.admitted(deadline % 5),
             _ => builder,
         };
         builder = match mode {

@@ -488,6 +488,7 @@ impl<'a> Engine<'a> {
             time_limit: None,
             facts_as_of: self.now,
             asks_feasibility: false,
+            admitted: None,
             avoid: Vec::new(),
         }
     }

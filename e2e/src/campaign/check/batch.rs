@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use shed::adopt;
-use shed::api::{self, Ledger};
+use shed::api::{self, DeadlineJob, Ledger};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::Conclusion;
 
@@ -40,6 +40,12 @@ fn counts(status: &JobStatus) -> (i32, i32) {
         status.succeeded.unwrap_or_default(),
         status.failed.unwrap_or_default(),
     )
+}
+
+/// The attempts that may still win.
+fn live(ledger: &Ledger) -> usize {
+    let attempts = ledger.tasks.values().flat_map(|task| &task.attempts);
+    attempts.filter(|attempt| attempt.kill.is_none()).count()
 }
 
 fn completed(status: &JobStatus) -> IndexSet {
@@ -113,6 +119,25 @@ impl Replay {
         let start_kept = old.start_time.is_none() || old.start_time == new.start_time;
         self.demand(start_kept || is.contains(api::SUSPENDED), || {
             format!("I1: {name} started at another time than before")
+        });
+    }
+
+    /// A write of a companion's ledger. With what it launches, no more attempts live than the quota of its Job has admitted:
+    /// one for each unfinished task, up to `parallelism`.
+    pub(super) fn keeps_quota(&mut self, companion: &DeadlineJob, old: &Ledger, new: &Ledger) {
+        let owner = adopt::controller(&companion.metadata);
+        let job = owner.and_then(|owner| self.batch.get(&owner.uid));
+        let Some(job) = job.filter(|job| adopt::kueue::is_queued(job)) else {
+            return;
+        };
+        let spec = job.spec.clone().unwrap_or_default();
+        let parallelism = spec.parallelism.unwrap_or(1).max(0) as usize;
+        let ended = (new.done.len() + new.failed.len()) as usize;
+        let tasks = spec.completions.unwrap_or(1).max(0) as usize;
+        let admitted = parallelism.min(tasks.saturating_sub(ended));
+        let (before, now) = (live(old), live(new));
+        self.demand(now <= before || now <= admitted, || {
+            format!("I14: {now} attempts live, and the quota admits {admitted}")
         });
     }
 

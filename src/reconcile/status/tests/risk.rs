@@ -304,6 +304,26 @@ fn the_risk_of_a_suspended_job_is_its_suspension() {
 }
 
 #[test]
+fn the_risk_of_a_job_in_a_queue_is_its_queue() {
+    let suspended = |case: &mut Case| {
+        case.job.rules.suspend = true;
+        case.is_queued = true;
+    };
+    let gated = |case: &mut Case| {
+        case.running = false;
+        case.gate = Some("kueue.x-k8s.io/admission");
+    };
+    for cause in [None, Some(RiskCause::Slow), Some(RiskCause::Silent)] {
+        for (reason, words) in [reported(suspended, cause), reported(gated, cause)] {
+            assert_eq!(reason, reason::WAITING_IN_QUEUE, "{cause:?}");
+            assert!(words.contains("the job waits in a queue"), "{words}");
+        }
+    }
+    let failed = reported(gated, Some(RiskCause::Failed));
+    assert_eq!(failed.0, reason::TASKS_FAILED);
+}
+
+#[test]
 fn a_job_without_a_deadline_is_not_at_risk() {
     let mut case = Case::new("");
     case.report = Some(report(0.1));

@@ -122,6 +122,10 @@ pub fn refusal(why: RefusalReason) -> Reason {
             "the limit of the job's clones was used up: the lowest of its own, its namespace's and the cluster's",
             "raise spec.speculation.budget, or ask an administrator to raise shed.dev/clone-budget of the Namespace or cloneBudget of the chart",
         ),
+        RefusalReason::Queue => reason(
+            "the job's queue has admitted one attempt for each task, and none for clones",
+            "nothing: shed starts no clones of a Job that Kueue admits",
+        ),
     }
 }
 

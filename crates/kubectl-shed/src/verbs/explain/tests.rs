@@ -48,6 +48,7 @@ fn each_refusal_of_the_core_has_words_of_its_own() {
         "Target",
         "Stopped",
         "JobBudget",
+        "Queue",
     ];
     let mut seen = std::collections::BTreeSet::new();
     for name in names {

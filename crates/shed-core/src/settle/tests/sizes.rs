@@ -40,6 +40,6 @@ fn attempts_that_are_already_stopped_are_gathered_in_one_walk() {
         .map(|task| kill(task, 0, KillKind::Replace, None))
         .collect();
     let walked = actions.iter().inspect(|_| visits.set(visits.get() + 1));
-    let doomed = doomed(walked);
+    let doomed = surplus::doomed(walked);
     assert_eq!((doomed.len(), visits.get()), (10_000, 10_000));
 }

@@ -125,6 +125,22 @@ fn a_life_without_fault_is_sound() {
 }
 
 #[test]
+fn an_attempt_beyond_the_quota_of_a_queue_is_noticed() {
+    let with = |label: &str, parallelism: i32| {
+        let job = json!({"metadata": {"name": "pi", "uid": JOB, "labels": {label: "team"}},
+            "spec": {"completions": 2, "parallelism": parallelism, "template": {}}});
+        let job = Change::Batch(serde_json::from_value(job).unwrap());
+        let began = ReportedHistory::default().add(job);
+        let began = began.ledger(json!({}), json!({}));
+        began.ledger(json!({"originals": 2}), attempts())
+    };
+    with("kueue.x-k8s.io/queue-name", 1).breaks("I14: 2 attempts live, and the quota admits 1");
+    for sound in [with("kueue.x-k8s.io/queue-name", 2), with("team", 1)] {
+        assert_eq!(sound.broken(), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_job_says_nothing_before_its_ledger() {
     running()
         .job(status(json!({"succeeded": 1})))
