@@ -23,6 +23,9 @@ const ODD_RUNS: f64 = 20.0;
 /// Halvings of a bracket until a median is exact enough for people.
 const HALVINGS: u32 = 16;
 
+/// Doublings of a bracket until it has the median: up to any time in seconds.
+const DOUBLINGS: u32 = 64;
+
 /// A job by its numbers of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WholeRun {
@@ -141,7 +144,7 @@ fn miss_of_silent(distribution: &Distribution, usual: f64, age: f64, wait: f64) 
 /// The wait after which `miss`, which falls, is one half. `scale` is a time of its size.
 fn median_wait(miss: impl Fn(f64) -> f64, scale: f64) -> f64 {
     let (mut early, mut late) = (0.0, scale);
-    for _ in 0..HALVINGS {
+    for _ in 0..DOUBLINGS {
         if miss(late) <= 0.5 {
             break;
         }

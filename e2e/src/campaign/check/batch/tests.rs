@@ -136,7 +136,8 @@ fn an_attempt_beyond_the_quota_of_a_queue_is_noticed() {
     };
     with("kueue.x-k8s.io/queue-name", 1).breaks("I14: 2 attempts live, and the quota admits 1");
     for sound in [with("kueue.x-k8s.io/queue-name", 2), with("team", 1)] {
-        assert_eq!(sound.broken(), Vec::<String>::new());
+        let broken = sound.broken();
+        assert!(broken.iter().all(|it| !it.contains("I14")), "{broken:?}");
     }
 }
 
