@@ -72,7 +72,7 @@ struct Noticed<'w> {
 
 impl<'w> Noticed<'w> {
     async fn of(world: &'w World, text: &'static str) -> Self {
-        let before = world.operator.log(text).await.lines().count();
+        let before = world.operator.log(text).await.matches(text).count();
         Self {
             world,
             text,
@@ -83,7 +83,8 @@ impl<'w> Noticed<'w> {
     /// Waits until the log has it once more.
     async fn again(&self) -> Result<()> {
         wait::until(self.text, SOON, || async {
-            let now = self.world.operator.log(self.text).await.lines().count();
+            let log = self.world.operator.log(self.text).await;
+            let now = log.matches(self.text).count();
             Ok(Seen::when(now > self.before, || format!("{now} lines")))
         })
         .await

@@ -62,8 +62,7 @@ fn patient(tasks: usize, template: Value) -> Value {
     })
 }
 
-/// A job of tasks that are known to take 40 s. If their time were not known, headroom would be kept from them for the
-/// jobs of the tests before.
+/// A job of tasks that are known to take 40 s.
 async fn submit_known<'w>(
     world: &'w World,
     name: &str,
