@@ -7,7 +7,7 @@ use crate::estimate::sample::{Observation, Sample};
 use crate::snapshot::ExpectedDuration;
 
 /// The 90th percentile of the standard normal distribution.
-const Z90: f64 = 1.281_551_565_544_600_4;
+pub(super) const Z90: f64 = 1.281_551_565_544_600_4;
 
 /// Standard deviation of ln T for a user who gives only one duration: tasks of one job differ.
 const SPREAD: f64 = 0.3;

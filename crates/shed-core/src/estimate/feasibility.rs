@@ -20,6 +20,16 @@ const HALVINGS_MAX: u32 = 30;
 /// most 0.4 % or a tenth of a second more than the smallest that does. `guess` is the start of the search, in
 /// seconds. `None` if [`SLACK_MAX`] does not reach the target, or if the target is not a number.
 pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) -> Option<f64> {
+    earliest_slack_finer(1.0, ln_target, guess, ln_pocd)
+}
+
+/// The same, this many times as exact.
+pub(crate) fn earliest_slack_finer(
+    finer: f64,
+    ln_target: f64,
+    guess: f64,
+    ln_pocd: impl Fn(f64) -> f64,
+) -> Option<f64> {
     let reaches = |slack: f64| ln_pocd(slack) >= ln_target;
     if reaches(0.0) {
         return Some(0.0);
@@ -33,7 +43,7 @@ pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) 
     let mut low = 0.0;
     for _ in 0..DOUBLINGS_MAX {
         if reaches(high) {
-            return Some(between(low, high, reaches));
+            return Some(between(low, high, finer, reaches));
         }
         if high >= SLACK_MAX {
             return None;
@@ -44,9 +54,9 @@ pub fn earliest_slack(ln_target: f64, guess: f64, ln_pocd: impl Fn(f64) -> f64) 
 }
 
 /// `high` reaches the target, `low` does not.
-fn between(mut low: f64, mut high: f64, reaches: impl Fn(f64) -> bool) -> f64 {
+fn between(mut low: f64, mut high: f64, finer: f64, reaches: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..HALVINGS_MAX {
-        if high - low <= (high * PRECISION).max(PRECISION_SECONDS) {
+        if high - low <= (high * PRECISION).max(PRECISION_SECONDS) / finer {
             break;
         }
         let middle = f64::midpoint(low, high);

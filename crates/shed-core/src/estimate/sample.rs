@@ -98,6 +98,16 @@ impl Sample {
     }
 }
 
+/// The middle one of these values, the higher one of two.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let (_, median, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    Some(*median)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,24 +7,20 @@
 use std::f64::consts::LN_2;
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution, Evidence};
-use crate::estimate::expected_distribution;
+use crate::estimate::expected_distribution::{self, Z90};
+use crate::estimate::feasibility::{SLACK_MAX, earliest_slack_finer};
 use crate::estimate::log_normal::LogNormalDistribution;
 use crate::estimate::pareto::ParetoDistribution;
 use crate::estimate::pareto_fit::ShapePrior;
+use crate::estimate::sample::median;
 use crate::snapshot::ExpectedDuration;
 use crate::time::Span;
-
-/// The 90th percentile of the standard normal distribution.
-const Z90: f64 = 1.281_551_565_544_600_4;
 
 /// Among this number of runs one is unlike the others.
 const ODD_RUNS: f64 = 20.0;
 
-/// Halvings of a bracket until a median is exact enough for people.
-const HALVINGS: u32 = 16;
-
-/// Doublings of a bracket until it has the median: up to any time in seconds.
-const DOUBLINGS: u32 = 64;
+/// The median is this many times as exact as the deadlines that shed reports.
+const FINER: f64 = 256.0;
 
 /// A job by its numbers of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +38,7 @@ pub struct WholeRun {
 /// What is known of the time of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunEstimate {
-    /// Seconds until the run ends with a probability of one half.
+    /// Seconds until the run ends with a probability of one half; at most [`SLACK_MAX`].
     pub remaining: f64,
     /// The probability that it ends within the slack; absent without a slack.
     pub pocd: Option<f64>,
@@ -65,7 +61,8 @@ impl WholeRun {
             _ => libm::exp(distribution.ln_miss(evidence, wait)),
         };
         Some(RunEstimate {
-            remaining: median_wait(miss, usual),
+            remaining: earliest_slack_finer(FINER, -LN_2, usual, |wait| libm::log1p(-miss(wait)))
+                .unwrap_or(SLACK_MAX),
             pocd: slack.map(|slack| 1.0 - miss(slack)),
         })
     }
@@ -80,7 +77,8 @@ impl WholeRun {
     ) -> Option<Distribution> {
         let whole = match expected {
             Some(expected) => self.expected_whole(expected)?,
-            None => ExpectedDuration::new(Span::from_seconds_f64(median(earlier)?), None).ok()?,
+            None => ExpectedDuration::new(Span::from_seconds_f64(median(earlier.to_vec())?), None)
+                .ok()?,
         };
         expected_distribution::updated(&whole, earlier, &[])
     }
@@ -139,32 +137,6 @@ fn miss_of_silent(distribution: &Distribution, usual: f64, age: f64, wait: f64) 
     let miss = libm::exp(distribution.ln_residual_survival(age, wait));
     let odd_miss = libm::exp(odd.ln_residual_survival(age, wait));
     miss + is_odd * (odd_miss - miss)
-}
-
-/// The wait after which `miss`, which falls, is one half. `scale` is a time of its size.
-fn median_wait(miss: impl Fn(f64) -> f64, scale: f64) -> f64 {
-    let (mut early, mut late) = (0.0, scale);
-    for _ in 0..DOUBLINGS {
-        if miss(late) <= 0.5 {
-            break;
-        }
-        (early, late) = (late, 2.0 * late);
-    }
-    for _ in 0..HALVINGS {
-        let middle = (early + late) / 2.0;
-        match miss(middle) > 0.5 {
-            true => early = middle,
-            false => late = middle,
-        }
-    }
-    late
-}
-
-/// The middle one of these times.
-fn median(times: &[f64]) -> Option<f64> {
-    let mut ascending = times.to_vec();
-    ascending.sort_by(f64::total_cmp);
-    ascending.get(ascending.len() / 2).copied()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! err. A time that lies far out is that of a straggler, and counts as it was reported.
 
 use super::JobEstimate;
+use crate::estimate::sample::median;
 use crate::round::estimates::{REPORTS_MIN, TaskEstimate};
 use crate::snapshot::JobSnapshot;
 
@@ -84,26 +85,20 @@ impl Center {
         if times.len() < REPORTS_MIN {
             return None;
         }
-        let ln_time = median(times.iter().map(|(time, _)| *time).collect());
+        let ln_time = median(times.iter().map(|(time, _)| *time).collect())?;
         let apart = median(
             times
                 .iter()
                 .map(|(time, _)| (time - ln_time).abs())
                 .collect(),
-        );
-        let noise = median(times.iter().map(|(_, error)| error * error).collect());
+        )?;
+        let noise = median(times.iter().map(|(_, error)| error * error).collect())?;
         let seen = (DEVIATION_OF_MEDIAN * apart).powi(2);
         Some(Self {
             ln_time,
             variance: (seen - noise).max(0.0),
         })
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    let middle = values.len() / 2;
-    let (_, median, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    *median
 }
 
 /// The standard deviation of a predicted remaining time as a share of it, from the difference between the rates that
@@ -125,11 +120,12 @@ fn error(job: &JobSnapshot, usual: f64) -> (f64, Option<f64>) {
             errors.push(error.abs());
         }
     }
-    if errors.len() < REPORTS_MIN {
-        return (usual, None);
-    }
     let seen = errors.len() as f64;
-    let of_job = (DEVIATION_OF_MEDIAN * median(errors)).clamp(ERROR_MIN, ERROR_MAX);
+    let shown = median(errors).filter(|_| seen >= REPORTS_MIN as f64);
+    let Some(shown) = shown else {
+        return (usual, None);
+    };
+    let of_job = (DEVIATION_OF_MEDIAN * shown).clamp(ERROR_MIN, ERROR_MAX);
     let ln_error = ERROR_WEIGHT * libm::log(usual) + seen * libm::log(of_job);
     (libm::exp(ln_error / (ERROR_WEIGHT + seen)), Some(of_job))
 }
