@@ -90,7 +90,7 @@ impl Planner {
         let (gains, now) = (&round.clone_gains, snapshot.now);
         for state in &mut round.jobs {
             let job = state.job;
-            state.predict(|| gains.share(&job.tenant, job.class.as_ref(), now));
+            state.predict(now, || gains.share(&job.tenant, job.class.as_ref(), now));
             if reports_ranges {
                 state.predict_range(now);
             }

@@ -61,8 +61,8 @@ pub struct JobFindings {
     pub(crate) ln_pocd_expected: Option<f64>,
     /// How many further attempts of a running task count towards it.
     pub(crate) further_attempts: u32,
-    /// Seconds until the job's last task is expected to end.
-    pub(crate) completion: Option<f64>,
+    /// When the job's last task was expected to end.
+    pub(crate) completion: Option<Instant>,
     /// The job's likely end, if the executor asks for it.
     pub(crate) end_range: Option<EndRange>,
 }

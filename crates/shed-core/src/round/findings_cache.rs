@@ -173,8 +173,6 @@ struct Kept {
     submitted: Instant,
     /// Their rank has the time at which the job has no slack left.
     found: Box<JobFindings>,
-    /// When the job's last task is expected to end.
-    completes: Option<Instant>,
 }
 
 impl Kept {
@@ -191,11 +189,9 @@ impl Kept {
         found.appointment.knows_times = found.estimate.mean_run.is_some();
         found.is_new &= !has_run;
         found.rank = found.rank.map(|rank| shifted(rank, now.since(Instant(0))));
-        let ends = |seconds: f64| now.plus(Span::from_seconds_f64(seconds));
         Self {
             key: job.key.clone(),
             submitted: job.submitted,
-            completes: found.completion.filter(|it| it.is_finite()).map(ends),
             found,
         }
     }
@@ -208,9 +204,7 @@ impl Kept {
         has_changed: bool,
         unusable: &UnusableNodes,
     ) -> Box<JobFindings> {
-        let left = |at: Instant| at.since(now).seconds().max(0.0);
         self.found.origin = Origin::Kept(at);
-        self.found.completion = self.completes.map(left);
         self.found.pass(now, job, has_changed, unusable);
         self.found
     }

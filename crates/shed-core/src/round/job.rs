@@ -18,7 +18,7 @@ use crate::snapshot::{
     AttemptKind, GATED_MAX, Idempotency, JobPhase, JobSnapshot, NodeIndex, Snapshot,
     SpeculationMode, TaskSnapshot,
 };
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 
 /// One job of a pass.
 ///
@@ -91,7 +91,7 @@ impl<'a> JobView<'a> {
 
     /// Computes stragglers, PoCD and completion without clones of this plan. The same formulas serve every job,
     /// whether or not the optimizer runs for it. `clone_gain`: see [`CloneGains::share`].
-    pub(crate) fn predict(&mut self, clone_gain: impl FnOnce() -> f64) {
+    pub(crate) fn predict(&mut self, now: Instant, clone_gain: impl FnOnce() -> f64) {
         if self.is_looked_at() && self.estimate.is_assumed {
             self.found.ln_pocd_before = self.certain_ln_pocd();
             self.found.ln_pocd_expected = self.ln_pocd_before;
@@ -108,7 +108,7 @@ impl<'a> JobView<'a> {
             self.found.ln_pocd_before = self.ln_pocd(|_| false, |_, _| true);
             self.draft.ln_pocd_after = self.ln_pocd_before;
             self.found.ln_pocd_expected = self.ln_pocd_expected(clone_gain);
-            self.found.completion = self.expected_completion();
+            self.found.completion = self.expected_completion(now);
         }
         if !self.draft.doomed.is_empty() {
             self.draft.ln_pocd_after = self.ln_pocd_without(|_| false);
@@ -309,14 +309,14 @@ impl<'a> JobView<'a> {
         let now = snapshot.now;
         let pocd_after = self.draft.ln_pocd_unobserved.or(self.draft.ln_pocd_after);
         let pocd_after = pocd_after.map(probability);
-        let seconds = self.completion.filter(|seconds| seconds.is_finite());
         let risk = self.risk(snapshot, pocd_after);
         JobReport {
             key: self.job.key.clone(),
             pocd_before: self.ln_pocd_before.map(probability),
             pocd_after,
             pocd_expected: self.pocd_expected(pocd_after),
-            estimated_completion: seconds.map(|s| now.plus(Span::from_seconds_f64(s))),
+            // One that is overdue may end at any moment.
+            estimated_completion: self.completion.map(|at| at.max(now)),
             end_range: self.end_range,
             optimized: self.draft.optimized,
             is_cut_short: self.draft.is_cut_short,

@@ -156,7 +156,8 @@ impl JobView<'_> {
             let is_met = self.ln_pocd_expected.is_some_and(|it| it >= ln_target);
             estimate.slack.filter(|_| is_met)
         };
-        let mut guess = self.completion.unwrap_or(0.0);
+        let expected = self.completion.map(|at| at.since(now).seconds());
+        let mut guess = expected.unwrap_or(0.0);
         let [p50, p90] = [0.5, 0.9].map(|probability| {
             let ln_target = libm::log(probability);
             let by_attempts = ends_by(ln_target, guess);
@@ -223,8 +224,8 @@ impl JobView<'_> {
         point.map_or(0.0, |point| point.progress)
     }
 
-    /// Seconds until the last task is expected to end; absent if that is unknown for any task.
-    pub(super) fn expected_completion(&self) -> Option<f64> {
+    /// When the last task is expected to end; absent if that is unknown for any task.
+    pub(super) fn expected_completion(&self, now: Instant) -> Option<Instant> {
         let mut latest: f64 = 0.0;
         for task in &self.estimate.tasks {
             latest = latest.max(task.remaining()?);
@@ -238,6 +239,8 @@ impl JobView<'_> {
             let waves = f64::from(self.waves(mean_run).of(waiting - 1)) + 1.0;
             latest = latest.max(self.launch_time() + waves * mean_run);
         }
-        Some(latest)
+        latest
+            .is_finite()
+            .then(|| now.plus(Span::from_seconds_f64(latest)))
     }
 }

@@ -83,7 +83,7 @@ fn the_cost_of_a_stop_needs_a_distribution_and_a_deadline() {
 fn the_pocd_is_the_product_over_tasks_and_some_can_be_left_out() {
     let job = two_tasks().build();
     let mut state = judged(&job);
-    state.predict(|| 1.0);
+    state.predict(at(30.0), || 1.0);
     let with_all = libm::log(0.6 * (1.0 - 0.5 * 0.2 * 0.1));
     assert_close(state.ln_pocd_before, with_all);
     assert_close(state.ln_pocd_without(|_| false), with_all);
@@ -97,7 +97,7 @@ fn the_expected_pocd_counts_clones_as_far_as_they_gain() {
         let mut found = findings(job);
         found.further_attempts = 2;
         let mut state = JobView::new(job, found);
-        state.predict(|| gain);
+        state.predict(at(30.0), || gain);
         let before = state.ln_pocd_before.map(probability).unwrap();
         let expected = state.pocd_expected(Some(before)).unwrap();
         (before, expected)
@@ -125,7 +125,7 @@ fn a_task_that_waits_will_begin_at_its_checkpoint() {
     found.t_avg = 5.0;
     let mut state = JobView::new(&job, found);
     state.draft.admitted = 1;
-    state.predict(|| 1.0);
+    state.predict(at(30.0), || 1.0);
     // At least 40 s of it remain, and 65 s.
     let miss = 40.0 / 65.0 * (40.0 / 65.0);
     assert_close(state.ln_pocd_before, libm::log(1.0 - miss));
@@ -142,7 +142,7 @@ fn reporting(job: &JobSnapshot) -> JobFindings {
 
 fn range_of(job: &JobSnapshot, found: JobFindings) -> Option<[f64; 2]> {
     let mut state = JobView::new(job, found);
-    state.predict(|| 1.0);
+    state.predict(at(30.0), || 1.0);
     state.predict_range(at(30.0));
     let range = state.end_range?;
     Some([range.p50, range.p90].map(|end| end.since(at(30.0)).seconds()))
