@@ -132,6 +132,14 @@ async fn what_the_schema_refuses_waits_for_a_change_of_the_job() {
     }
 }
 
+/// The Job with one annotation more.
+fn annotate(job: &Job, name: &str, value: &str) -> Job {
+    let mut job = job.clone();
+    let annotations = job.metadata.annotations.get_or_insert_default();
+    annotations.insert(format!("shed.dev/{name}"), value.to_owned());
+    job
+}
+
 #[tokio::test]
 async fn a_running_job_keeps_what_happens_at_its_deadline() {
     let api = Apiserver::new(fixtures::job(""));
@@ -140,20 +148,14 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
     Arc::get_mut(&mut process.context)
         .expect("the only owner")
         .client = client;
-    let mut job = job.lock().clone();
-    let mut annotate = |name: &str, value: &str| {
-        let annotations = job.metadata.annotations.get_or_insert_default();
-        annotations.insert(format!("shed.dev/{name}"), value.to_owned());
-        job.clone()
-    };
-    let job = annotate("deadline", "10m");
+    let job = annotate(&job.lock(), "deadline", "10m");
     let mut found = fixtures::companion(&job);
     found.spec.on_miss = OnMiss::Fail;
     let wanted = translate::companion(&job).unwrap();
     assert_eq!(wanted.spec.on_miss, OnMiss::Continue);
     let kept = change(&process.context, &job, &found, wanted).await;
     assert_eq!(kept.unwrap(), Wake::await_change(), "no call");
-    let job = annotate("on-miss", "Continue");
+    let job = annotate(&job, "on-miss", "Continue");
     let wanted = translate::companion(&job).unwrap();
     let changed = change(&process.context, &job, &found, wanted).await;
     assert!(changed.is_err(), "the patch was sent");
@@ -161,13 +163,7 @@ async fn a_running_job_keeps_what_happens_at_its_deadline() {
 
 #[tokio::test]
 async fn a_suspended_companion_is_read_when_an_annotation_changes() {
-    let mut job = fixtures::batch_job("suspend: true");
-    let mut annotate = |name: &str, value: &str| {
-        let annotations = job.metadata.annotations.get_or_insert_default();
-        annotations.insert(format!("shed.dev/{name}"), value.to_owned());
-        job.clone()
-    };
-    let job = annotate("deadline", "10m");
+    let job = annotate(&fixtures::batch_job("suspend: true"), "deadline", "10m");
     let mut found = fixtures::companion(&job);
     // Fixed when the Job was adopted.
     found.spec.on_miss = OnMiss::Fail;
@@ -188,7 +184,7 @@ async fn a_suspended_companion_is_read_when_an_annotation_changes() {
     assert_eq!(same.unwrap(), Wake::await_change());
     assert!(api.said().is_empty());
     for (name, value) in [("deadline", "20m"), ("on-miss", "Continue")] {
-        let job = annotate(name, value);
+        let job = annotate(&job, name, value);
         let changed = change_at_rest(&process.context, &job, &skeleton, wanted(&job)).await;
         let said = api.said();
         assert_eq!(
