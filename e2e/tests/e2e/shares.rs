@@ -1,4 +1,4 @@
-//! Namespaces share the capacity by the weights on them, whoever came first and with more jobs.
+//! Namespaces share the capacity by the weights on them, in whatever order and number their jobs came.
 
 use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;

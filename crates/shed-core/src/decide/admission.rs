@@ -87,7 +87,8 @@ fn serve_ranked<'a>(
     paused
 }
 
-/// Serves jobs that have aged within their share of the capacity. Returns their turns, which continue when the job's rank comes up.
+/// Serves jobs that have aged within their share of the capacity. Returns their turns, which continue when the job's
+/// rank comes up.
 fn serve_aged<'a>(
     pass: &mut Round<'a>,
     evictions: &mut Evictions,

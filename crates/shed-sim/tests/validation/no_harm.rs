@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::Span;
 use shed_sim::outcome::Outcome;
-use shed_sim::settings::{Delay, Settings};
+use shed_sim::settings::{Delay, Reports, Resuming, Settings};
 use shed_sim::trace::Job;
 
 use crate::common::{fifo, flowtimes, job, on_slots, run};
@@ -89,4 +89,34 @@ fn feasible_jobs_between_hopeless_ones_are_in_time() {
     let deadline = |number| if number % 2 == 0 { 1500 } else { 300 };
     let jobs = large(100, (0..80).map(|number| (20 * number, deadline(number))));
     assert_eq!(met(&run(&prime_on(5000), &jobs)), 40);
+}
+
+#[test]
+fn reports_that_err_cost_no_deadline_while_slots_are_free() {
+    // Each first attempt takes 95 to 105 s and is in time; a clone takes as long.
+    let times = |number: i64| (0..12).map(move |task| 95_000 + (7 * number + 3 * task) % 11 * 1000);
+    let jobs = (0..10usize).map(|number| Job {
+        deadline: Some(Span::from_seconds(111)),
+        ..job(
+            number,
+            130_000 * number as i64,
+            &times(number as i64).collect::<Vec<_>>(),
+        )
+    });
+    let jobs: Vec<Job> = jobs.collect();
+    for noise in [0.05, 0.2, 0.4] {
+        let every = Delay::Fixed(Span::from_seconds(5));
+        let prime = Settings {
+            reports: Some(Reports {
+                first: every,
+                every,
+                noise,
+            }),
+            resuming: Resuming::Latest,
+            ..prime_on(200)
+        };
+        let outcome = run(&prime, &jobs);
+        assert_eq!(met(&outcome), 10, "{noise}");
+        assert!(outcome.totals.clones > 0, "{noise}: nothing was cloned");
+    }
 }

@@ -24,8 +24,8 @@ const SHOWN: f64 = 0.1;
 /// Stops superfluous siblings. Siblings of an attempt that is nearly sure to be in time are stopped at once. So are
 /// siblings that evidently lose, and long-silent ones once the best attempt is expected in time.
 ///
-/// The oldest attempt of a task stops only where other tasks wait for its slot. Reports err, and without clones it
-/// would run to its end: while slots are free, no clone can make its task later.
+/// The oldest attempt of a task stops only while tasks wait for capacity. Reports err, and without clones it
+/// would run to its end: while no task waits, no clone can make its task later.
 pub(super) fn prune(desk: &mut PrimeDesk<'_, '_>, prime: &ShedPrime) {
     let ln_safe = libm::log(prime.miss_target);
     let is_wanted = is_short(desk);

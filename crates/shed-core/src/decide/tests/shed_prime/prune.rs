@@ -29,7 +29,7 @@ fn a_sibling_that_evidently_loses_is_stopped() {
 }
 
 #[test]
-fn the_oldest_attempt_stops_only_where_its_slot_is_wanted() {
+fn the_oldest_attempt_stops_only_while_tasks_wait() {
     // The clone ends first, and the original later with probability 0.99.
     let race = |end| slots(2).job(race(ends_in(1, end), 30.0));
     table("shed-prime", race, &[(19.0, NOTHING)]);
