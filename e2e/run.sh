@@ -50,6 +50,7 @@ finish() {
     [ "$status" = 0 ] || failed=yes
     [ -z "$operator_pid" ] || kill "$operator_pid" 2>/dev/null
     if [ "$failed" = yes ]; then show_operator; fi
+    if [ -n "${KUBECONFIG-}" ]; then remove_stand_in; fi
     if [ "$had_release" = no ] && [ -z "$operator_pid" ]; then remove_operator; fi
     if [ "$own" = yes ] && { [ "$was_up" = no ] || [ "${SHED_E2E_DOWN-}" = 1 ]; }; then
         "$cluster" down
@@ -77,6 +78,11 @@ show_operator() {
 remove_operator() {
     "$("$cluster" tool helm)" uninstall shed --namespace shed-system --no-hooks --wait >/dev/null 2>&1 || true
     kubectl delete namespace shed-system --ignore-not-found --wait=false >/dev/null 2>&1 || true
+}
+
+# With it the operator takes a cluster for one with Kueue.
+remove_stand_in() {
+    kubectl delete crd standins.kueue.x-k8s.io --ignore-not-found --wait=false >/dev/null 2>&1 || true
 }
 
 summary() {

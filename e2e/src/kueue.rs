@@ -6,7 +6,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::jobs::SOON;
@@ -26,14 +26,14 @@ const STOPPING: &str = "kueue.x-k8s.io/stopping";
 /// An object of Kueue's API group that Kueue does not have.
 const STAND_IN: &str = "standins.kueue.x-k8s.io";
 
-/// Runs a test on a cluster that serves Kueue's API group. The operator reports in its log that it has noticed.
-pub async fn on_cluster_with_kueue(
-    world: &World,
-    body: impl AsyncFnOnce() -> Result<()>,
-) -> Result<()> {
+/// Has the cluster serve Kueue's API group, and waits until the operator has noticed. The group stays for the tests that
+/// follow; `e2e/run.sh` removes it.
+pub async fn serve_its_api(world: &World) -> Result<()> {
     let crds: Api<CustomResourceDefinition> = Api::all(world.cluster.client());
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {
             "name": STAND_IN,
             "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
@@ -50,45 +50,18 @@ pub async fn on_cluster_with_kueue(
             }],
         },
     });
-    let noticed = Noticed::of(world, "the cluster has Kueue").await;
-    crds.create(&PostParams::default(), &serde_json::from_value(crd)?)
-        .await?;
-    let result = match noticed.again().await {
-        Ok(()) => body().await,
-        Err(error) => Err(error),
-    };
-    let noticed = Noticed::of(world, "the cluster has no Kueue").await;
-    crds.delete(STAND_IN, &DeleteParams::default()).await?;
-    result?;
-    noticed.again().await
-}
-
-/// How often the operator's log has a text.
-struct Noticed<'w> {
-    world: &'w World,
-    text: &'static str,
-    before: usize,
-}
-
-impl<'w> Noticed<'w> {
-    async fn of(world: &'w World, text: &'static str) -> Self {
-        let before = world.operator.log(text).await.matches(text).count();
-        Self {
-            world,
-            text,
-            before,
-        }
-    }
-
-    /// Waits until the log has it once more.
-    async fn again(&self) -> Result<()> {
-        wait::until(self.text, SOON, || async {
-            let log = self.world.operator.log(self.text).await;
-            let now = log.matches(self.text).count();
-            Ok(Seen::when(now > self.before, || format!("{now} lines")))
-        })
-        .await
-    }
+    let apply = PatchParams::apply("shed-e2e").force();
+    crds.patch(STAND_IN, &apply, &Patch::Apply(crd)).await?;
+    // An operator assumes Kueue until it has looked, and then reports each change.
+    wait::until("the operator to notice Kueue", SOON, || async {
+        let (there, gone) = ("the cluster has Kueue", "the cluster has no Kueue");
+        let there = world.operator.log(there).await.matches(there).count();
+        let gone = world.operator.log(gone).await.matches(gone).count();
+        Ok(Seen::when(there >= gone, || {
+            format!("noticed {there} times, and {gone} times that it is gone")
+        }))
+    })
+    .await
 }
 
 /// What Kueue assigns to a Job when it admits it.

@@ -10,7 +10,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use shed::api::{self, reason};
 use shed_e2e::jobs::{SOON, label, said, shell, shell_or_fake};
-use shed_e2e::kueue::{Admission, Queue, most_at_once, on_cluster_with_kueue, queued};
+use shed_e2e::kueue::{Admission, Queue, most_at_once, queued, serve_its_api};
 use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
@@ -58,6 +58,7 @@ fn on(world: &World, node: &str) -> Vec<Pod> {
 
 /// One flavor until it is preempted, then another.
 async fn move_between_flavors(world: &World) -> Result<()> {
+    serve_its_api(world).await?;
     let mut nodes = world.cluster.node_names().await?;
     let (first, second) = nodes.pop().zip(nodes.pop()).context("two nodes")?;
     let annotations = json!({
@@ -104,13 +105,14 @@ async fn move_between_flavors(world: &World) -> Result<()> {
 #[tokio::test]
 async fn a_preempted_job_resumes_on_another_flavor() {
     scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        on_cluster_with_kueue(world, async || move_between_flavors(world).await).await
+        move_between_flavors(world).await
     })
     .await;
 }
 
 /// Half the parallelism, and gates that the queue removes.
 async fn run_in_part(world: &World) -> Result<()> {
+    serve_its_api(world).await?;
     let annotations = json!({
         "shed.dev/deadline": "2m",
         "shed.dev/expected-task-duration": "1h",
@@ -157,7 +159,7 @@ async fn run_in_part(world: &World) -> Result<()> {
 #[tokio::test]
 async fn a_job_admitted_in_part_waits_for_its_gates() {
     scenario(Needs::OperatorPod, Company::Alone, async |world| {
-        on_cluster_with_kueue(world, async || run_in_part(world).await).await
+        run_in_part(world).await
     })
     .await;
 }
