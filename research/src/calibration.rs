@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shed_core::ids::JobKey;
 use shed_core::memory::Memory;
-use shed_core::plan::{Plan, Settled};
+use shed_core::plan::{JobReport, Plan, Settled};
 use shed_core::snapshot::{JobSnapshot, Snapshot};
 use shed_core::time::Instant;
 
@@ -107,25 +107,23 @@ fn bins(predictions: &[Prediction]) -> Vec<Bin> {
 }
 
 /// Predictions of each job at each of the [`MOMENTS`].
-#[derive(Debug, Default)]
-pub struct Predictions {
-    /// Whether they are the PoCDs that expect later clones, which the calibrated PoCD is made of.
-    expect_clones: bool,
+#[derive(Debug)]
+pub struct Predictions<T> {
+    /// The prediction that a report has.
+    read: fn(&JobReport) -> Option<T>,
     /// By job as the engine names it.
-    of: BTreeMap<JobKey, [Option<(f64, Instant)>; MOMENTS.len()]>,
+    of: BTreeMap<JobKey, [Option<(T, Instant)>; MOMENTS.len()]>,
 }
 
-impl Predictions {
-    /// No predictions yet; the flag selects the PoCDs that expect later clones.
-    pub fn new(expect_clones: bool) -> Self {
-        Self {
-            expect_clones,
-            ..Self::default()
-        }
+impl<T: Copy> Predictions<T> {
+    /// No predictions yet; `read` finds the prediction in a report.
+    pub fn new(read: fn(&JobReport) -> Option<T>) -> Self {
+        let of = BTreeMap::new();
+        Self { read, of }
     }
 
     /// Predictions of the only stage of the job at that place of the trace, with their times.
-    pub fn of_job(&self, position: usize) -> [Option<(f64, Instant)>; MOMENTS.len()] {
+    pub fn of_job(&self, position: usize) -> [Option<(T, Instant)>; MOMENTS.len()] {
         let key = JobKey::from(format!("{position:07}.0000").as_str());
         self.of.get(&key).copied().unwrap_or_default()
     }
@@ -137,21 +135,17 @@ fn due(job: &JobSnapshot, share: f64) -> Option<Instant> {
     Some(Instant(job.submitted.0 + (limit.0 as f64 * share) as i64))
 }
 
-impl Watch for Predictions {
+impl<T: Copy> Watch for Predictions<T> {
     fn pass(&mut self, snapshot: &Snapshot, _memory: Memory, plan: &Plan) {
         for (job, report) in snapshot.jobs.iter().zip(&plan.report.jobs) {
-            let pocd = match self.expect_clones {
-                true => report.pocd_expected,
-                false => report.pocd_after,
-            };
-            let Some(pocd) = pocd else {
+            let Some(predicted) = (self.read)(report) else {
                 continue;
             };
             let seen = self.of.entry(job.key.clone()).or_default();
             for (slot, share) in seen.iter_mut().zip(MOMENTS) {
                 let is_due = due(job, share).is_some_and(|due| due <= snapshot.now);
                 if slot.is_none() && is_due {
-                    *slot = Some((pocd, snapshot.now));
+                    *slot = Some((predicted, snapshot.now));
                 }
             }
         }

@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
+use shed_core::decide::Changed;
 use shed_core::estimate::forecast::Forecast;
+use shed_core::guard::GuardedPlanner;
+use shed_core::memory::Memory;
+use shed_core::plan::Plan;
+use shed_core::policy::Policy;
+use shed_core::snapshot::Snapshot;
 
 mod closed_form;
 
@@ -25,6 +31,7 @@ their seed alone are one sample. Jobs of several stages are left out.
 Example:
     shed-lab calibrate --preset pareto --seed 0..8 --policy shed-plus{distribution=best},shed-prime
     shed-lab calibrate --forecast --preset pareto --seed 0..8 --policy shed-prime
+    shed-lab calibrate --ends --preset pareto --seed 0..8 --policy shed-prime
     shed-lab calibrate --formulas --preset pareto --policy chronos-s-resume{theta_c=0,r_min=0,max_clones=1}";
 
 #[derive(Debug, Args)]
@@ -42,6 +49,10 @@ pub(super) struct CalibrateArgs {
     /// seeds.
     #[arg(long, conflicts_with = "formulas")]
     forecast: bool,
+    /// Evaluate the range of a job's end instead of PoCD. The median and the 90th percentile count as
+    /// predictions of 50 % and 90 % that the job ends by then.
+    #[arg(long, conflicts_with_all = ["formulas", "forecast"])]
+    ends: bool,
     #[command(flatten)]
     lists: Lists,
 }
@@ -68,7 +79,10 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), CliError> {
     for cell in &cells {
         let name = lists::without(&cell.name, &["--seed"]);
         let samples = seen.entry(name).or_default();
-        let said = predict(cell, &traces, args)?;
+        let said = match args.ends {
+            true => predict_ends(cell, &traces)?,
+            false => predict(cell, &traces, args)?,
+        };
         for (sample, said) in samples.iter_mut().zip(said) {
             sample.add(said, args.forecast);
         }
@@ -130,7 +144,11 @@ fn predict(
         return Err(CliError::Usage(message));
     }
     prepared.settings.passes = Passes::Full;
-    let mut predictions = Predictions::new(args.forecast);
+    // The calibrated PoCD is made of those that expect later clones.
+    let mut predictions = Predictions::new(match args.forecast {
+        true => |report| report.pocd_expected,
+        false => |report| report.pocd_after,
+    });
     let engine = Engine::new(&prepared.settings, &prepared.workload);
     let outcome = engine.watched(&mut predictions).run()?;
     let jobs = prepared.workload.jobs.iter().zip(&outcome.jobs);
@@ -156,6 +174,45 @@ fn predict(
         }
     }
     Ok(moments)
+}
+
+/// Runs the cell: for each range of a job's end, by moment, whether the job ended by its median and by its 90th
+/// percentile. A job that was stopped before one of these times is left out there.
+fn predict_ends(cell: &Cell, traces: &Traces) -> Result<[Vec<Dated>; MOMENTS.len()], CliError> {
+    let mut prepared = prepare(cell, traces)?;
+    prepared.settings.passes = Passes::Full;
+    let mut predictions = Predictions::new(|report| report.end_range);
+    let engine = Engine::new(&prepared.settings, &prepared.workload).deciding_by(decide_with_ends);
+    let outcome = engine.watched(&mut predictions).run()?;
+    let jobs = prepared.workload.jobs.iter().zip(&outcome.jobs);
+    let mut moments: [Vec<Dated>; MOMENTS.len()] = Default::default();
+    for (position, (job, ended)) in jobs.enumerate() {
+        let Some(known) = ended.ended.filter(|_| job.stages.len() == 1) else {
+            continue;
+        };
+        for (moment, predicted) in moments.iter_mut().zip(predictions.of_job(position)) {
+            let ends =
+                predicted.map(|(range, said)| [(0.5, range.p50, said), (0.9, range.p90, said)]);
+            let ends = ends.into_iter().flatten();
+            let ends = ends.filter(|(_, by, _)| ended.complete || known > *by);
+            moment.extend(ends.map(|(pocd, by, said)| Dated {
+                prediction: Prediction {
+                    pocd,
+                    met: known <= by,
+                },
+                said,
+                known,
+            }));
+        }
+    }
+    Ok(moments)
+}
+
+/// The core's `decide`, with ranges for the ends of jobs.
+fn decide_with_ends(snapshot: &Snapshot, mut memory: Memory, policy: &Policy) -> (Plan, Memory) {
+    let mut planner = GuardedPlanner::with_end_ranges();
+    let passed = planner.decide(snapshot, &mut memory, policy, Changed::All);
+    (passed.plan, memory)
 }
 
 fn table(rows: &[CalibrationRow]) -> String {
