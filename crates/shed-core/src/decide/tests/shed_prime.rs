@@ -14,6 +14,7 @@ mod beliefs;
 mod bundles;
 mod clone_gains;
 mod cross_job_prior;
+mod page;
 mod preempt;
 mod price;
 mod prune;
