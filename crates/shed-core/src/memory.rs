@@ -23,7 +23,7 @@ pub use arrivals::{Arrival, Arrivals};
 pub use clone_gains::{CloneGains, Pair};
 pub use experience::{Durable, Experience, Invalid};
 pub use restarts::Restarts;
-pub use shown_times::{MissCheck, ShownSums, ShownTime, ShownTimes};
+pub use shown_times::{ShownSums, ShownTime, ShownTimes};
 pub use tenant_use::{TenantRecord, TenantUse};
 
 /// The memory of the planner; entries of jobs that are gone are dropped.

@@ -30,20 +30,6 @@ pub struct ShownTime {
     /// The standard deviation of its attempts' predicted remaining times, as a share of them, if they show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_error: Option<f64>,
-    /// How far what was assumed of the job turned out to be wrong; absent if nothing was assumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<MissCheck>,
-}
-
-/// The share of a job's attempts that miss its deadline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct MissCheck {
-    /// By the distribution that was assumed before the job had shown a time.
-    #[serde(with = "float")]
-    pub assumed: f64,
-    /// By the job's first times.
-    #[serde(with = "float")]
-    pub shown: f64,
 }
 
 /// A job that shows times within this factor of what is remembered of it shows nothing new: ln of it.
@@ -78,22 +64,16 @@ pub struct ShownSums {
     pub errors: f64,
     /// Σ ln of these errors.
     pub ln_error: f64,
-    /// Σ [`MissCheck::assumed`].
-    pub assumed: f64,
-    /// Σ [`MissCheck::shown`].
-    pub shown: f64,
 }
 
 impl ShownSums {
     /// Adds one job.
-    pub fn add(&mut self, ln_share: f64, sigma: f64, check: Option<MissCheck>) {
+    pub fn add(&mut self, ln_share: f64, sigma: f64) {
         self.count += 1.0;
         self.ln_share += ln_share;
         self.ln_share_squared += ln_share * ln_share;
         self.sigma += sigma;
         self.sigma_squared += sigma * sigma;
-        self.assumed += check.map_or(0.0, |check| check.assumed);
-        self.shown += check.map_or(0.0, |check| check.shown);
     }
 }
 
@@ -119,13 +99,8 @@ impl ShownTimes {
         self.jobs.is_empty()
     }
 
-    /// Whether the job has shown a time.
-    pub fn has(&self, key: &JobKey) -> bool {
-        self.jobs.contains_key(key)
-    }
-
-    /// Remembers what these jobs show now. A check that was made before stays. If there are too many jobs, the oldest
-    /// one of the tenant with the most jobs is forgotten.
+    /// Remembers what these jobs show now. If there are too many jobs, the oldest one of the tenant with the most jobs
+    /// is forgotten.
     pub fn note(&mut self, shown: impl IntoIterator<Item = (JobKey, ShownTime)>) {
         let mut has_news = false;
         for (key, shown) in shown {
@@ -135,8 +110,7 @@ impl ShownTimes {
                 continue;
             }
             has_news = true;
-            let check = known.and_then(|known| known.check).or(shown.check);
-            Arc::make_mut(&mut self.jobs).insert(key, ShownTime { check, ..shown });
+            Arc::make_mut(&mut self.jobs).insert(key, shown);
         }
         if has_news {
             self.keep_most(JOBS_MAX);
@@ -163,7 +137,7 @@ impl ShownTimes {
                 Some(sums) => sums,
                 None => tenants.entry(job.tenant.clone()).or_default(),
             };
-            sums.add(job.ln_share, job.sigma, job.check);
+            sums.add(job.ln_share, job.sigma);
             if let Some(error) = job.report_error {
                 sums.errors += 1.0;
                 sums.ln_error += libm::log(error);
@@ -189,8 +163,6 @@ impl ShownTimes {
 
     /// Whether the values are such as jobs have, and there are not more jobs than are remembered.
     pub(super) fn is_sound(&self) -> bool {
-        let is_share = |miss: f64| (0.0..=1.0).contains(&miss);
-        let is_check = |check: MissCheck| is_share(check.assumed) && is_share(check.shown);
         let is_sound = |shown: &ShownTime| {
             // Rounding may have put a deviation of 0 below it.
             shown.ln_share.is_finite()
@@ -198,7 +170,6 @@ impl ShownTimes {
                 && shown
                     .report_error
                     .is_none_or(|error| error.is_finite() && error > 0.0)
-                && shown.check.is_none_or(is_check)
         };
         self.jobs.len() <= JOBS_MAX && self.jobs.values().all(is_sound)
     }
@@ -241,7 +212,6 @@ mod tests {
             ln_share: -1.0,
             sigma: 0.5,
             report_error: None,
-            check: None,
         }
     }
 
@@ -257,34 +227,23 @@ mod tests {
             all.note([(key(number), shown("large", number as i64))]);
         }
         assert_eq!(all.len(), JOBS_MAX);
-        assert!(all.has(&JobKey::from("a")));
-        assert!(!all.has(&key(JOBS_MAX)) && all.has(&key(JOBS_MAX + 1)));
+        let has = |key| all.jobs.contains_key(&key);
+        assert!(has(JobKey::from("a")));
+        assert!(!has(key(JOBS_MAX)) && has(key(JOBS_MAX + 1)));
     }
 
     #[test]
-    fn a_check_is_made_once_and_small_changes_are_none() {
+    fn a_small_change_is_no_news() {
         let mut all = ShownTimes::default();
-        let first = MissCheck {
-            assumed: 0.5,
-            shown: 0.25,
-        };
-        let again = MissCheck {
-            assumed: 0.9,
-            ..first
-        };
-        let mut last = f64::NAN;
-        for (ln_share, check) in [(-1.0, Some(first)), (-1.04, None), (-2.0, Some(again))] {
+        for (shows, counts) in [(-1.0, -1.0), (-1.04, -1.0), (-2.0, -2.0)] {
             let shown = ShownTime {
-                check,
-                ln_share,
+                ln_share: shows,
                 ..shown("a", 0)
             };
             all.note([(key(0), shown)]);
             let sums = all.tenants()[&Tenant::from("a")];
-            assert_eq!((sums.count, sums.assumed, sums.shown), (1.0, 0.5, 0.25));
-            last = sums.ln_share;
+            assert_eq!((sums.count, sums.ln_share), (1.0, counts));
         }
-        assert_eq!(last, -2.0);
         let text = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<ShownTimes>(&text).unwrap(), all);
     }

@@ -129,7 +129,7 @@ pub struct Usual {
 
 impl PolicyRule for ShedPrime {
     type Belief = beliefs::Belief;
-    type State = cross_job_prior::Assumption;
+    type State = cross_job_prior::OwnShare;
     type Place = Usual;
 
     fn name(&self) -> &'static str {
@@ -183,7 +183,7 @@ impl PolicyRule for ShedPrime {
     fn judge(
         &self,
         job: &JobView<'_>,
-        recall: &Recall<'_, cross_job_prior::Assumption>,
+        recall: &Recall<'_, cross_job_prior::OwnShare>,
     ) -> Judgement<beliefs::Belief> {
         Judgement {
             belief: beliefs::Belief::of(job),

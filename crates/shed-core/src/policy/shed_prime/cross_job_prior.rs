@@ -1,15 +1,13 @@
 //! Estimates a job without any times from the jobs before it: users of a cluster tend to set deadlines at a similar
 //! multiple of the task time. Each tenant learns from its own jobs. What other tenants show counts as one job: with one
 //! voice each, and however many they are, they alone cause no clone.
-//!
-//! What is assumed of such a job is checked once it has shown a time: see [`Assumption::ln_bias`].
 
 use std::collections::BTreeMap;
 
 use crate::estimate::distribution::{AttemptDistribution, Distribution};
 use crate::estimate::log_normal::LogNormalDistribution;
 use crate::ids::Tenant;
-use crate::memory::{MissCheck, PolicyState, ShownSums, ShownTime, ShownTimes};
+use crate::memory::{PolicyState, ShownSums, ShownTime, ShownTimes};
 use crate::policy::contract::{Remembered, Summary};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Belief, known_time};
@@ -27,29 +25,18 @@ const JOBS_MIN: usize = 3;
 /// ln P(Z > 1), Z standard normal.
 const LN_TAIL_OF_ONE: f64 = -1.841_021_645_009_264;
 
-/// The checks of assumed distributions begin with this many misses, both assumed and shown.
-const MISSES_BEFORE: f64 = 0.5;
-
-/// What is assumed of a job's attempts in addition to their distribution, while the job has shown no time. A leader
-/// assumes it again, so it is not stored.
+/// The share of the variance that is assumed to lie within a job that has shown no time. The rest lies between jobs, and
+/// no clone changes that. A leader assumes it again, so it is not stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Assumption {
-    /// ln of the misses that earlier jobs showed over those that were assumed of them; at most 0.
-    pub(super) ln_bias: f64,
-    /// The share of the variance that lies within a job. The rest lies between jobs, and no clone changes that.
-    pub(super) own_share: f64,
-}
+pub struct OwnShare(pub(super) f64);
 
-impl Default for Assumption {
+impl Default for OwnShare {
     fn default() -> Self {
-        Self {
-            ln_bias: 0.0,
-            own_share: 1.0,
-        }
+        Self(1.0)
     }
 }
 
-impl Remembered for Assumption {
+impl Remembered for OwnShare {
     fn write(&self) -> PolicyState {
         PolicyState::default()
     }
@@ -59,19 +46,10 @@ impl Remembered for Assumption {
     }
 }
 
-/// Remembers the times that jobs have shown, and checks what was assumed of them before.
+/// Remembers the times that jobs have shown.
 pub(super) fn learn(desk: &mut PrimeDesk<'_, '_>) {
-    let known = desk.shown_times();
-    let pools = Pools::of(known);
     let looked = desk.jobs().iter().filter(|state| state.is_looked_at());
-    let shown = looked.filter_map(|state| {
-        let key = &state.job.key;
-        let shown = shown_time(state)?;
-        let is_first = !known.has(key);
-        let pool = is_first.then(|| pools.of_tenant(&shown.tenant)).flatten();
-        let check = pool.and_then(|pool| check(state, &pool));
-        Some((key.clone(), ShownTime { check, ..shown }))
-    });
+    let shown = looked.filter_map(|state| Some((state.job.key.clone(), shown_time(state)?)));
     let shown: Vec<_> = shown.collect();
     desk.shown_times_mut().note(shown);
 }
@@ -88,29 +66,8 @@ fn shown_time(state: &JobView<'_>) -> Option<ShownTime> {
         // From the upper half.
         sigma: libm::log(distribution.quantile(LN_TAIL_OF_ONE)) - ln_median,
         report_error: state.estimate.report_error,
-        check: None,
     };
     (shown.ln_share.is_finite() && shown.sigma.is_finite()).then_some(shown)
-}
-
-/// The misses of the job's attempts as they were assumed at their launch, and as they are known now.
-fn check(state: &JobView<'_>, pool: &Pool) -> Option<MissCheck> {
-    if !state.job.reports_progress {
-        return None;
-    }
-    let (slack, distribution) = (state.estimate.slack?, pool.distribution(state.limit()?)?);
-    let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
-    let (mut assumed, mut shown, mut count) = (0.0, 0.0, 0.0);
-    for attempt in attempts {
-        let left = slack + attempt.since_launch - state.launch_time();
-        assumed += libm::exp(distribution.ln_survival(left));
-        shown += libm::exp(attempt.ln_miss);
-        count += 1.0;
-    }
-    (count > 0.0).then(|| MissCheck {
-        assumed: assumed / count,
-        shown: shown / count,
-    })
 }
 
 /// The usual task time over the time that its job was given, for each job of the pass: by the jobs of its tenant that
@@ -185,16 +142,14 @@ pub(super) fn assume(desk: &mut PrimeDesk<'_, '_>) {
         let pool = of_tenant.or_insert_with_key(|tenant| pools.of_tenant(tenant));
         let distribution = pool
             .zip(state.limit())
-            .and_then(|(pool, limit)| Some((pool.distribution(limit)?, pool)));
-        assumed.extend(
-            distribution.map(|(distribution, pool)| (position, distribution, pool.assumption)),
-        );
+            .and_then(|(pool, limit)| Some((pool.distribution(limit)?, pool.own_share)));
+        assumed.extend(distribution.map(|(distribution, own)| (position, distribution, own)));
     }
-    for (position, distribution, assumption) in assumed {
-        let common = distribution.sigma() * libm::sqrt(1.0 - assumption.own_share);
+    for (position, distribution, own_share) in assumed {
+        let common = distribution.sigma() * libm::sqrt(1.0 - own_share);
         desk.assume(position, Distribution::LogNormal(distribution), common);
         if let Some(known) = desk.state_mut(position) {
-            *known = assumption;
+            *known = OwnShare(own_share);
         }
     }
 }
@@ -211,7 +166,8 @@ struct Pools<'s> {
 struct Pool {
     ln_share: f64,
     sigma: f64,
-    assumption: Assumption,
+    /// See [`OwnShare`].
+    own_share: f64,
 }
 
 impl Pool {
@@ -227,7 +183,7 @@ impl<'s> Pools<'s> {
         let mut witnesses = ShownSums::default();
         for own in tenants.values() {
             let (ln_share, sigma) = witness(own);
-            witnesses.add(ln_share, sigma, None);
+            witnesses.add(ln_share, sigma);
         }
         Self { tenants, witnesses }
     }
@@ -279,14 +235,10 @@ impl<'s> Pools<'s> {
         } else {
             1.0
         };
-        let bias = (seen.shown + MISSES_BEFORE) / (seen.assumed + MISSES_BEFORE);
         Some(Pool {
             ln_share: self.ln_share(tenant),
             sigma: libm::sqrt(variance),
-            assumption: Assumption {
-                ln_bias: libm::log(bias).min(0.0),
-                own_share,
-            },
+            own_share,
         })
     }
 }

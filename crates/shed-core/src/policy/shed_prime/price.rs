@@ -9,7 +9,7 @@
 //! `gain ≥ price · (1 − m · s)`,
 //!
 //! where 1 − m · s is the probability that the clone is wasted: a later look finds no need for it, or it takes as long
-//! as its siblings. The gain counts only as far as clones draw times of their own: see [`Learned`]. Of several clones of
+//! as its siblings. The gain counts only as far as clones draw times of their own: see [`learned_share`]. Of several clones of
 //! a task only one counts in the end, so each one after the first is charged its whole price.
 //!
 //! While a report is awaited, the gain counts later clones on both sides: as far as clones launched after that report
@@ -31,7 +31,7 @@ use crate::policy::ShedPrime;
 use crate::policy::prune::{is_seen, start_up_of};
 use crate::policy::shed_prime::PrimeDesk;
 use crate::policy::shed_prime::beliefs::{Fresh, time_to_report, usual_share};
-use crate::policy::shed_prime::cross_job_prior::Assumption;
+use crate::policy::shed_prime::cross_job_prior::OwnShare;
 use crate::round::clones::{CloneJob, CloneTask};
 use crate::round::{JobView, TaskEstimate};
 use crate::snapshot::AttemptKind;
@@ -58,43 +58,22 @@ pub(super) struct Candidate {
     pub(super) job: CloneJob,
     /// For each task of the job.
     later: Vec<Later>,
-    /// See [`Learned::share`].
+    /// See [`learned_share`].
     share: f64,
     /// Whether later looks show more than this one.
     reports: bool,
 }
 
-/// What earlier attempts have shown about the job's clones.
-struct Learned {
-    /// P(the job's clones draw times of their own). Otherwise slowness belongs to the task or to the job: see
-    /// [`CloneGains`](crate::memory::CloneGains) and [`Assumption`].
-    share: f64,
-    /// What is added to ln P(an attempt misses), because the assumed distribution was wrong about earlier jobs.
-    ln_bias: f64,
-}
-
-impl Learned {
-    fn of(desk: &PrimeDesk<'_, '_>, position: usize) -> Self {
-        let Some(state) = desk.job(position) else {
-            return Self {
-                share: 1.0,
-                ln_bias: 0.0,
-            };
-        };
-        let job = state.job;
-        let gains = desk.clone_gains();
-        let share = gains.share(&job.tenant, job.class.as_ref(), desk.now());
-        let stated = Assumption {
-            own_share: state.estimate.own_share(),
-            ..Assumption::default()
-        };
-        let assumed = desk.state(position).filter(|_| state.estimate.is_assumed);
-        let Assumption { ln_bias, own_share } = *assumed.unwrap_or(&stated);
-        Self {
-            share: share * own_share,
-            ln_bias: if job.reports_progress { ln_bias } else { 0.0 },
-        }
-    }
+/// P(the job's clones draw times of their own), by what earlier attempts have shown. Otherwise slowness belongs to the
+/// task or to the job: see [`CloneGains`](crate::memory::CloneGains) and [`OwnShare`].
+fn learned_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
+    let Some(state) = desk.job(position) else {
+        return 1.0;
+    };
+    let (tenant, class) = (&state.job.tenant, state.job.class.as_ref());
+    let of_clones = desk.clone_gains().share(tenant, class, desk.now());
+    let assumed = desk.state(position).filter(|_| state.estimate.is_assumed);
+    of_clones * assumed.map_or_else(|| state.estimate.own_share(), |OwnShare(own)| *own)
 }
 
 /// ln P(the clones that would follow a later look all miss), by when that look comes.
@@ -115,9 +94,9 @@ struct Later {
 
 impl Later {
     /// No later look comes.
-    fn none(task: &CloneTask, ln_bias: f64) -> Self {
+    fn none(task: &CloneTask) -> Self {
         Self {
-            ln_miss: task.ln_miss + ln_bias,
+            ln_miss: task.ln_miss,
             ln_clone: task.ln_miss_per_clone,
             at_once: u32::MAX,
             ..Self::default()
@@ -129,9 +108,9 @@ impl Candidate {
     /// The job, with the later looks at it.
     pub(super) fn new(desk: &PrimeDesk<'_, '_>, mut job: CloneJob, prime: &ShedPrime) -> Self {
         let state = desk.job(job.position);
-        let Learned { share, ln_bias } = Learned::of(desk, job.position);
+        let share = learned_share(desk, job.position);
         let tasks = job.tasks.iter();
-        let mut later: Vec<Later> = tasks.map(|task| Later::none(task, ln_bias)).collect();
+        let mut later: Vec<Later> = tasks.map(Later::none).collect();
         for task in &mut job.tasks {
             task.ln_miss_per_clone = mixed(share, task.ln_miss_per_clone);
         }

@@ -5,7 +5,7 @@ use super::price::{CLONE, first_attempt, one_straggler};
 use super::{Moves, NOTHING, World, attempt, brief, job, world};
 use crate::fixtures::plan_of;
 use crate::ids::{JobKey, Tenant};
-use crate::memory::{CloneGains, Memory, MissCheck, Pair, ShownTime, ShownTimes};
+use crate::memory::{CloneGains, Memory, Pair, ShownTime, ShownTimes};
 use crate::policy::Policy;
 use crate::time::Instant;
 
@@ -83,7 +83,7 @@ fn each_pair_of_attempts_is_counted_once() {
 }
 
 /// Jobs of earlier days, whose tasks took these shares of their time, with this spread within each.
-fn earlier(shares: &[f64], sigma: f64, check: Option<MissCheck>) -> Memory {
+fn earlier(shares: &[f64], sigma: f64) -> Memory {
     let mut shown = ShownTimes::default();
     for (number, share) in shares.iter().enumerate() {
         let time = ShownTime {
@@ -92,7 +92,6 @@ fn earlier(shares: &[f64], sigma: f64, check: Option<MissCheck>) -> Memory {
             ln_share: libm::log(*share),
             sigma,
             report_error: None,
-            check,
         };
         shown.note([(JobKey::from(format!("earlier-{number}").as_str()), time)]);
     }
@@ -105,30 +104,14 @@ fn earlier(shares: &[f64], sigma: f64, check: Option<MissCheck>) -> Memory {
 fn jobs_that_are_gone_still_tell_what_a_job_will_take() {
     let two = || unknown(&THREE[1..], 80.0);
     with(&Memory::default(), two(), NOTHING);
-    with(&earlier(&[0.6], 0.5, None), two(), HEDGED);
-    with(&earlier(&[0.1; 30], 0.5, None), two(), NOTHING);
-}
-
-#[test]
-fn what_was_assumed_too_dark_before_is_corrected() {
-    let check = |shown| MissCheck {
-        assumed: 0.5,
-        shown,
-    };
-    let of = |shown| earlier(&[0.6; 30], 0.5, Some(check(shown)));
-    with(&of(0.5), unknown(THREE, 80.0), HEDGED);
-    with(&of(0.0), unknown(THREE, 80.0), NOTHING);
+    with(&earlier(&[0.6], 0.5), two(), HEDGED);
+    with(&earlier(&[0.1; 30], 0.5), two(), NOTHING);
 }
 
 #[test]
 fn a_clone_does_not_help_a_job_that_may_be_slow_as_a_whole() {
     // Both have the median 0.6 and about the same spread, which lies within jobs here and between them there.
     let spread = [0.3, 0.42, 0.6, 0.85, 1.2].repeat(6);
-    let right = Some(MissCheck {
-        assumed: 0.5,
-        shown: 0.5,
-    });
-    let of = |shares: &[f64], sigma| earlier(shares, sigma, right);
-    with(&of(&[0.6; 30], 0.5), unknown(THREE, 80.0), HEDGED);
-    with(&of(&spread, 0.02), unknown(THREE, 80.0), NOTHING);
+    with(&earlier(&[0.6; 30], 0.5), unknown(THREE, 80.0), HEDGED);
+    with(&earlier(&spread, 0.02), unknown(THREE, 80.0), NOTHING);
 }
