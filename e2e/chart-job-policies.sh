@@ -101,7 +101,7 @@ out=$(batch_job 'shed.dev/deadline: 5m' | manager)
 if [ -z "$out" ]; then ok; else bad "a namespace that is watched: managedBy is '$out'"; fi
 
 # In a chosen namespace the annotation is enough, if the apiserver has the API.
-has 'unknown value `yes`: use run or watch' 'an unknown choice' kubectl label --dry-run=server namespace "$ns" shed.dev/jobs=yes
+has 'unknown value `yes`: use run or watch' 'an unknown choice' kubectl label --overwrite --dry-run=server namespace "$ns" shed.dev/jobs=yes
 out=$(kubectl label --overwrite namespace "$ns" shed.dev/jobs=run 2>&1)
 if grep -q '^Warning' <<<"$out"; then bad 'a chosen namespace' "$out"; else ok; fi
 if kubectl get mutatingadmissionpolicies "$release-managed-by" >/dev/null 2>&1; then
