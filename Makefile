@@ -164,6 +164,7 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 ROUNDS ?= 3
 .PHONY: verify research otel scale clone-cost polls prometheus airflow clients page
 verify: scale otel research prometheus airflow clients page test-differential ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, 1000 random Jobs under both controllers, slow commands of the docs (90 min)
+	e2e/release-registry.sh
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
 	e2e/campaign.sh --fault slow-webhook,overloaded --sample 40 --seed $(SEED)
@@ -250,7 +251,9 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	CARGO_PROFILE_RELEASE_LTO=thin e2e/image.sh
-.PHONY: release-dry-run release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums advisories
+.PHONY: release-registry release-dry-run release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums advisories
+release-registry: ## Push the chart and the image to a registry on this machine, and install them from there if a local cluster is up (2 min)
+	e2e/release-registry.sh
 # All steps take the same commit, also if another one is made meanwhile.
 release-dry-run: export SHED_RELEASE_COMMIT := $(shell git rev-parse HEAD)
 release-dry-run: release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 25 min)
