@@ -54,10 +54,12 @@ pub fn read(path: &Path) -> Result<Trace, InputError> {
     if let Some((_, read)) = FORMATS.iter().find(|(columns, _)| tells(columns)) {
         return read(path, table);
     }
+    let missing = tasks::REQUIRED.iter().filter(|name| !table.has(name));
+    let missing: Vec<_> = missing.copied().collect();
     let message = format!(
-        "no trace has these columns: {}; the CSV for users has {}",
+        "no format has these columns: {}; the CSV for users needs {} too",
         table.header().join(", "),
-        tasks::REQUIRED.join(", ")
+        missing.join(", ")
     );
     Err(InputError::of_line(path, 1, message))
 }

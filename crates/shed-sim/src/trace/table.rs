@@ -92,6 +92,20 @@ impl Table {
         found.map(|at| Column { at, name })
     }
 
+    /// The same for a name that ends with its unit. The name without it is a mistake, and would be ignored.
+    pub(crate) fn optional_with_unit(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<Column>, InputError> {
+        match name.rsplit_once('_') {
+            Some((bare, _)) if self.has(bare) => {
+                let message = format!("unknown column `{bare}`: its name has the unit, `{name}`");
+                Err(InputError::of_field(&self.path, 1, bare, message))
+            }
+            _ => Ok(self.optional(name)),
+        }
+    }
+
     /// Reads the next row; false at the end. Blank lines are skipped.
     pub(crate) fn next(&mut self) -> Result<bool, InputError> {
         let more = self.reader.read_record(&mut self.record);

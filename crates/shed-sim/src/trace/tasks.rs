@@ -51,14 +51,14 @@ impl Columns {
             task: table.column("task_id")?,
             duration: table.column("duration_s")?,
             cpu: table.optional("cpu"),
-            memory: table.optional("memory_mib"),
+            memory: table.optional_with_unit("memory_mib")?,
             deps: table.optional("deps"),
             stage: table.optional("stage"),
-            deadline: table.optional("deadline_s"),
+            deadline: table.optional_with_unit("deadline_s")?,
             weight: table.optional("weight"),
             class: table.optional("class"),
             tenant: table.optional("tenant"),
-            expected: table.optional("expected_s"),
+            expected: table.optional_with_unit("expected_s")?,
         })
     }
 

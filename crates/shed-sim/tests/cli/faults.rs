@@ -64,6 +64,11 @@ fn what_is_wrong_with_a_trace_is_said_with_file_line_and_field() {
             &["late.csv:2", "`deadline_s`", "`never`"],
         ),
         (
+            "unit.csv",
+            "job_id,arrival_s,task_id,duration_s,deadline\na,0,0,5,9\n",
+            &["unit.csv:1", "`deadline`", "`deadline_s`"],
+        ),
+        (
             "expected.csv",
             "job_id,arrival_s,task_id,duration_s,expected_s\na,0,0,5,0\n",
             &["expected.csv:2", "`expected_s`", "`0`"],
