@@ -64,7 +64,7 @@ pub(super) struct Candidate {
     reports: bool,
 }
 
-/// P(the job's clones draw times of their own), by what earlier attempts have shown. Otherwise slowness belongs to the
+/// P(the job's clones draw times of their own), as earlier attempts have shown. Otherwise slowness belongs to the
 /// task or to the job: see [`CloneGains`](crate::memory::CloneGains) and [`OwnShare`].
 fn learned_share(desk: &PrimeDesk<'_, '_>, position: usize) -> f64 {
     let Some(state) = desk.job(position) else {
