@@ -68,7 +68,7 @@ eval "$(e2e/cluster/cluster env)"
 "$crane" pull --insecure "$address/shed:$version" "$work/image.tar"
 e2e/cluster/cluster load "$work/image.tar"
 installed=yes
-"$helm" install shed-released "$work/shed-$version.tgz" --namespace "$namespace" --create-namespace --skip-crds \
+"$helm" install shed-released "$work/shed-$version.tgz" --namespace "$namespace" --create-namespace \
   --set image.pullPolicy=IfNotPresent,replicas=1 --wait --timeout 3m >/dev/null
 found=$(kubectl --namespace "$namespace" get pods --output 'jsonpath={.items[0].spec.containers[0].image}')
 [ "$found" = "$address/shed:$version" ] || fail "the pod runs $found"
