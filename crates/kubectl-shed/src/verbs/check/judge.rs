@@ -166,6 +166,12 @@ impl Judge {
         if place.is_empty() {
             verdict.errors.append(&mut names(object));
         }
+        let words = misplaced(
+            &object["spec"]["template"],
+            "has no effect on a pod template: move it to the metadata of the Job",
+        );
+        let of_pods = words.map(|problem| prefix(format!("spec.template.{problem}")));
+        verdict.errors.extend(of_pods);
         let gang = "/spec/scheduling/schedulingPolicy/gang";
         if object.pointer(gang).is_some() {
             verdict.fault(prefix(GANG.to_owned()));
@@ -209,15 +215,10 @@ impl Judge {
 
     fn cron_job(&self, object: &Value, verdict: &mut Verdict) {
         verdict.errors.append(&mut names(object));
-        let own = object["metadata"]["annotations"].as_object();
-        let misplaced = own.into_iter().flat_map(|own| own.keys());
-        let misplaced = misplaced.filter(|name| name.starts_with("shed.dev/"));
-        let words = misplaced.map(|name| {
-            format!(
-                "metadata.annotations: {name} has no effect on a CronJob: move it to \
-                 spec.jobTemplate.metadata.annotations"
-            )
-        });
+        let words = misplaced(
+            object,
+            "has no effect on a CronJob: move it to spec.jobTemplate.metadata.annotations",
+        );
         verdict.errors.extend(words);
         let template = &object["spec"]["jobTemplate"];
         if !template.is_object() {
@@ -285,6 +286,14 @@ impl Judge {
             _ => verdict.notes.push(forecast.words()),
         }
     }
+}
+
+/// The object's annotations of shed, which `why` says are in the wrong place.
+fn misplaced(object: &Value, why: &str) -> impl Iterator<Item = String> {
+    let own = object["metadata"]["annotations"].as_object();
+    let names = own.into_iter().flat_map(|own| own.keys());
+    let names = names.filter(|name| name.starts_with("shed.dev/"));
+    names.map(move |name| format!("metadata.annotations: {name} {why}"))
 }
 
 /// Faults of the metadata that the apiserver finds in any object.

@@ -279,6 +279,26 @@ fn a_cron_job_has_its_lines_in_the_template_of_its_jobs() {
 }
 
 #[test]
+fn annotations_on_a_pod_template_are_errors() {
+    let pods = "template: {metadata: {annotations: {shed.dev/deadline: 5h}}, \
+                spec: {restartPolicy: Never, containers: [{name: task, image: task}]}}";
+    let move_it = "spec.template.metadata.annotations: shed.dev/deadline has no effect on a pod template: \
+                   move it to the metadata of the Job";
+    for manager in [MANAGED, "suspend: false"] {
+        let job = format!(
+            "{{apiVersion: batch/v1, kind: Job, metadata: {{name: n}}, spec: {{{manager}, {pods}}}}}"
+        );
+        assert_eq!(verdict(&job).errors, [move_it], "{manager}");
+        let cron = format!(
+            "{{apiVersion: batch/v1, kind: CronJob, metadata: {{name: n}}, spec: {{schedule: '0 1 * * *', \
+             jobTemplate: {{spec: {{{manager}, {pods}}}}}}}}}"
+        );
+        let errors = [format!("spec.jobTemplate.{move_it}")];
+        assert_eq!(verdict(&cron).errors, errors, "{manager}");
+    }
+}
+
+#[test]
 fn other_kinds_are_named_and_not_judged() {
     let found = verdict("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}");
     assert!(found.is_foreign && found.is_valid());
