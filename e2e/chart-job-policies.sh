@@ -102,6 +102,19 @@ if [ -z "$out" ]; then ok; else bad "a namespace that is watched: managedBy is '
 
 # In a chosen namespace the annotation is enough, if the apiserver has the API.
 has 'unknown value `yes`: use run or watch' 'an unknown choice' kubectl label --overwrite --dry-run=server namespace "$ns" shed.dev/jobs=yes
+for out in 'label shed.dev/share=0|shed.dev/share: invalid value `0`' 'label shed.dev/class=a|shed.dev/class: is unknown as a label' \
+    'annotate shed.dev/clones=halt|shed.dev/clones: unknown value `halt`: use stop' \
+    'annotate shed.dev/clone-budget=21|shed.dev/clone-budget: invalid value `21`' \
+    'annotate shed.dev/max-active-jobs=0|shed.dev/max-active-jobs: invalid value `0`' \
+    'annotate shed.dev/share=2|shed.dev/share: is unknown as an annotation'; do
+    read -r verb value <<<"${out%%|*}"
+    has "${out#*|}" "a Namespace with $value" kubectl "$verb" --overwrite --dry-run=server namespace "$ns" "$value"
+done
+for out in 'label shed.dev/share=0.5' 'annotate shed.dev/clones=stop' 'annotate shed.dev/clone-budget=0.05' 'annotate shed.dev/max-active-jobs=20'; do
+    read -r verb value <<<"$out"
+    out=$(kubectl "$verb" --overwrite --dry-run=server namespace "$ns" "$value" 2>&1)
+    if grep -q '^Warning' <<<"$out"; then bad "a Namespace with $value: a warning" "$out"; else ok; fi
+done
 out=$(kubectl label --overwrite namespace "$ns" shed.dev/jobs=run 2>&1)
 if grep -q '^Warning' <<<"$out"; then bad 'a chosen namespace' "$out"; else ok; fi
 if kubectl get mutatingadmissionpolicies "$release-managed-by" >/dev/null 2>&1; then

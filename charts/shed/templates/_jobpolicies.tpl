@@ -108,3 +108,34 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
     : ['shed.dev/deadline has no effect without spec.managedBy: shed.dev/deadline-controller. Add it, or ask an admin for the label {{ $label }}: watch on the namespace']
     {{- end }}
 {{- end }}
+
+{{/* The variables of the policy on Namespaces: `faults` are the words about values that shed does not use as they are. */}}
+{{- define "shed.namespaceVariables" -}}
+{{- $jobs := include "shed.jobsLabel" . }}
+- name: labels
+  expression: object.metadata.?labels.orValue({})
+- name: annotations
+  expression: object.metadata.?annotations.orValue({})
+- name: number
+  expression: "'^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
+- name: faults
+  expression: >-
+    variables.labels.map(key, key.startsWith('shed.dev/') && !(key in ['{{ $jobs }}', 'shed.dev/share']),
+    key + ': is unknown as a label of a Namespace: use {{ $jobs }} or shed.dev/share')
+    + variables.annotations.map(key,
+    key.startsWith('shed.dev/') && !(key in ['shed.dev/clones', 'shed.dev/clone-budget', 'shed.dev/max-active-jobs']),
+    key + ': is unknown as an annotation of a Namespace: use shed.dev/clones, shed.dev/clone-budget or shed.dev/max-active-jobs')
+    + ('{{ $jobs }}' in variables.labels && !(variables.labels['{{ $jobs }}'] in ['run', 'watch'])
+    ? ['{{ $jobs }}: unknown value `' + variables.labels['{{ $jobs }}'] + '`: use run or watch'] : [])
+    + ('shed.dev/share' in variables.labels && !(variables.labels['shed.dev/share'].matches(variables.number)
+    && double(variables.labels['shed.dev/share']) >= 0.001 && double(variables.labels['shed.dev/share']) <= 1000.0)
+    ? ['shed.dev/share: invalid value `' + variables.labels['shed.dev/share'] + '`: use a number from 0.001 to 1000'] : [])
+    + ('shed.dev/clones' in variables.annotations && variables.annotations['shed.dev/clones'] != 'stop'
+    ? ['shed.dev/clones: unknown value `' + variables.annotations['shed.dev/clones'] + '`: use stop, or remove the annotation'] : [])
+    + ('shed.dev/clone-budget' in variables.annotations && !(variables.annotations['shed.dev/clone-budget'].matches(variables.number)
+    && double(variables.annotations['shed.dev/clone-budget']) <= 20.0)
+    ? ['shed.dev/clone-budget: invalid value `' + variables.annotations['shed.dev/clone-budget'] + '`: use a share from 0 to 20, such as 0.2'] : [])
+    + ('shed.dev/max-active-jobs' in variables.annotations
+    && !variables.annotations['shed.dev/max-active-jobs'].matches('^[+]?0*([1-9][0-9]{0,5}|1000000)$')
+    ? ['shed.dev/max-active-jobs: invalid value `' + variables.annotations['shed.dev/max-active-jobs'] + '`: use a whole number from 1, such as 20'] : [])
+{{- end }}
