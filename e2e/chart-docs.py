@@ -5,6 +5,7 @@
   e2e/chart-docs.py refusals CHART FILE...     wrong values, and the line that refuses each
   e2e/chart-docs.py unused CHART VALUES.json OTHER.json...
                                                the values that no OTHER changes, one per line
+  e2e/chart-docs.py labels ALERTS.yaml PAGE    where the page's table of alerts differs from the rules
   e2e/chart-docs.py rights CONDITION=ROLES.jsonl...
                                                the rights of the operator, as a page of the documentation
 
@@ -142,7 +143,7 @@ PURPOSES = {
     "jobs/finalizers": "pods that block the deletion of their Job",
     "pods": "attempts",
     "nodes": "capacity",
-    "namespaces": "the annotation `shed.dev/clones`; only metadata is read",
+    "namespaces": "labels and annotations by which administrators set `shed.dev/jobs`, `share`, `clones`, `clone-budget` and `max-active-jobs`; only metadata is read",
     "persistentvolumeclaims": "whether clones can mount a volume on another node",
     "priorityclasses": "whether the PriorityClass of clones exists",
     "events": "events of jobs",
@@ -201,10 +202,40 @@ def rights(variants):
         lines.append(f"| {scope} | {group or 'core'} | `{resource}` | {shown} | {', '.join(sorted(verbs))} | {PURPOSES[resource]} | {note} |")
     return "\n".join(lines + [
         "",
+        "## An installation that only watches",
+        "",
+        "The chart renders these rights also where all namespaces are only [watched](../how-to/observe-first.md#watch-only).",
+        "No value tells it that: an admin chooses by a label on each Namespace, which may change at any time,",
+        "and in every installation shed runs the DeadlineJobs and the Jobs with `managedBy` that users create.",
+        "`adoptJobs: none` has no right to Jobs, so shed cannot watch them.",
+        "",
+        "Watching itself uses `list` and `watch` of `deadlinejobs`, `jobs`, `namespaces`, `nodes` and `pods`, the events, and the rights in shed's namespace.",
+        "With `rbac.create: false` you may bind only these to the service account, but no test of this repository runs shed so.",
+        "Jobs that users give to shed then never start, because the apiserver refuses each write of shed.",
+        "",
         "An end-to-end test compares each rule with the apiserver's audit log, and lists the rules that it did not see in use",
         "(`e2e/tests/e2e/rights.rs`).",
         "",
     ])
+
+
+def labels(rules, page):
+    """Where the table of alerts differs from the rules: owner, namespace and severity of each."""
+    words = {
+        "shed_owner": lambda text: " or ".join(word for word in ("team", "platform") if word in text),
+        "namespace": lambda text: " or ".join(
+            words for part, words in (("job_namespace", "of the jobs"), ("shed-system", "of the operator")) if part in text
+        ),
+        "severity": lambda text: " or ".join(word for word in ("warning", "critical") if word in text),
+    }
+    wanted = []
+    for block in re.split(r"(?m)^ *- alert: ", pathlib.Path(rules).read_text())[1:]:
+        values = {label: re.search(rf"(?m)^ +{label}: (.*)$", block)[1] for label in words}
+        wanted.append([block.split()[0], *(read(values[label]) for label, read in words.items())])
+    rows = re.findall(r"(?m)^\| (Shed\w+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", pathlib.Path(page).read_text())
+    shown = {row[0]: list(row) for row in rows}
+    wrong = [f"{row[0]}: {shown.get(row[0])}, and the rules have {row}" for row in wanted if shown.get(row[0]) != row]
+    return "\n".join(wrong)
 
 
 def load(path):
@@ -220,6 +251,8 @@ if __name__ == "__main__":
         case ["unused", chart, default, *others]:
             schema = load(pathlib.Path(chart) / "values.schema.json")
             sys.stdout.write(unused(schema, load(default), map(load, others)))
+        case ["labels", rules, page]:
+            sys.stdout.write(labels(rules, page))
         case ["rights", *variants]:
             sys.stdout.write(rights(variants))
         case _:
