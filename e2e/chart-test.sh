@@ -188,6 +188,27 @@ offline() {
         bad "values that no file of $chart/ci changes" "$out"
     fi
 
+    # --set passes a fraction as a text.
+    if out=$("$helm" template shed "$chart" --kube-version 1.34.0 --api-versions monitoring.coreos.com/v1 \
+        --set cloneBudget=0.3,capacityShare=0.5,clonePrice.perAttempt=0.04,clonePrice.perSlotSecond=0.001 \
+        --set metrics.prometheusRule.enabled=true,metrics.prometheusRule.errorBudget=0.02,metrics.prometheusRule.errorBudgets.team-a=0.16 2>&1); then
+        for expected in 'value: "0.3"' 'value: "0.5"' 'value: "0.04"' 'value: "0.001"' '+ 0.02' 'vector(0.16)'; do
+            if grep -Fq -- "$expected" <<<"$out"; then ok; else bad "--set of fractions: nothing has $expected"; fi
+        done
+    else
+        bad "--set of fractions" "$out"
+    fi
+    for expected in cloneBudget=20.1 cloneBudget=-0.1 capacityShare=0.0 capacityShare=1.01 clonePrice.perAttempt=1.5 \
+        metrics.prometheusRule.errorBudget=0.17 metrics.prometheusRule.errorBudget=0.161 metrics.prometheusRule.errorBudgets.team-a=0.0; do
+        if out=$("$helm" template shed "$chart" --kube-version 1.34.0 --set "$expected" 2>&1); then
+            bad "--set $expected was not refused"
+        elif grep -Fq 'does not match pattern' <<<"$out"; then
+            ok
+        else
+            bad "--set $expected was refused for another reason" "$out"
+        fi
+    done
+
     # A variable that the chart sets cannot be set once more, whichever it is.
     while IFS= read -r expected; do
         out=$("$helm" template shed "$chart" --kube-version 1.34.0 --show-only templates/deployment.yaml \
