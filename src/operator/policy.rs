@@ -116,6 +116,18 @@ mod tests {
 
     #[cfg(feature = "papers")]
     #[test]
+    fn the_chart_knows_the_policies_of_the_registry() {
+        let chart = include_str!("../../charts/shed/templates/_checks.tpl");
+        let (_, list) = chart.split_once("define \"shed.policies\" -}}").unwrap();
+        let (list, _) = list.split_once("{{- end }}").unwrap();
+        let listed = list.lines().filter_map(|line| line.strip_prefix("- "));
+        let policies = policies();
+        let known = policies.all().iter().map(|policy| policy.name());
+        assert_eq!(listed.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+    }
+
+    #[cfg(feature = "papers")]
+    #[test]
     fn a_policy_decides_by_the_files_of_a_folder_or_does_not_start() {
         use shed_papers::laser::{file::networks_to_text, fixtures::networks};
 

@@ -3,6 +3,7 @@ Values that contradict each other. The schema refuses what is wrong by itself;
 each line here names the value and the fix.
 */}}
 {{- define "shed.checks" -}}
+{{- include "shed.checkPolicy" . }}
 {{- include "shed.checkLabels" . }}
 {{- include "shed.checkContexts" . }}
 {{- include "shed.checkRollOut" . }}
@@ -13,6 +14,38 @@ each line here names the value and the fix.
 {{- include "shed.checkNetworkPolicy" . }}
 {{- include "shed.checkMonitors" . }}
 {{- include "shed.checkOtherRelease" . }}
+{{- end }}
+
+{{/* The policies of the operator's registry. A test of src/operator/policy.rs compares them. */}}
+{{- define "shed.policies" -}}
+- hadoop-ns
+- shed-prime
+- shed-plus
+- hadoop-s
+- late
+- mantri
+- dolly
+- hopper
+- chronos-clone
+- chronos-s-restart
+- chronos-s-resume
+- srquant
+- laser
+- sca
+- ese
+- dollymp
+- shed
+- s-resume-event
+- edf-admission
+- preemption
+{{- end }}
+
+{{- define "shed.checkPolicy" -}}
+{{- $policies := include "shed.policies" . | fromYamlArray }}
+{{- $name := regexFind "^[^{]*" .Values.policy }}
+{{- if not (has $name $policies) }}
+{{- fail (printf "policy: unknown policy %q; use one of %s, with parameters as in shed-prime{max_clones=3}" $name (join ", " $policies)) }}
+{{- end }}
 {{- end }}
 
 {{/* Selectors and Helm rest on the chart's own labels. */}}
