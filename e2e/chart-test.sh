@@ -257,6 +257,13 @@ offline() {
         if [ "$out" = "$expected" ]; then ok; else bad "the alerts of $file" "$(diff <(echo "$out") <(echo "$expected"))"; fi
     done
 
+    # The page has each alert's labels.
+    if out=$(e2e/chart-docs.py labels "$chart/files/alerts.yaml" docs/reference/alerts.md) && [ -z "$out" ]; then
+        ok
+    else
+        bad "labels of alerts in docs/reference/alerts.md" "$out"
+    fi
+
     # The longest name of a release, with and without values of the same length.
     out=$(printf 'r%.0s' {1..53})
     for file in /dev/null "$chart/ci/long-labels-values.yaml"; do
