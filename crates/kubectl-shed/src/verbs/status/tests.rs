@@ -84,6 +84,42 @@ fn a_new_job_and_a_job_without_a_record_are_shown() {
 }
 
 #[test]
+fn an_unknown_pocd_has_its_cause_in_the_words_of_the_kind() {
+    let unknown = json!({
+        "phase": "Running", "deadline": "2030-01-31T08:00:00Z",
+        "conditions": [{
+            "type": "DeadlineAtRisk", "status": "Unknown", "reason": "DurationsUnknown",
+            "message": "task durations are not known yet; spec.expectedTaskDuration states them",
+            "lastTransitionTime": "2030-01-31T07:30:00Z",
+        }],
+    });
+    let shown = |kind| {
+        let view = StatusView {
+            job: JobView {
+                kind,
+                ..job(1, unknown.clone())
+            },
+            record: None,
+            notes: Vec::new(),
+        };
+        render(&view, canvas(120), now())
+    };
+    let known = "PoCD         unknown: task durations are not known yet; ";
+    let own = shown("DeadlineJob");
+    assert!(
+        own.contains(&format!("{known}spec.expectedTaskDuration states them\n")),
+        "{own}"
+    );
+    let of_job = shown("Job");
+    assert!(
+        of_job.contains(&format!(
+            "{known}shed.dev/expected-task-duration states them\n"
+        )),
+        "{of_job}"
+    );
+}
+
+#[test]
 fn text_of_others_cannot_control_the_terminal() {
     let (job, mut record) = nightly();
     record.attempts[0].node = Some("a\u{1b}[2Jb".to_owned());

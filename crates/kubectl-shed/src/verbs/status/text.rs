@@ -1,7 +1,8 @@
 //! The status as text. Pure.
 
 use jiff::Timestamp;
-use shed::api::{AttemptRecord, AttemptState, JobRecord};
+use shed::adopt::annotation_names::by_annotations;
+use shed::api::{AttemptRecord, AttemptState, DEADLINE_AT_RISK, JobRecord};
 use shed_core::snapshot::AttemptKind;
 
 use super::{StatusView, bands};
@@ -87,8 +88,7 @@ fn pocd(job: &JobView, record: Option<&JobRecord>, canvas: Canvas) -> String {
     let status = &job.status;
     let now = match &status.pocd {
         Some(pocd) => pocd.as_str(),
-        None if job.deadline().is_none() => "unknown: no deadline",
-        None => "unknown yet",
+        None => return line("PoCD", &unknown_pocd(job), canvas),
     };
     let calibrated = status.calibrated_pocd.as_ref();
     let calibrated = calibrated.map(|pocd| format!(", calibrated {pocd}"));
@@ -108,6 +108,20 @@ fn pocd(job: &JobView, record: Option<&JobRecord>, canvas: Canvas) -> String {
     }
     text.push('\n');
     text
+}
+
+/// Why there is no PoCD. The condition of a companion names fields of the companion.
+fn unknown_pocd(job: &JobView) -> String {
+    let mut conditions = job.status.conditions.iter();
+    let unknown = conditions.find(|one| one.type_ == DEADLINE_AT_RISK && one.status == "Unknown");
+    match unknown {
+        Some(condition) if job.kind == "Job" => {
+            format!("unknown: {}", by_annotations(&condition.message))
+        }
+        Some(condition) => format!("unknown: {}", condition.message),
+        None if job.deadline().is_none() => "unknown: no deadline".to_owned(),
+        None => "unknown yet".to_owned(),
+    }
 }
 
 /// A probability as a bar of one character.
