@@ -32,7 +32,7 @@ impl Forecast {
     pub fn words(&self) -> String {
         if !self.figures.is_known {
             return "no forecast, because spec.expectedTaskDuration does not say how long a task takes: add it, \
-                    e.g. {p50: 10m, p90: 15m}, or in a Job the annotation shed.dev/expected-task-duration"
+                    e.g. {p50: 10m, p90: 15m}"
                 .to_owned();
         }
         let (_, words) = ReportedFeasibility::after(None, &self.figures, 0, self.created).words();
@@ -71,6 +71,20 @@ fn ledger(job: &ValidatedJob) -> Ledger {
         first_pass: Some(job.created),
         ..Ledger::default()
     }
+}
+
+/// A warning if the time limit would stop a job that starts now before its deadline.
+pub fn time_limit_words(job: &ValidatedJob) -> Option<String> {
+    let (limit, deadline) = (job.time_limit?, job.deadline_by(&ledger(job))?);
+    let until_deadline = deadline.since(job.created);
+    (limit < until_deadline).then(|| {
+        format!(
+            "spec.activeDeadlineSeconds: {} stops the job before its deadline, which is {} after its creation: raise it, \
+             or leave it out",
+            limit.0 / 1000,
+            words::exact_span(until_deadline.0 / 1000)
+        )
+    })
 }
 
 /// How a job's deadline is stated, relative to its creation.

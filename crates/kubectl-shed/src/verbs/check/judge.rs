@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResourceExt as _;
 use kube::api::ObjectMeta;
 use serde_json::{Value, json};
+use shed::adopt::annotation_names::by_annotations;
 use shed::adopt::{annotations, translate};
 use shed::api::{self, DeadlineJob, decoding, unknown_fields};
 use shed::validate::{ValidatedJob, validate};
@@ -205,12 +206,18 @@ impl Judge {
         let validated = companion.and_then(|mut companion| {
             companion.metadata.uid.clone_from(&job.metadata.uid);
             let validated = translate::validated(&companion, &job);
-            validated.map_err(|fault| prefix(fault.to_string()))
+            validated.map_err(|fault| prefix(by_annotations(&fault.to_string()).into_owned()))
         });
         let words = manager_words(jobs::manager(&job), place, wishes_something(&job));
         verdict.warnings.extend(words);
         verdict.warnings.extend(index_words(&job).map(prefix));
-        self.validated(validated, verdict);
+        let mut found = Verdict::default();
+        self.validated(validated, &mut found);
+        let named = |text: String| by_annotations(&text).into_owned();
+        verdict.errors.extend(found.errors.into_iter().map(named));
+        let warnings = found.warnings.into_iter();
+        verdict.warnings.extend(warnings.map(named));
+        verdict.notes.extend(found.notes.into_iter().map(named));
     }
 
     fn cron_job(&self, object: &Value, verdict: &mut Verdict) {
@@ -268,6 +275,7 @@ impl Judge {
         verdict
             .notes
             .push(format!("{counted}, {parallelism} at a time; {deadline}"));
+        verdict.warnings.extend(forecast::time_limit_words(&job));
         let Some(forecast) = forecast(&job, self.slots.unwrap_or(parallelism)) else {
             return;
         };

@@ -228,6 +228,51 @@ fn checkpoints_need_tasks_that_know_their_index() {
 }
 
 #[test]
+fn a_time_limit_before_the_deadline_is_a_warning() {
+    let limited = |seconds: u32| {
+        let change = format!("{MANAGED}\n  activeDeadlineSeconds: {seconds}");
+        verdict(&job("annotations: {shed.dev/deadline: 1h}", &change)).warnings
+    };
+    assert_eq!(
+        limited(1800),
+        [
+            "spec.activeDeadlineSeconds: 1800 stops the job before its deadline, which is 1h after its creation: raise \
+          it, or leave it out"
+        ]
+    );
+    assert_eq!(limited(3600), [""; 0]);
+    let own = deadline_job("deadline: {within: 1h}\n  activeDeadlineSeconds: 60");
+    let warning = &verdict(&own).warnings[0];
+    assert!(
+        warning.starts_with("spec.activeDeadlineSeconds: 60 stops the job"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn words_about_a_job_name_its_annotations() {
+    let found = verdict(&job("annotations: {shed.dev/deadline: 1h}", MANAGED));
+    let note = &found.notes[1];
+    assert!(
+        note.starts_with("no forecast, because shed.dev/expected-task-duration does not say"),
+        "{note}"
+    );
+    let short = "annotations: {shed.dev/deadline: 60s, shed.dev/expected-task-duration: 100s}";
+    let found = verdict(&job(short, MANAGED));
+    let warning = &found.warnings[0];
+    assert!(
+        warning.starts_with("shed.dev/deadline is not feasible: "),
+        "{warning}"
+    );
+    let strict = Judge {
+        requires_feasible: true,
+        ..judge()
+    };
+    let error = &verdict_by(&strict, &job(short, MANAGED)).errors[0];
+    assert!(error.starts_with("shed.dev/deadline: "), "{error}");
+}
+
+#[test]
 fn deadlines_on_the_clock_and_from_history_are_read() {
     let note = |metadata: &str| verdict(&job(metadata, MANAGED)).notes[0].clone();
     let clock = note("annotations: {shed.dev/deadline: '06:00 Etc/UTC'}");
