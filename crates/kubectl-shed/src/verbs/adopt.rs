@@ -22,14 +22,24 @@ use lines::{Adoption, Settings};
   # The lines to add to the Jobs of a manifest
   kubectl shed adopt nightly.yaml --deadline \"06:00 Europe/Zurich\"
 
+  # The manifest with the lines
+  kubectl shed adopt -f nightly.yaml --deadline 5h -o yaml | kubectl apply -f -
+
   # The whole CronJob of the cluster with the lines
   kubectl shed adopt cronjob/nightly --deadline 5h --idempotency Safe -o yaml > nightly.yaml
 
 It only prints. Nothing is changed in the cluster.")]
 pub struct AdoptArgs {
     /// File with Jobs or CronJobs, `-` for standard input, or `job/NAME` or `cronjob/NAME` in the cluster.
-    #[arg(value_name = "FILE|JOB")]
-    what: String,
+    #[arg(
+        value_name = "FILE|JOB",
+        required_unless_present = "filename",
+        conflicts_with = "filename"
+    )]
+    what: Option<String>,
+    /// File with Jobs or CronJobs, as YAML or JSON; `-` is standard input. May be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    filename: Vec<String>,
     #[command(flatten)]
     settings: Settings,
     /// Print the whole manifests instead of the lines.
@@ -39,13 +49,16 @@ pub struct AdoptArgs {
 
 /// Prints the lines or the manifests. What shed would refuse goes to standard error.
 pub async fn run(args: AdoptArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
-    let documents = read(&args.what, connection).await?;
-    let adoptions: Vec<Adoption> = documents
-        .iter()
-        .filter_map(|document| lines::adopt(document, &args.settings, jiff::Timestamp::now()))
-        .collect();
-    if adoptions.is_empty() {
-        bail!("{}: no Job or CronJob in it", args.what);
+    let mut adoptions: Vec<Adoption> = Vec::new();
+    let adopt =
+        |document: &Document| lines::adopt(document, &args.settings, jiff::Timestamp::now());
+    if let Some(what) = &args.what {
+        let documents = read(what, connection).await?;
+        adoptions.extend(found(what, documents.iter().filter_map(adopt))?);
+    }
+    for name in &args.filename {
+        let documents = of_file(name)?;
+        adoptions.extend(found(name, documents.iter().filter_map(adopt))?);
     }
     let mut code = ExitCode::SUCCESS;
     let mut printed = Vec::new();
@@ -71,10 +84,22 @@ pub async fn run(args: AdoptArgs, connection: &Connection) -> anyhow::Result<Exi
     Ok(code)
 }
 
+/// The adoptions of one source, which must have some.
+fn found(what: &str, adoptions: impl Iterator<Item = Adoption>) -> anyhow::Result<Vec<Adoption>> {
+    let adoptions: Vec<Adoption> = adoptions.collect();
+    match adoptions.is_empty() {
+        true => bail!("{what}: no Job or CronJob in it"),
+        false => Ok(adoptions),
+    }
+}
+
+fn of_file(name: &str) -> anyhow::Result<Vec<Document>> {
+    documents::parse(&check::content(name)?).with_context(|| name.to_owned())
+}
+
 async fn read(what: &str, connection: &Connection) -> anyhow::Result<Vec<Document>> {
-    let is_file = what == "-" || std::path::Path::new(what).is_file();
-    if is_file {
-        return documents::parse(&check::content(what)?).with_context(|| what.to_owned());
+    if what == "-" || std::path::Path::new(what).is_file() {
+        return of_file(what);
     }
     let (kind, name) = match what.split_once('/') {
         Some((kind, name)) if !name.is_empty() => (kind, name),

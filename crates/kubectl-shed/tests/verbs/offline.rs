@@ -132,6 +132,10 @@ spec:
     let whole = run_with(&["adopt", "-", "--deadline", "5h", "-o", "yaml"], job);
     let checked = run_with(&["check", "-f", "-"], &whole.out);
     assert_eq!(checked.code, 0, "{checked:?}");
+    let by_flag = run_with(&["adopt", "-f", "-", "--deadline", "5h", "-o", "yaml"], job);
+    assert_eq!((by_flag.code, by_flag.out), (0, whole.out));
+    let both = run_with(&["adopt", "-f", "-", "a.yaml", "--deadline", "5h"], job);
+    assert_eq!(both.code, 2, "{both:?}");
     let refused = run_with(&["adopt", "-"], job);
     assert_eq!((refused.code, refused.out.as_str()), (1, ""));
     assert!(
