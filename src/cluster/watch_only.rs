@@ -8,16 +8,16 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::api::{ListParams, ObjectMeta};
 use kube::{Api, Client, Resource};
 use parking_lot::Mutex;
-use shed_core::estimate::whole_run::WholeRun;
+use shed_core::estimate::whole_run::{RunEstimate, WholeRun};
 use shed_core::snapshot::ExpectedDuration;
-use shed_core::time::Instant;
+use shed_core::time::{Instant, Span};
 
 use crate::adopt::{self, AdoptJobs, translate};
 use crate::api;
 use crate::clock;
 use crate::cluster::batch::BatchObject;
 use crate::cluster::{PAGE, Stores, version};
-use crate::completion_history::Completion;
+use crate::completion_history::{Completion, CompletionHistory};
 use crate::validate::{self, DeadlineRule, InvalidSpec};
 
 /// A Job that shed only watches.
@@ -65,7 +65,7 @@ pub struct RunEnd {
 
 impl WatchOnlyJob {
     /// What is kept of this Job.
-    fn of(job: &Job) -> Option<Self> {
+    pub fn of(job: &Job) -> Option<Self> {
         let metadata = &job.metadata;
         let (spec, status) = (job.spec.as_ref()?, job.status.clone().unwrap_or_default());
         let count = |number: Option<i32>| u32::try_from(number.unwrap_or(0)).unwrap_or(0);
@@ -95,8 +95,33 @@ impl WatchOnlyJob {
         Some(format!("{}/{class}", self.namespace))
     }
 
+    /// What is known of its end, by the completion times of its class in seconds.
+    pub fn estimate(
+        &self,
+        runs: &[f64],
+        deadline: Option<Instant>,
+        now: Instant,
+    ) -> Option<RunEstimate> {
+        let terms = self.terms.as_ref().ok();
+        let expected = terms.and_then(|terms| terms.expected.as_ref());
+        let elapsed = self.started.map_or(Span(0), |started| now.since(started));
+        let slack = deadline.map(|deadline| deadline.since(now).seconds());
+        let known = (expected, runs);
+        self.run.estimate(known, elapsed.seconds(), slack)
+    }
+
+    /// Its deadline. One from history is computed from what the history has now.
+    pub fn deadline(&self, history: &CompletionHistory) -> Option<Instant> {
+        let terms = self.terms.as_ref().ok()?;
+        let DeadlineRule::History(rule) = &terms.deadline else {
+            return terms.deadline.computed(self.from, self.started);
+        };
+        let known = history.known(&self.history_class()?, rule.quantile);
+        Some(self.started?.plus(rule.limit(known.quantile?)))
+    }
+
     /// What its class learns from it.
-    fn completion(&self) -> Option<(String, Completion)> {
+    pub fn completion(&self) -> Option<(String, Completion)> {
         let end = self.end.filter(|end| end.is_complete)?;
         let completion = Completion::between(self.started?, end.at);
         Some((self.history_class()?, completion))

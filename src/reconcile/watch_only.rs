@@ -181,15 +181,11 @@ impl Report {
         now: Instant,
     ) -> View<'a> {
         let deadline = self.deadline(context, job, now);
-        let expected = job.terms.as_ref().ok();
-        let expected = expected.and_then(|terms| terms.expected.as_ref());
-        let elapsed = job.started.map_or(Span(0), |started| now.since(started));
-        let slack = deadline.map(|deadline| deadline.since(now).seconds());
         View {
             job,
             now,
             deadline,
-            estimate: job.run.estimate((expected, runs), elapsed.seconds(), slack),
+            estimate: job.estimate(runs, deadline, now),
             runs: runs.len(),
         }
     }
@@ -201,14 +197,12 @@ impl Report {
         now: Instant,
     ) -> Option<Instant> {
         let terms = job.terms.as_ref().ok()?;
-        let DeadlineRule::History(rule) = &terms.deadline else {
-            return terms.deadline.computed(job.from, job.started);
-        };
+        let history = context.stores.jobs.completions();
+        if !matches!(terms.deadline, DeadlineRule::History(_)) {
+            return job.deadline(&history);
+        }
         if self.fixed.is_none() {
-            let completions = context.stores.jobs.completions();
-            let known = completions.known(&job.history_class()?, rule.quantile);
-            let at = job.started?.plus(rule.limit(known.quantile?));
-            self.fixed = Some(at).filter(|at| *at > now);
+            self.fixed = job.deadline(&history).filter(|at| *at > now);
         }
         self.fixed
     }

@@ -13,9 +13,10 @@ use shed::api::{ADOPTION_REFUSED, DeadlineJob, MANAGED_BY};
 use crate::access::{self, Access};
 use crate::connection::Session;
 use crate::model::{JobSpec, JobStatus, JobView};
+use crate::watched;
 
 /// Objects in one answer. A `DeadlineJob` has at most 1 MiB.
-const PAGE: u32 = 250;
+pub const PAGE: u32 = 250;
 /// Names that an error suggests.
 const SUGGESTED_MAX: usize = 3;
 /// Two names are similar from this on; 1 is equal.
@@ -55,7 +56,7 @@ pub async fn find(session: &Session, what: &str) -> anyhow::Result<JobView> {
     };
     if kind == Some(Kind::CronJob) {
         let newest = newest_of(session, name).await?;
-        return of_job(&own, &newest).await;
+        return of_job(session, &own, &newest).await;
     }
     if kind != Some(Kind::Job)
         && let Some(job) = access::get(&own, name).await?
@@ -75,15 +76,18 @@ pub async fn find(session: &Session, what: &str) -> anyhow::Result<JobView> {
         }
         Err(error) => return Err(Access::of("get", &jobs).explain(error)),
     };
-    of_job(&own, &job).await
+    of_job(session, &own, &job).await
 }
 
-/// A Job through its companion.
-async fn of_job(own: &Api<LenientJob>, job: &Job) -> anyhow::Result<JobView> {
+/// A Job through its companion, or as shed watches it.
+async fn of_job(session: &Session, own: &Api<LenientJob>, job: &Job) -> anyhow::Result<JobView> {
     let companion = companion_name(job).unwrap_or_default();
-    let found = access::get(own, &companion).await?;
+    if let Some(found) = access::get(own, &companion).await? {
+        return Ok(view(found));
+    }
     let name = job.metadata.name.as_deref().unwrap_or_default();
-    found.map(view).ok_or_else(|| without_companion(job, name))
+    let watched = watched::view_of(session, job).await?;
+    watched.ok_or_else(|| without_companion(job, name))
 }
 
 /// The kind in `KIND/NAME`.

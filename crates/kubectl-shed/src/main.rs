@@ -20,6 +20,7 @@ mod single_job;
 mod table;
 mod terminal;
 mod verbs;
+mod watched;
 mod words;
 
 use std::process::ExitCode;

@@ -99,6 +99,9 @@ pub struct JobView {
     pub companion: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// What to know of a Job that shed only watches, in sentences. Absent of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watched: Option<String>,
     pub spec: JobSpec,
     pub status: JobStatus,
 }
@@ -126,6 +129,7 @@ impl JobView {
             name: owner.name.to_string(),
             uid: owner.uid.to_string(),
             class: labels.and_then(|labels| labels.get(LABEL_CLASS).cloned()),
+            watched: None,
             spec,
             status,
         }

@@ -105,6 +105,40 @@ fn a_job_is_shown_in_every_form() {
 }
 
 #[test]
+fn a_job_that_shed_only_watches_is_shown_without_advice() {
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "report", "namespace": "team-a", "uid": "u-1", "creationTimestamp": "2030-01-31T07:00:00Z",
+            "annotations": {"shed.dev/deadline": "2199-01-31T08:00:00Z", "shed.dev/expected-task-duration": "10m"}},
+        "spec": {"template": {"spec": {"containers": []}}}, "status": {"startTime": "2030-01-31T07:00:00Z", "active": 1}});
+    let chosen = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": {"shed.dev/jobs": "watch"}}});
+    let server = Apiserver::start("watched", move |asked| match asked.path.as_str() {
+        "/api/v1/namespaces/team-a" => Answer::Json(200, chosen.clone()),
+        OWN => list(vec![], None),
+        JOBS => list(vec![job.clone()], None),
+        path if path == format!("{JOBS}/report") => Answer::Json(200, job.clone()),
+        _ => not_found(),
+    });
+    let neutral = "shed only watches this Job";
+    for verb in ["status", "explain"] {
+        let text = server.succeeds(&[verb, "report"]);
+        says(&text, &["Expected", "PoCD         1.000", neutral]);
+        assert!(!text.contains("managedBy"), "{text}");
+    }
+    says(
+        &server.succeeds(&["timeline", "report"]),
+        &["Job team-a/report: Running", neutral],
+    );
+    says(
+        &server.succeeds(&["top"]),
+        &["report", "0/1", "shed only watches the Jobs here"],
+    );
+    says(
+        &server.fails(&["whatif", "report", "--slots", "2"]),
+        &["shed only watches the Job report"],
+    );
+}
+
+#[test]
 fn an_adopted_job_is_shown_by_its_companion() {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "report", "uid": "u-1"}, "spec": {"template": {}}});
     let name: k8s_openapi::api::batch::v1::Job = serde_json::from_value(job.clone()).unwrap();

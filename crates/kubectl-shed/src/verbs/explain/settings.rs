@@ -15,6 +15,10 @@ pub fn limits(job: &JobView, record: Option<&JobRecord>) -> Vec<Reason> {
             "",
         )];
     }
+    // shed starts no attempt of it.
+    if job.watched.is_some() {
+        return Vec::new();
+    }
     let mut limits = attempts(job, record);
     limits.extend(clones(job));
     limits

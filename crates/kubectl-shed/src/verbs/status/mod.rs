@@ -58,7 +58,14 @@ impl StatusView {
     /// Reads the job and the most complete record that the user may read.
     pub async fn read(session: &Session, name: &str) -> anyhow::Result<Self> {
         let mut job = jobs::find(session, name).await?;
-        let FoundRecord { record, notes } = record::find(session, &job).await;
+        let FoundRecord { record, notes } = match job.watched.clone() {
+            // Its attempts are those of the built-in controller.
+            Some(note) => FoundRecord {
+                record: None,
+                notes: vec![note],
+            },
+            None => record::find(session, &job).await,
+        };
         job.status.record = None;
         Ok(Self { job, record, notes })
     }

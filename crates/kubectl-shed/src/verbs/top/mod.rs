@@ -14,7 +14,7 @@ use shed::leader_api::answers::{JobList, JobSummary, RiskSummary, ShareSummary};
 use crate::connection::{Connection, Session};
 use crate::model::{JobView, is_end, probability};
 use crate::output::{self, ShowArgs};
-use crate::{jobs, leader};
+use crate::{jobs, leader, watched};
 
 /// List unfinished jobs, those most likely to miss their deadline first.
 #[derive(Debug, clap::Args)]
@@ -95,12 +95,30 @@ pub async fn run(args: TopArgs, connection: &Connection) -> anyhow::Result<ExitC
     let session = connection.open().await?;
     let read = async || match args.all_namespaces {
         true => everywhere(&session).await,
-        false => Ok(TopView {
-            jobs: listed(&session, Some(&session.namespace)).await?,
-            ..TopView::default()
-        }),
+        false => own_namespace(&session).await,
     };
     output::show(&args.show, read, |_| false, text::render).await
+}
+
+/// The jobs of the user's namespace, also those that shed only watches there.
+async fn own_namespace(session: &Session) -> anyhow::Result<TopView> {
+    let mut jobs = jobs::list(&session.client, Some(&session.namespace)).await?;
+    let mut notes = Vec::new();
+    match watched::unfinished(session).await {
+        Ok(watched) => {
+            let note = "shed only watches the Jobs here that the built-in controller runs.";
+            notes.extend(watched.first().map(|_| note.to_owned()));
+            jobs.extend(watched);
+        }
+        Err(error) => notes.push(format!(
+            "Without the Jobs that shed only watches: {error:#}."
+        )),
+    }
+    Ok(TopView {
+        jobs: by_risk(jobs.into_iter().map(JobSummary::from).collect()),
+        notes,
+        ..TopView::default()
+    })
 }
 
 async fn listed(session: &Session, namespace: Option<&str>) -> anyhow::Result<Vec<JobSummary>> {

@@ -107,6 +107,11 @@ pub async fn run(args: WhatifArgs, connection: &Connection) -> anyhow::Result<Ex
     let session = connection.open().await?;
     let view = jobs::find(&session, &args.job).await?;
     ensure!(
+        view.watched.is_none(),
+        "shed only watches the Job {}: whatif is about a job that shed runs",
+        view.name
+    );
+    ensure!(
         !view.is_finished(),
         "the job has finished ({}): whatif is about a job that runs",
         view.phase()
