@@ -149,7 +149,7 @@ impl Reports {
         }
         for job in &jobs {
             let Some(end) = job.end else { continue };
-            if let Some(report) = self.jobs.get(&job.uid) {
+            if let Some(report) = self.jobs.get_mut(&job.uid) {
                 report.judge(context, job, end);
             }
             context.stores.watch_only.remove(&job.uid);
@@ -293,8 +293,8 @@ impl Report {
         }
     }
 
-    /// The Job has ended: its outcome counts, and its predictions are scored.
-    fn judge(&self, context: &ReconcileContext, job: &WatchOnlyJob, end: RunEnd) {
+    /// The Job has ended: its outcome counts, its predictions are scored, and a warning is closed by one more event.
+    fn judge(&mut self, context: &ReconcileContext, job: &WatchOnlyJob, end: RunEnd) {
         let computed = job.terms.as_ref().ok();
         let computed = computed.and_then(|terms| terms.deadline.computed(job.from, job.started));
         let Some(deadline) = self.fixed.or(computed) else {
@@ -302,6 +302,9 @@ impl Report {
         };
         let outcome = DeadlineOutcome::judged(end.at > deadline, end.is_complete);
         context.metrics.watch_only.ended(&job.namespace, outcome);
+        if self.is_at_risk || self.is_missed {
+            self.publish(context, job, words::ended(end, deadline));
+        }
         let is_met = outcome == DeadlineOutcome::Met;
         for (scored, (_, label)) in self.scored.iter().zip(SCORED) {
             if let Some(pocd) = scored {

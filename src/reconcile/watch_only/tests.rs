@@ -164,6 +164,41 @@ async fn the_events_name_deadline_expected_end_and_basis() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_job_at_risk_closes_its_warning() {
+    for (type_, at, words) in [
+        (
+            "Complete",
+            "1970-01-01T00:01:20Z",
+            "the Job completed at 1970-01-01T00:01:20Z, before its deadline 1970-01-01T00:01:30Z",
+        ),
+        (
+            "Complete",
+            "1970-01-01T00:02:00Z",
+            "the Job completed at 1970-01-01T00:02:00Z, after its deadline 1970-01-01T00:01:30Z",
+        ),
+        (
+            "Failed",
+            "1970-01-01T00:01:20Z",
+            "the Job failed at 1970-01-01T00:01:20Z, before its deadline 1970-01-01T00:01:30Z",
+        ),
+    ] {
+        let mut watching = Watching::begin();
+        watching.teach();
+        let report = job("report", due("90s"));
+        watching.show(&report);
+        assert_eq!(watching.look(0).await, ["POST event DeadlineAtRisk"]);
+        watching.show(&ended(report, type_, at));
+        let context = Arc::clone(&watching.process.context);
+        watching.reports.look(&context, Instant(200_000));
+        watching.process.send_events().await;
+        assert_eq!(watching.note(), words);
+        let said = watching.api.said();
+        assert_eq!(said, ["POST event JobEnded"]);
+        assert_eq!(watching.look(205).await, [""; 0], "it is said once");
+    }
+}
+
+#[tokio::test]
 async fn a_risk_ends_above_the_upper_threshold_only() {
     let mut watching = Watching::begin();
     watching.teach();

@@ -1,10 +1,12 @@
 //! Texts of the events on Jobs that shed only watches. Pure.
 
 use kube::runtime::events::EventType;
+use shed_core::time::Instant;
 
 use super::View;
 use crate::api::{self, Pocd, reason};
 use crate::clock;
+use crate::cluster::watch_only::RunEnd;
 use crate::completion_history::RUNS_MIN;
 use crate::reconcile::events::Words;
 use crate::validate::DeadlineRule;
@@ -40,6 +42,22 @@ pub(super) fn missed(view: &View<'_>) -> Words {
         run.done, run.tasks
     );
     (EventType::Warning, reason::DEADLINE_MISSED, note)
+}
+
+/// The end of a Job that was at risk or late.
+pub(super) fn ended(end: RunEnd, deadline: Instant) -> Words {
+    let how = if end.is_complete {
+        "completed"
+    } else {
+        "failed"
+    };
+    let order = match end.at > deadline {
+        true => "after",
+        false => "before",
+    };
+    let (at, deadline) = (clock::rfc3339(end.at), clock::rfc3339(deadline));
+    let note = format!("the Job {how} at {at}, {order} its deadline {deadline}");
+    (EventType::Normal, reason::JOB_ENDED, note)
 }
 
 /// Why the deadline or PoCD is unknown, and how it becomes known.
