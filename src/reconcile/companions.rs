@@ -281,12 +281,29 @@ async fn create(
         };
     }
     match api.create(&PostParams::default(), wanted).await {
-        Ok(_) => {}
+        Ok(_) => adopted(context, &live, wanted),
         Err(kube::Error::Api(status)) if status.code == 409 => {}
         Err(error) => return not_created(context, &live, wanted, &error).await,
     }
     context.companion_failures.forget(job);
     Ok(Wake::await_change())
+}
+
+/// Reports once that shed runs the Job. A Job without a deadline is as with the built-in controller, and gets no event.
+fn adopted(context: &ReconcileContext, job: &Job, companion: &DeadlineJob) {
+    if companion.spec.deadline.is_none() {
+        return;
+    }
+    let name = reference_name(companion);
+    let note = format!("shed runs this Job; its ledger is in the DeadlineJob {name}");
+    let event = Event {
+        type_: EventType::Normal,
+        reason: reason::ADOPTED.to_owned(),
+        note: Some(note),
+        action: "Adopt".to_owned(),
+        secondary: None,
+    };
+    context.events.push(event, job.object_ref(&()));
 }
 
 /// The apiserver's words about a field that the Job's annotations have set. A policy that denies a companion may have the

@@ -39,6 +39,7 @@ fn refusing_field(
             }
             let (code, answer) = match is_job {
                 true => (200, json!(&*job.lock())),
+                false if code == 201 => (code, serde_json::from_slice(&body).expect("object")),
                 false => (
                     code,
                     json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
@@ -138,6 +139,33 @@ fn annotate(job: &Job, name: &str, value: &str) -> Job {
     let annotations = job.metadata.annotations.get_or_insert_default();
     annotations.insert(format!("shed.dev/{name}"), value.to_owned());
     job
+}
+
+#[tokio::test]
+async fn adoption_is_one_event_of_a_job_with_a_deadline() {
+    for (answer, deadline, events) in [
+        (201, "10m", vec!["POST event Adopted"]),
+        (201, "", vec![]),
+        // Another process has created it.
+        (409, "10m", vec![]),
+    ] {
+        let api = Apiserver::new(fixtures::job(""));
+        let mut process = Process::start(&api);
+        let (client, held) = refusing(answer, "it exists");
+        let plain = held.lock().clone();
+        let job = match deadline {
+            "" => plain,
+            deadline => annotate(&plain, "deadline", deadline),
+        };
+        *held.lock() = job.clone();
+        let wanted = translate::companion(&job).unwrap();
+        let context = Arc::get_mut(&mut process.context).expect("the only owner");
+        context.client = client;
+        let created = create(&process.context, &job, &wanted).await;
+        assert_eq!(created.unwrap(), Wake::await_change());
+        process.send_events().await;
+        assert_eq!(api.said(), events);
+    }
 }
 
 #[tokio::test]
