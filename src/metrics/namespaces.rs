@@ -2,7 +2,9 @@
 //! scrape, and fall when a job ends. So they are gauges: Prometheus expects the buckets of a histogram to grow only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use shed_core::time::{Instant, Span};
 
 use super::jobs::JobFigures;
@@ -95,6 +97,22 @@ impl NamespaceSeries {
                 .map(|(namespace, job)| (namespace, figure(job)));
             show(family, bounds, values);
         }
+    }
+}
+
+/// The namespaces whose counters have series of their own: the first ones, because a counter may not fall.
+#[derive(Debug, Default)]
+pub(super) struct FirstNamespaces(Mutex<BTreeSet<Arc<str>>>);
+
+impl FirstNamespaces {
+    /// The label of this namespace.
+    pub(super) fn label<'a>(&self, namespace: &'a Arc<str>) -> &'a str {
+        let mut own = self.0.lock();
+        let is_own = own.contains(namespace) || own.len() < OWN_MAX;
+        if is_own {
+            own.insert(Arc::clone(namespace));
+        }
+        if is_own { namespace } else { OTHER }
     }
 }
 

@@ -1,12 +1,10 @@
 //! Jobs that shed only watches. Their figures are in the series of jobs.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use prometheus::{IntGauge, Result};
 
-use super::namespaces::{OTHER, OWN_MAX};
+use super::namespaces::FirstNamespaces;
 use crate::deadline_totals::DeadlineOutcome;
 use crate::registrar::{Counters, Registrar, metrics};
 
@@ -25,8 +23,7 @@ pub struct WatchOnlyMetrics {
     /// Unfinished ones.
     pub unfinished: IntGauge,
     deadlines: Counters<2>,
-    /// The namespaces with series of their own: the first ones.
-    own: Mutex<BTreeSet<Arc<str>>>,
+    own: FirstNamespaces,
 }
 
 impl WatchOnlyMetrics {
@@ -39,18 +36,13 @@ impl WatchOnlyMetrics {
         Ok(Self {
             unfinished,
             deadlines,
-            own: Mutex::default(),
+            own: FirstNamespaces::default(),
         })
     }
 
     /// A Job with a deadline has ended.
     pub fn ended(&self, namespace: &Arc<str>, outcome: DeadlineOutcome) {
-        let mut own = self.own.lock();
-        let is_own = own.contains(namespace) || own.len() < OWN_MAX;
-        if is_own {
-            own.insert(Arc::clone(namespace));
-        }
-        let namespace = if is_own { &**namespace } else { OTHER };
+        let namespace = self.own.label(namespace);
         self.deadlines.with([namespace, outcome.label()]).inc();
     }
 }
@@ -59,6 +51,7 @@ impl WatchOnlyMetrics {
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
+    use crate::metrics::namespaces::OWN_MAX;
 
     #[test]
     fn outcomes_of_namespaces_beyond_the_limit_are_one_series() {

@@ -328,8 +328,8 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
 fn announce(context: &ReconcileContext, pass: &Pass, step: &Step, recorded: &DeadlineJob) {
     recording::record_ends(&context.shared, &pass.facts, &step.notices);
     let slots = &context.metrics.slot_time;
-    slot_time::measure(slots, &pass.facts, &step.notices, pass.view.now);
     let (job, notices) = (&pass.view.job, &step.notices);
+    slot_time::measure(slots, &job.namespace, &pass.facts, notices, pass.view.now);
     events::announce(context, recorded, job, &step.ledger, notices);
 }
 

@@ -1,6 +1,8 @@
 //! Slot time of the attempts whose end a step has counted. A write without an answer is announced later without
 //! these facts, so its attempts are missing here.
 
+use std::sync::Arc;
+
 use shed_core::plan::Outcome;
 use shed_core::snapshot::{AttemptSnapshot, AttemptState, JobSnapshot};
 use shed_core::time::Instant;
@@ -12,6 +14,7 @@ use crate::metrics::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics, WON};
 /// Counts the ended attempts among the notices.
 pub(super) fn measure(
     metrics: &SlotTimeMetrics,
+    namespace: &Arc<str>,
     facts: &JobSnapshot,
     notices: &[Notice],
     now: Instant,
@@ -23,13 +26,14 @@ pub(super) fn measure(
             _ => continue,
         };
         if let Some(attempt) = facts::attempt_of(facts, id) {
-            measure_one(metrics, attempt, outcome, now);
+            measure_one(metrics, namespace, attempt, outcome, now);
         }
     }
 }
 
 fn measure_one(
     metrics: &SlotTimeMetrics,
+    namespace: &Arc<str>,
     attempt: &AttemptSnapshot,
     outcome: Option<Outcome>,
     now: Instant,
@@ -37,15 +41,12 @@ fn measure_one(
     let held = attempt.held_until(now).since(attempt.launched).seconds();
     let held = held.max(0.0);
     let label = outcome.map_or(WON, Outcome::label);
-    metrics
-        .held
-        .with([attempt.kind.label(), label])
-        .inc_by(held);
+    metrics.held(namespace, attempt.kind, label, held);
     match outcome {
-        None => metrics.saved.inc_by(saved(attempt)),
+        None => metrics.saved(saved(attempt)),
         Some(outcome) => {
             if let Some(reason) = disruption(attempt, outcome) {
-                metrics.lost.with([reason]).inc_by(held);
+                metrics.lost(reason, held);
             }
         }
     }
@@ -109,7 +110,8 @@ mod tests {
 
     fn page_of(notice: Notice, change: impl FnOnce(&mut AttemptSnapshot)) -> String {
         let metrics = Metrics::new().unwrap();
-        measure(&metrics.slot_time, &facts(change), &[notice], NOW);
+        let team = Arc::from("team");
+        measure(&metrics.slot_time, &team, &facts(change), &[notice], NOW);
         metrics.page().unwrap()
     }
 
@@ -126,8 +128,12 @@ mod tests {
                 finished: Instant(50_000),
             };
         });
-        let held = r#"shed_attempt_slot_seconds_total{kind="original",outcome="won"} 40"#;
-        assert!(page.contains(held), "{page}");
+        for held in [
+            r#"shed_attempt_slot_seconds_total{kind="original",outcome="won"} 40"#,
+            r#"shed_namespace_slot_seconds_total{job_namespace="team",outcome="won"} 40"#,
+        ] {
+            assert!(page.contains(held), "{page}");
+        }
         // The last quarter took 30 s.
         assert!(
             page.contains("shed_resume_saved_seconds_total 90"),
@@ -143,6 +149,15 @@ mod tests {
         });
         let held = r#"shed_attempt_slot_seconds_total{kind="original",outcome="superseded"} 90"#;
         assert!(page.contains(held), "{page}");
+        let lost = r#"shed_namespace_slot_seconds_total{job_namespace="team",outcome="lost"} 90"#;
+        assert!(page.contains(lost), "{page}");
+        let page = page_of(counted(Outcome::Superseded), |attempt| {
+            attempt.kind = AttemptKind::Clone;
+            attempt.state = AttemptState::Running;
+        });
+        let clone =
+            r#"shed_namespace_slot_seconds_total{job_namespace="team",outcome="clone_lost"} 90"#;
+        assert!(page.contains(clone), "{page}");
         for line in page
             .lines()
             .filter(|line| line.starts_with("shed_disruption"))
