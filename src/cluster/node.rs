@@ -15,6 +15,9 @@ use crate::cluster::requests;
 /// The taint by which an administrator, or a fencing agent, marks the machine as off.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
+/// Conditions by which an administrator or a tool announces that pods must leave the node (Kubernetes 1.37).
+const MAINTENANCE: [&str; 2] = ["DrainInProgress", "MaintenancePlanned"];
+
 /// A node, boiled down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeFacts {
@@ -24,8 +27,10 @@ pub struct NodeFacts {
     pub exists: bool,
     /// Its kubelet reports that it can run pods.
     pub ready: bool,
-    /// Ready, not cordoned, and known to have anything to give.
+    /// Ready, not cordoned, no maintenance announced, and known to have anything to give.
     pub usable: bool,
+    /// A condition announces its maintenance, and the scheduler may still place pods on it.
+    pub maintained: bool,
     /// Changes whenever the machine starts.
     pub boot: String,
     /// An administrator confirmed that the machine is off, with everything on it.
@@ -72,11 +77,13 @@ impl NodeFacts {
     pub fn from_node(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let status = node.status.as_ref();
-        let ready = status
-            .and_then(|status| status.conditions.as_ref())
-            .into_iter()
-            .flatten()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let conditions = status.and_then(|status| status.conditions.as_ref());
+        let is_true = |name: &str| {
+            let mut conditions = conditions.into_iter().flatten();
+            conditions.any(|condition| condition.type_ == name && condition.status == "True")
+        };
+        let ready = is_true("Ready");
+        let announced = MAINTENANCE.into_iter().any(is_true);
         let cordoned = spec.and_then(|spec| spec.unschedulable).unwrap_or(false);
         let allocatable = status
             .and_then(|status| status.allocatable.as_ref())
@@ -86,7 +93,8 @@ impl NodeFacts {
             name: Arc::from(node.metadata.name.as_deref().unwrap_or_default()),
             exists: true,
             ready,
-            usable: ready && !cordoned && allocatable.iter().next().is_some(),
+            usable: ready && !cordoned && !announced && allocatable.iter().next().is_some(),
+            maintained: announced && ready && !cordoned,
             boot: status
                 .and_then(|status| status.node_info.as_ref())
                 .map(|info| info.boot_id.clone())
@@ -120,6 +128,7 @@ impl NodeFacts {
             exists: false,
             ready: false,
             usable: false,
+            maintained: false,
             boot: String::new(),
             is_out_of_service: false,
             addresses: Vec::new(),
@@ -276,6 +285,26 @@ mod tests {
             &node("taints: [{key: k, effect: PreferNoSchedule}]"),
             &spec("")
         ));
+    }
+
+    #[test]
+    fn a_node_whose_maintenance_is_announced_takes_no_attempts() {
+        let with = |condition: &str, cordoned: bool| {
+            let mut node = crate::fixtures::node("node-1", 4);
+            let condition = serde_yaml_ng::from_str(condition).unwrap();
+            let conditions = &mut node.status.as_mut().unwrap().conditions;
+            conditions.get_or_insert_default().push(condition);
+            node.spec.get_or_insert_default().unschedulable = Some(cordoned);
+            let facts = NodeFacts::from_node(&node);
+            (facts.usable, facts.maintained)
+        };
+        let drain = "{type: DrainInProgress, status: 'True'}";
+        assert_eq!(with(drain, false), (false, true));
+        assert_eq!(with(drain, true), (false, false), "the scheduler avoids it");
+        let planned = "{type: MaintenancePlanned, status: 'True'}";
+        assert_eq!(with(planned, false), (false, true));
+        let over = "{type: MaintenancePlanned, status: 'False'}";
+        assert_eq!(with(over, false), (true, false));
     }
 
     #[test]

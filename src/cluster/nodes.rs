@@ -22,6 +22,8 @@ pub struct NodeStore {
     pub(super) nodes: RwLock<Option<BTreeMap<Arc<str>, NodeFacts>>>,
     /// The nodes' own addresses.
     addresses: RwLock<HashSet<IpAddr>>,
+    /// Nodes whose maintenance is announced and on which the scheduler may still place pods.
+    maintained: RwLock<Arc<[Arc<str>]>>,
     /// Raised whenever a node is added, removed or changed.
     version: AtomicU64,
     bytes: AtomicUsize,
@@ -48,6 +50,11 @@ impl NodeStore {
         self.addresses.read().contains(&address)
     }
 
+    /// Nodes whose maintenance is announced and on which the scheduler may still place pods.
+    pub fn maintained(&self) -> Arc<[Arc<str>]> {
+        Arc::clone(&self.maintained.read())
+    }
+
     /// Indexes the nodes after a change. Returns whether an address is no longer a node's.
     pub(super) fn note_change(&self) -> bool {
         self.version.fetch_add(1, Ordering::Relaxed);
@@ -57,6 +64,8 @@ impl NodeStore {
             .clone()
             .map(|node| node.name.len() + node.boot.len() + 4);
         self.bytes.store(bytes.sum(), Ordering::Relaxed);
+        let maintained = all.clone().filter(|node| node.maintained);
+        *self.maintained.write() = maintained.map(|node| Arc::clone(&node.name)).collect();
         let addresses = all.flat_map(|node| node.addresses.iter().copied());
         let addresses: HashSet<IpAddr> = addresses.collect();
         let before = std::mem::replace(&mut *self.addresses.write(), addresses.clone());

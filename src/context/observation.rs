@@ -59,6 +59,7 @@ impl Context {
             reports: self.progress.reports_of(&job.uid),
             proven_gone: termination_proof::proven(&read.ledger, stores),
             out_of_reach: unreachable_attempts::out_of_reach(&pods, stores, read.now),
+            maintained: stores.nodes.maintained(),
             launch_not_before: until.map(|until| self.clock.at(until)),
             pods,
             claims,

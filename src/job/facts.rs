@@ -8,8 +8,8 @@ use shed_core::estimate::progress::remaining_time;
 use shed_core::ids::{AttemptNumber, JobClass, JobKey, TaskIndex, Tenant};
 use shed_core::index_set::IndexSet;
 use shed_core::snapshot::{
-    AttemptSnapshot, AttemptState, Grant, JobPhase, JobRules, JobSnapshot, Obstacles, Preemption,
-    Progress, Resume, ResumePoint, TaskSnapshot,
+    AttemptSnapshot, AttemptState, Grant, JobPhase, JobRules, JobSnapshot, NodeIndex, Obstacles,
+    Preemption, Progress, Resume, ResumePoint, TaskSnapshot,
 };
 use shed_core::time::{Instant, Span};
 
@@ -34,6 +34,10 @@ const START_ERROR: Span = Span::from_seconds(2);
 
 /// After this time a rate measured from the start is wrong by a quarter at most.
 const TIME_REPORTED_MIN: Span = Span(4 * START_ERROR.0);
+
+/// At most this many nodes are avoided for their maintenance: each becomes a term that the cluster's scheduler evaluates
+/// for every pod.
+const MAINTAINED_MAX: usize = 10;
 
 /// Observations of an attempt's pod since this process started, by the process's own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -168,8 +172,19 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
         admitted: view.is_queued.then_some(job.rules.parallelism),
-        avoid: view.places.positions(&view.troubled.stuck(view.ticks)),
+        avoid: avoided(view),
     }
+}
+
+/// Nodes that new attempts avoid: those where attempts could not start, and those that will be drained.
+fn avoided(view: &JobView) -> Vec<NodeIndex> {
+    let mut avoided = view.places.positions(&view.troubled.stuck(view.ticks));
+    let maintained = view.places.positions(view.maintained.iter());
+    let maintained = maintained
+        .into_iter()
+        .filter(|node| !avoided.contains(node));
+    avoided.extend(maintained.take(MAINTAINED_MAX).collect::<Vec<_>>());
+    avoided
 }
 
 fn tasks(view: &JobView) -> Vec<TaskSnapshot> {
@@ -427,6 +442,26 @@ mod tests {
         assert!(late(0.05, 45_000) && late(0.05, 82_000));
         assert!(!late(0.05, 84_000), "it may end at 83 s");
         assert!(!late(0.3, 45_000) && !late(0.0, 45_000));
+    }
+
+    #[test]
+    fn new_attempts_avoid_nodes_that_will_be_drained() {
+        use crate::job::view::Places;
+        let node = |number: u32| -> Arc<str> { format!("node-{number:02}").into() };
+        let job = crate::validate::validate(&crate::fixtures::job("")).unwrap();
+        let mut view = JobView {
+            places: Places {
+                positions: Arc::new((0..30).map(node).zip((0..30).map(NodeIndex)).collect()),
+                ..Places::default()
+            },
+            ..JobView::new(Arc::new(job), Ledger::default(), Instant(0), Instant(0))
+        };
+        assert_eq!(facts(&view).avoid, []);
+        view.maintained = [node(3), node(7)].into();
+        view.troubled.note_stuck(&node(7), Instant(0));
+        assert_eq!(facts(&view).avoid, [NodeIndex(7), NodeIndex(3)]);
+        view.maintained = (0..30).map(node).collect();
+        assert_eq!(facts(&view).avoid.len(), 1 + MAINTAINED_MAX);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct JobView {
     pub out_of_reach: BTreeSet<AttemptId>,
     /// Nodes where attempts recently failed to start or were disrupted.
     pub troubled: TroubledNodes,
+    /// Nodes whose maintenance is announced.
+    pub maintained: Arc<[Arc<str>]>,
     /// No launch before this.
     pub launch_not_before: Option<Instant>,
     /// Where attempts may run.
@@ -74,6 +76,7 @@ impl JobView {
             proven_gone: BTreeSet::new(),
             out_of_reach: BTreeSet::new(),
             troubled: TroubledNodes::default(),
+            maintained: Arc::default(),
             launch_not_before: None,
             places: Places::default(),
             facts_as_of: Instant(0),
