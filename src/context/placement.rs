@@ -25,6 +25,10 @@ use crate::job::view::JobView;
 /// How long a scheduler may take.
 const PATIENCE: Span = Span::from_seconds(10);
 
+/// How long a clone may wait for its node. Clones use free capacity only: one that waits would make an autoscaler add a
+/// node.
+const CLONE_PATIENCE: Span = Span::from_seconds(5);
+
 /// How long a clone may take to start on the node that it was given, if its volume can be mounted on
 /// one node at a time.
 const VOLUME_PATIENCE: Span = Span::from_seconds(60);
@@ -125,7 +129,9 @@ impl Placement {
                 self.waiting.insert(id, state);
                 continue;
             }
-            match self.verdict(&mut state, pod, input) {
+            let entry = input.view.ledger.attempt(id.0, id.1);
+            let is_clone = entry.is_some_and(|entry| entry.kind == AttemptKind::Clone);
+            match self.verdict(&mut state, pod, is_clone, input) {
                 Verdict::Patience(until) => due = due.into_iter().chain([until]).min(),
                 verdict => {
                     if matches!(verdict, Verdict::Unplaceable) {
@@ -201,13 +207,19 @@ impl Placement {
         (self.waits_for_capacity() && due > now).then_some(due)
     }
 
-    fn verdict(&self, state: &mut Waiting, pod: &PodFacts, input: &Input<'_>) -> Verdict {
+    fn verdict(
+        &self,
+        state: &mut Waiting,
+        pod: &PodFacts,
+        is_clone: bool,
+        input: &Input<'_>,
+    ) -> Verdict {
         let now = input.view.ticks;
         let since = state.refused.unwrap_or_else(|| {
             let last = (input.last_bind)(pod.scheduling.scheduler()).map(|at| input.own(at));
             last.max(Some(state.since)).unwrap_or(state.since)
         });
-        let until = since.plus(PATIENCE);
+        let until = since.plus(if is_clone { CLONE_PATIENCE } else { PATIENCE });
         let refusal = pod.scheduling.refusal.as_deref();
         if now < until {
             return Verdict::Patience(until);
@@ -221,7 +233,7 @@ impl Placement {
             .is_some_and(|capacity| now.since(capacity) >= PATIENCE);
         let is_for_capacity = refusal.is_some_and(Refusal::is_for_capacity);
         state.is_disproved |= is_for_capacity && had_capacity;
-        match is_for_capacity && !state.is_disproved {
+        match is_for_capacity && !state.is_disproved && !is_clone {
             true => Verdict::Full,
             false => Verdict::Unplaceable,
         }

@@ -226,6 +226,25 @@ fn on_full_nodes_the_capacity_count_holds_until_disproved() {
 }
 
 #[test]
+fn a_clone_that_is_not_placed_in_five_seconds_is_withdrawn() {
+    let kinds = [AttemptKind::Original, AttemptKind::Clone];
+    let mut case = Case::new("completions: 1", &kinds);
+    case.pod((0, 0), "nodeName: n,", "");
+    case.pod((0, 1), "", &refused(1, FULL));
+    assert_eq!(case.look(5), Some(6));
+    assert_eq!(case.unplaceable(), []);
+    case.look(6);
+    assert_eq!(case.unplaceable(), [(0, 1)]);
+    // Its scheduler works through a queue, so no autoscaler sees the clone yet.
+    let mut busy = Case::new("completions: 1", &kinds);
+    busy.pod((0, 0), "nodeName: n,", "");
+    busy.pod((0, 1), "", "");
+    busy.binds = vec![("default-scheduler", 5)];
+    assert_eq!(busy.look(9), Some(10));
+    assert_eq!(busy.unplaceable(), []);
+}
+
+#[test]
 fn words_that_change_are_reported_anew_once_a_minute() {
     let mut case = Case::one();
     case.pod((0, 0), "", &refused(0, ANTI));
