@@ -16,6 +16,7 @@ use crate::memory_limit;
 use crate::registrar::{Counters, Gauges, Listed, Registrar};
 use crate::watch_age::WatchAges;
 
+mod attempt_ends;
 mod attempts;
 mod blocked;
 mod deadlines;

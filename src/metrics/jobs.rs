@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use prometheus::{IntGauge, Result};
+use shed_core::plan::ExpectedEnd;
 use shed_core::tenant_fairness::fair_order;
 use shed_core::time::{Instant, Span};
 
+use super::attempt_ends::{AttemptEndSeries, EndsByJob};
 use super::job_work::JobWork;
 use super::namespaces::NamespaceSeries;
 use super::{JobAddress, JobLabels};
@@ -73,6 +75,7 @@ impl JobFigures {
 #[derive(Default)]
 struct Table {
     jobs: BTreeMap<JobAddress, (JobLabels, JobFigures)>,
+    ends: EndsByJob,
     /// Jobs with series of their own at the last scrape.
     shown: BTreeSet<JobAddress>,
 }
@@ -178,7 +181,7 @@ const OWN: [(&str, &str, Figure); 15] = [
     }),
 ];
 
-fn unix_time(at: Instant) -> f64 {
+pub(super) fn unix_time(at: Instant) -> f64 {
     at.0 as f64 / 1000.0
 }
 
@@ -188,6 +191,7 @@ pub struct JobSeries {
     own_max: usize,
     unfinished: IntGauge,
     own: Vec<(Gauges<4>, Figure)>,
+    attempts: AttemptEndSeries,
     namespaces: NamespaceSeries,
 }
 
@@ -207,6 +211,7 @@ impl JobSeries {
                 (),
             )?,
             own,
+            attempts: AttemptEndSeries::register(registrar)?,
             namespaces: NamespaceSeries::register(registrar)?,
         })
     }
@@ -223,9 +228,20 @@ impl JobSeries {
         }
     }
 
+    /// Takes over the expected ends of attempts that a pass found.
+    pub fn set_ends(&self, job: &JobAddress, ends: Vec<ExpectedEnd>) {
+        let mut table = self.table.lock();
+        match ends.is_empty() {
+            true => drop(table.ends.remove(job)),
+            false => drop(table.ends.insert(job.clone(), ends)),
+        }
+    }
+
     /// Drops a job that has ended or is gone.
     pub fn forget(&self, job: &JobAddress) {
-        self.table.lock().jobs.remove(job);
+        let mut table = self.table.lock();
+        table.ends.remove(job);
+        table.jobs.remove(job);
     }
 
     /// Drops all: another replica shows them now.
@@ -251,6 +267,11 @@ impl JobSeries {
                 }
             }
         }
+        let shown = table.shown.iter().filter_map(|job| {
+            let (labels, _) = table.jobs.get(job)?;
+            Some((job, labels))
+        });
+        self.attempts.show(shown, &table.ends, self.own_max);
         let jobs = table.jobs.iter();
         self.namespaces.show(
             jobs.map(|(job, (_, figures))| (&*job.namespace, figures)),

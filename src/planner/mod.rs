@@ -387,13 +387,11 @@ fn export(
         // Of two jobs with one key only the first is planned for.
         if let Some(reference) = reference.filter(|_| facts.key == job.key) {
             let observed = observe(context, job, facts, *is_looked_at);
-            export_job(
-                context,
-                view.snapshot.now,
-                (job, observed),
-                facts,
-                &address(reference),
-            );
+            let address = address(reference);
+            if *is_looked_at {
+                context.metrics.jobs.set_ends(&address, job.ends.clone());
+            }
+            export_job(context, view.snapshot.now, (job, observed), facts, &address);
         }
     }
 }
