@@ -77,6 +77,16 @@ pub struct OperatorArgs {
     /// PriorityClass of clones. Absent: clones keep the template's class.
     #[arg(long, env = "SHED_CLONE_PRIORITY_CLASS")]
     pub clone_priority_class: Option<String>,
+    /// Annotate attempts at risk with `controller.kubernetes.io/pod-deletion-cost`, so that other pods are disrupted
+    /// first: at most two writes to a pod.
+    #[arg(long, env = "SHED_DELETION_COST")]
+    pub deletion_cost: bool,
+    /// Annotate attempts at risk so that Karpenter and the cluster autoscaler do not disrupt their nodes at all.
+    #[arg(long, env = "SHED_DO_NOT_DISRUPT")]
+    pub do_not_disrupt: bool,
+    /// Annotate attempts with their expected end, `shed.dev/expected-end`: at most one write a minute to a pod.
+    #[arg(long, env = "SHED_EXPECTED_END")]
+    pub expected_end: bool,
     /// The batch/v1 Jobs that shed runs: managed (those with `managedBy:
     /// shed.dev/deadline-controller`), all (also those of the built-in Job controller, which must
     /// be switched off) or none.

@@ -1,5 +1,6 @@
 //! State that reconcilers and the planner share.
 
+pub mod attempt_annotations;
 pub mod backoff;
 pub mod done_writes;
 pub mod event_budget;
@@ -28,6 +29,7 @@ use crate::attempt_pod::AgentSettings;
 use crate::clock::Clock;
 use crate::cluster::pod::PodFacts;
 use crate::cluster::{JobVersion, Stores, WatchedJob, job_version};
+use crate::context::attempt_annotations::AnnotatedAttempts;
 use crate::context::backoff::{Backoff, Blocked};
 use crate::context::done_writes::DoneWrites;
 use crate::context::event_budget::EventBudget;
@@ -175,6 +177,8 @@ pub struct ReconcileMemory {
     pub last_write: Option<LastWrite>,
     /// Deletes and releases of its pods that the watch has not shown yet.
     pub done_writes: DoneWrites,
+    /// The annotations of its running attempts.
+    pub annotated: AnnotatedAttempts,
     /// The version on which shed reported last that it waits for memory. The watch may show it for long after that.
     pub reported_crowded: Option<JobVersion>,
     /// Whether shed has checked its template for reserved labels and reported them.

@@ -26,6 +26,7 @@ use crate::args::OperatorArgs;
 use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock::Clock;
 use crate::cluster::{Stores, Touched};
+use crate::context::attempt_annotations::AnnotationSettings;
 use crate::context::shares::ShareTable;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, JobMemories};
@@ -314,7 +315,7 @@ async fn act(
     stores.jobs.completions().restore(&stored.completions);
     setup.metrics.deadlines.show_totals(Some(totals));
     let shared = shared(&setup, stores, term, &key, stored);
-    let context = context(shared, client, events, clone_class);
+    let context = context(shared, client, events, (clone_class, &setup.args));
     setup.term.begin(&context.shared);
     store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
@@ -370,15 +371,24 @@ fn shared(
     })
 }
 
+fn annotations(args: &OperatorArgs) -> AnnotationSettings {
+    AnnotationSettings {
+        deletion_cost: args.deletion_cost,
+        do_not_disrupt: args.do_not_disrupt,
+        expected_end: args.expected_end,
+    }
+}
+
 /// The rest that the reconcilers of a term share.
 fn context(
     shared: Arc<Context>,
     client: Client,
     events: EventQueue,
-    clone_class: Option<String>,
+    (clone_class, args): (Option<String>, &OperatorArgs),
 ) -> Arc<ReconcileContext> {
     Arc::new(ReconcileContext {
         shared,
+        annotations: annotations(args),
         clone_class,
         client,
         fence: Arc::new(FenceTable::default()),

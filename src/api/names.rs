@@ -63,6 +63,14 @@ pub const LABEL_CLASS: &str = "shed.dev/class";
 pub const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Annotation of batch/v1: how often the task had failed when the pod was made.
 pub const ANNOTATION_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+/// Annotation of an attempt pod: when the attempt is expected to end, as RFC 3339.
+pub const ANNOTATION_EXPECTED_END: &str = "shed.dev/expected-end";
+/// Annotation of Kubernetes on a pod: what a disruption of it costs, compared with other pods.
+pub const ANNOTATION_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// Annotation by which Karpenter leaves a pod's node alone.
+pub const ANNOTATION_DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Annotation by which the cluster autoscaler leaves a pod's node alone.
+pub const ANNOTATION_SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// Label of batch/v1: the job's name.
 pub const LABEL_BATCH_JOB_NAME: &str = "batch.kubernetes.io/job-name";
 

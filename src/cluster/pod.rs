@@ -21,9 +21,11 @@ use crate::cluster::pod_end::{self, EndFacts};
 use crate::cluster::scheduling::Scheduling;
 use crate::cluster::{requests, version};
 
+mod annotations;
 mod terminal;
 mod waiting;
 
+pub use annotations::PodAnnotations;
 pub use waiting::{CRASHES, CrashLoop};
 
 /// An attempt's number within its job: (task, attempt).
@@ -120,6 +122,8 @@ pub struct AttemptFacts {
     pub is_gone: bool,
     /// Relation between its end and a deletion, once it has ended.
     pub end: EndFacts,
+    /// What shed has annotated it with while it runs; absent if nothing.
+    pub annotations: Option<Box<PodAnnotations>>,
 }
 
 /// How far an attempt pod is.
@@ -270,6 +274,7 @@ fn attempt_facts(pod: &Pod, identity: &Identity, seen: Instant) -> Option<Attemp
         crash_loop: CrashLoop::of(pod),
         is_gone: terminal::is_gone(pod),
         end: finished.map_or_else(EndFacts::default, |at| EndFacts::of(pod, at)),
+        annotations: PodAnnotations::noted_on(pod),
     })
 }
 

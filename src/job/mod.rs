@@ -2,6 +2,8 @@
 
 mod adopted_job;
 pub(crate) mod attempt_outcome;
+pub mod disruption_cost;
+pub mod expected_end;
 pub mod facts;
 pub mod gates;
 pub mod leftover_pods;

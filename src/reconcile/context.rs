@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use crate::context::Context;
+use crate::context::attempt_annotations::AnnotationSettings;
 use crate::context::spacing::LedgerRate;
 use crate::fair_places::FairPlaces;
 use crate::fence::FenceTable;
@@ -29,6 +30,8 @@ pub struct ReconcileContext {
     pub write_places: WritePlaces,
     /// The write rate of all ledgers.
     pub ledger_rate: LedgerRate,
+    /// The annotations that shed writes on running attempts.
+    pub annotations: AnnotationSettings,
     /// PriorityClass of clones whose template names none.
     pub clone_class: Option<String>,
     /// Jobs whose companions cannot be created; shed can lose them.

@@ -33,8 +33,8 @@ use crate::reconcile::record::{record, refuse_spec, stand_aside};
 use crate::reconcile::step::{Input, Step, step};
 use crate::reconcile::write_places::LaunchPlace;
 use crate::reconcile::{
-    Error, backoff, events, fence, live_read, mirror, next_reconcile, quarantine, range, slot_time,
-    unanswered_writes, volumes, write_places,
+    Error, attempt_annotations, backoff, events, fence, live_read, mirror, next_reconcile,
+    quarantine, range, slot_time, unanswered_writes, volumes, write_places,
 };
 use crate::validate::{self, DeadlineRule, ValidatedJob};
 use crate::watchdog::isolation;
@@ -245,6 +245,7 @@ async fn act(context: &ReconcileContext, pass: &Pass, step: &mut Step) -> Result
     let apply = carry_out(context, pass, &recorded, step, mirrored);
     let is_cut_short = apply.instrument(debug_span!("apply")).await?;
     proven?;
+    attempt_annotations::write(context, pass, &step.ledger, &recorded).await;
     if has_ended && !is_cut_short {
         mirror::mirror(context, pass, &step.ledger, &recorded).await?;
     }

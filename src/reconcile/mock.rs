@@ -304,6 +304,7 @@ impl World {
             // A request for metadata reads no other field.
             ("GET", "pod") => Ok(json!(self.pod(call)?)),
             ("DELETE", "pod") => self.delete_pod(call),
+            ("PATCH", "pod") if is_annotation(call) => self.annotate_pod(call),
             ("PATCH", "pod") => self.release_pod(call),
             ("GET", "claim") => {
                 let name = rest.rsplit(' ').next().unwrap_or_default();
@@ -392,6 +393,17 @@ impl World {
         Ok(answer)
     }
 
+    fn annotate_pod(&mut self, call: &Call) -> Result<Value, Refusal> {
+        let all = serde_json::from_value(call.body["metadata"]["annotations"].clone());
+        let all: BTreeMap<String, String> = all.expect("annotations");
+        let pod = self.pod(call)?;
+        if call.body["metadata"]["uid"].as_str() != pod.metadata.uid.as_deref() {
+            return Err(conflict());
+        }
+        pod.metadata.annotations.get_or_insert_default().extend(all);
+        Ok(json!(pod))
+    }
+
     fn release_pod(&mut self, call: &Call) -> Result<Value, Refusal> {
         let taken_off = &call.body["metadata"]["$deleteFromPrimitiveList/finalizers"];
         if *taken_off != json!([ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER]) {
@@ -417,6 +429,12 @@ impl World {
             metadata.deletion_timestamp.is_none() || held || !kubelet::has_ended(pod)
         });
     }
+}
+
+/// Whether a patch of a pod changes annotations, and nothing else.
+fn is_annotation(call: &Call) -> bool {
+    let metadata = call.body["metadata"].as_object();
+    metadata.is_some_and(|all| all.len() == 2 && all.contains_key("annotations"))
 }
 
 /// Whether a list shows a pod. Labels are requested by one name, with or without a value.

@@ -1,6 +1,7 @@
 //! One job at a time: validate → observe → step → record → announce → carry out → wake. The
 //! driver reads as its steps; only those marked (client) talk to the apiserver.
 
+mod attempt_annotations;
 mod backoff;
 pub mod blocked_jobs;
 pub mod companion_failures;

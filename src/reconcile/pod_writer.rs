@@ -1,6 +1,7 @@
 //! The writes of a step. Each is safe to repeat: creation of a name that exists is harmless,
 //! deletes and releases carry the pod's uid.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use kube::core::Status;
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::api::{ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER, reason};
@@ -158,6 +159,19 @@ impl<'a> PodWriter<'a> {
         self.all(api, Write::Release, pods).await
     }
 
+    /// Sets annotations of a pod that runs.
+    pub async fn annotate(
+        self,
+        api: &Api<Pod>,
+        pod: &PodRef,
+        annotations: &[(&'static str, String)],
+    ) -> Result<(), kube::Error> {
+        let _place = self.places.stops.acquire(self.namespace).await;
+        count(self.metrics, "annotate_pod");
+        let all: BTreeMap<_, _> = annotations.iter().cloned().collect();
+        patch_metadata(api, pod, json!({"annotations": all})).await
+    }
+
     async fn all(self, api: &Api<Pod>, write: Write, pods: &[PodRef]) -> Written {
         let until = Instant::now() + TIME_OF_STOPS;
         let mut written = Written::default();
@@ -278,14 +292,22 @@ async fn delete_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(
 
 async fn release_one(api: &Api<Pod>, pod: &PodRef, metrics: &Metrics) -> Result<(), kube::Error> {
     count(metrics, "release_pod");
-    // The uid is a precondition; finalizers of others are not touched.
-    let patch = json!({"metadata": {
-        "uid": pod.uid,
+    // Finalizers of others are not touched.
+    let taken_off = json!({
         "$deleteFromPrimitiveList/finalizers": [ATTEMPT_FINALIZER, JOB_TRACKING_FINALIZER],
-    }});
-    let patched = api
-        .patch(&pod.name, &PatchParams::default(), &Patch::Strategic(patch))
-        .await;
+    });
+    patch_metadata(api, pod, taken_off).await
+}
+
+/// Changes a pod's metadata. Its uid is a precondition.
+async fn patch_metadata(
+    api: &Api<Pod>,
+    pod: &PodRef,
+    mut metadata: Value,
+) -> Result<(), kube::Error> {
+    metadata["uid"] = json!(pod.uid);
+    let patch = Patch::Strategic(json!({"metadata": metadata}));
+    let patched = api.patch(&pod.name, &PatchParams::default(), &patch).await;
     patched.map(|_| ())
 }
 

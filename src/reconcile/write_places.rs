@@ -4,9 +4,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::fair_places::{FairPlaces, Place};
+use crate::token_bucket::TokenBucket;
 
 /// Deletes and releases of all jobs under way at once, shared by namespace.
 const STOPS_AT_ONCE: usize = 128;
@@ -19,6 +21,9 @@ pub const LAUNCHES_AT_ONCE: usize = 4;
 /// webhook keep no other job from its turn.
 const TURN_MAX: Duration = Duration::from_secs(4);
 
+/// Annotations of attempts that all jobs may write each second. They are advice, and need not be prompt.
+const ANNOTATIONS_PER_SECOND: u32 = 20;
+
 /// A job's turn to launch.
 pub type LaunchPlace = Place<Arc<str>>;
 
@@ -26,6 +31,7 @@ pub type LaunchPlace = Place<Arc<str>>;
 pub struct WritePlaces {
     pub(crate) stops: Arc<FairPlaces<Arc<str>>>,
     pub(crate) launches: Arc<FairPlaces<Arc<str>>>,
+    pub(super) annotations: Mutex<TokenBucket>,
 }
 
 impl Default for WritePlaces {
@@ -33,6 +39,7 @@ impl Default for WritePlaces {
         Self {
             stops: FairPlaces::new(STOPS_AT_ONCE),
             launches: FairPlaces::new(LAUNCHES_AT_ONCE),
+            annotations: Mutex::new(TokenBucket::per_second(ANNOTATIONS_PER_SECOND)),
         }
     }
 }

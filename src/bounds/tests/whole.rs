@@ -179,6 +179,7 @@ impl Driven {
             restarts: 0,
             is_gone: terminal,
             end: EndFacts::default(),
+            annotations: None,
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),

@@ -1,5 +1,6 @@
 //! Every conversation that a reconcile has with the apiserver: the whole list of its calls.
 
+mod annotations;
 mod clocks;
 mod clone_budget;
 mod clone_stop;

@@ -14,6 +14,7 @@ use crate::api::DeadlineJob;
 use crate::attempt_pod::{AgentSettings, agent_context};
 use crate::clock;
 use crate::cluster::Stores;
+use crate::context::attempt_annotations::AnnotationSettings;
 use crate::context::shares::ShareTable;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, JobMemories, JobMemory, PlannedMemory};
@@ -102,6 +103,7 @@ impl Process {
             passes: FairPlaces::new(crate::reconcile::PASSES_AT_ONCE),
             write_places: WritePlaces::default(),
             ledger_rate: LedgerRate::default(),
+            annotations: AnnotationSettings::default(),
             clone_class: None,
             companion_failures: Failures::default(),
         });

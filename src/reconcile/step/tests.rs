@@ -78,6 +78,7 @@ impl World {
             restarts: 0,
             is_gone: terminal,
             end: EndFacts::default(),
+            annotations: None,
         };
         let pod = PodFacts {
             namespace: Arc::clone(&self.job.namespace),
