@@ -87,6 +87,10 @@ pub struct OperatorArgs {
     /// Annotate attempts with their expected end, `shed.dev/expected-end`: at most one write a minute to a pod.
     #[arg(long, env = "SHED_EXPECTED_END")]
     pub expected_end: bool,
+    /// Give Jobs that wait in a queue of Kueue the WorkloadPriorityClasses shed-slack-0 to shed-slack-9, by the time that
+    /// is left until their deadline.
+    #[arg(long, env = "SHED_KUEUE_SLACK_CLASSES")]
+    pub kueue_slack_classes: bool,
     /// The batch/v1 Jobs that shed runs: managed (those with `managedBy:
     /// shed.dev/deadline-controller`), all (also those of the built-in Job controller, which must
     /// be switched off) or none.

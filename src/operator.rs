@@ -389,6 +389,7 @@ fn context(
     Arc::new(ReconcileContext {
         shared,
         annotations: annotations(args),
+        slack_classes: args.kueue_slack_classes,
         clone_class,
         client,
         fence: Arc::new(FenceTable::default()),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::batch::v1::Job;
+use kube::api::ObjectMeta;
 
 /// The API group of Kueue's objects.
 pub const API_GROUP: &str = "kueue.x-k8s.io";
@@ -13,6 +14,22 @@ const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";
 
 /// The label that Kueue adds to each template that it admits, also if only the owner of the Job names a queue.
 const POD_SET: &str = "kueue.x-k8s.io/podset";
+
+/// The label by which a Job names its WorkloadPriorityClass. Kueue follows it while the Job waits.
+pub const PRIORITY_CLASS: &str = "kueue.x-k8s.io/priority-class";
+
+/// Begin of the names of the WorkloadPriorityClasses that the chart creates.
+const SLACK_CLASS: &str = "shed-slack-";
+
+/// The WorkloadPriorityClass that a Job should name, if it is in a queue and names another one of shed's or none. A class
+/// of the user stays.
+pub fn slack_class(job: &ObjectMeta, class: u32) -> Option<String> {
+    let labels = job.labels.as_ref()?;
+    let wanted = format!("{SLACK_CLASS}{class}");
+    let named = labels.get(PRIORITY_CLASS);
+    let may_change = named.is_none_or(|named| named.starts_with(SLACK_CLASS) && *named != wanted);
+    (labels.contains_key(QUEUE_NAME) && may_change).then_some(wanted)
+}
 
 /// Whether Kueue decides when the Job may run, if the cluster has Kueue.
 pub fn is_queued(job: &Job) -> bool {
@@ -45,5 +62,31 @@ mod tests {
         let mut other = plain;
         other.metadata.labels = named("kueue.x-k8s.io/priority-class");
         assert!(!is_queued(&other));
+    }
+
+    #[test]
+    fn only_classes_of_shed_are_changed() {
+        let wanted = |labels: &[(&str, &str)]| {
+            let labels = labels
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            let job = ObjectMeta {
+                labels: Some(labels.collect()),
+                ..ObjectMeta::default()
+            };
+            slack_class(&job, 3)
+        };
+        let (queue, class) = (
+            ("kueue.x-k8s.io/queue-name", "team"),
+            "kueue.x-k8s.io/priority-class",
+        );
+        assert_eq!(wanted(&[queue]).as_deref(), Some("shed-slack-3"));
+        assert_eq!(
+            wanted(&[queue, (class, "shed-slack-4")]).as_deref(),
+            Some("shed-slack-3")
+        );
+        assert_eq!(wanted(&[queue, (class, "shed-slack-3")]), None);
+        assert_eq!(wanted(&[queue, (class, "gold")]), None);
+        assert_eq!(wanted(&[]), None);
     }
 }

@@ -32,6 +32,8 @@ pub struct ReconcileContext {
     pub ledger_rate: LedgerRate,
     /// The annotations that shed writes on running attempts.
     pub annotations: AnnotationSettings,
+    /// Whether Jobs that wait in a queue of Kueue get a priority class by their deadline.
+    pub slack_classes: bool,
     /// PriorityClass of clones whose template names none.
     pub clone_class: Option<String>,
     /// Jobs whose companions cannot be created; shed can lose them.

@@ -18,7 +18,7 @@ use crate::fair_places::Place;
 use crate::job::facts::CREATION_SEEN_WITHIN;
 use crate::reconcile::context::ReconcileContext;
 use crate::reconcile::queue::Wake;
-use crate::reconcile::{Error, driver, record};
+use crate::reconcile::{Error, driver, record, slack_class};
 
 /// Until a place for an object that may be large is looked for again.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
@@ -196,8 +196,15 @@ where
         Rest::Suspended { due, .. } => *due,
         _ => None,
     };
+    let class = match &skeleton.rest {
+        Rest::Suspended { due, .. } => slack_class::renew(&context, skeleton, *due).await,
+        _ => None,
+    };
     match next {
-        Some(at) if at > now => Ok(Wake::requeue(clock::duration(at.since(now)))),
+        Some(at) if at > now => {
+            let at = class.map_or(at, |class| class.min(at));
+            Ok(Wake::requeue(clock::duration(at.since(now))))
+        }
         // A deadline that has come is work, so this is the end of a job's time to live.
         Some(_) => driver::delete_job(&context, metadata).await,
         None => Ok(Wake::await_change()),

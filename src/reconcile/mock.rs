@@ -292,6 +292,7 @@ impl World {
             ("PUT", "job") => self.put_status(call),
             ("PUT", "Job") => Ok(call.body.clone()),
             ("GET", "Job") => Ok(json!(self.batch.as_ref().ok_or_else(not_found)?)),
+            ("PATCH", "Job") => self.label_batch(call),
             ("GET", "job") => Ok(json!(self.job.as_ref().ok_or_else(not_found)?)),
             ("DELETE", "job") => self.delete_job(call),
             ("LIST", "jobs") => Ok(json!({"apiVersion": "meta.k8s.io/v1",
@@ -391,6 +392,14 @@ impl World {
         let answer = json!(pod);
         self.collect_garbage();
         Ok(answer)
+    }
+
+    fn label_batch(&mut self, call: &Call) -> Result<Value, Refusal> {
+        let labels = serde_json::from_value(call.body["metadata"]["labels"].clone());
+        let labels: BTreeMap<String, String> = labels.expect("labels");
+        let job = self.batch.as_mut().ok_or_else(not_found)?;
+        job.metadata.labels.get_or_insert_default().extend(labels);
+        Ok(json!(job))
     }
 
     fn annotate_pod(&mut self, call: &Call) -> Result<Value, Refusal> {

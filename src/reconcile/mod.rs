@@ -36,6 +36,7 @@ mod record;
 mod refused_writes;
 mod reserved_keys;
 mod risk;
+mod slack_class;
 mod slot_time;
 pub mod status;
 pub mod step;

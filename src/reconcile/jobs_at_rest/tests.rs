@@ -445,6 +445,35 @@ async fn a_suspended_adopted_job_is_read_at_its_deadline_only() {
 }
 
 #[tokio::test]
+async fn a_job_in_a_queue_gets_a_class_by_its_deadline() {
+    let (mut job, mut companion) = suspended_job();
+    let queue = ("kueue.x-k8s.io/queue-name".to_owned(), "team".to_owned());
+    job.metadata.labels.get_or_insert_default().extend([queue]);
+    let deadline = clock::now().plus(Span::from_seconds(1200));
+    companion.status.as_mut().unwrap().deadline = Some(clock::time(deadline));
+    let (api, process) = adopting(job.clone(), &companion);
+    visit(&process, &api).await;
+    assert!(api.said().is_empty(), "it is off by default");
+    let (api, mut process) = adopting(job, &companion);
+    Arc::get_mut(&mut process.context).unwrap().slack_classes = true;
+    let class = || {
+        let job = api.world.lock().batch.clone().unwrap();
+        job.metadata.labels.unwrap()["kueue.x-k8s.io/priority-class"].clone()
+    };
+    visit(&process, &api).await;
+    assert_eq!(api.said(), ["GET Job", "PATCH Job"]);
+    assert_eq!(class(), "shed-slack-1");
+    visit(&process, &api).await;
+    assert_eq!(api.said(), ["GET Job"]);
+    process
+        .context
+        .clock
+        .skip_for_tests(Span::from_seconds(301));
+    visit(&process, &api).await;
+    assert_eq!(class(), "shed-slack-0");
+}
+
+#[tokio::test]
 async fn the_companion_of_a_resumed_job_is_read_and_kept() {
     let (mut job, companion) = suspended_job();
     // A queue admits the Job.

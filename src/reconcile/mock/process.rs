@@ -104,6 +104,7 @@ impl Process {
             write_places: WritePlaces::default(),
             ledger_rate: LedgerRate::default(),
             annotations: AnnotationSettings::default(),
+            slack_classes: false,
             clone_class: None,
             companion_failures: Failures::default(),
         });
