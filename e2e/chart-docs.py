@@ -138,7 +138,7 @@ PURPOSES = {
     "deadlinejobs": "jobs and their ledgers; deletes them at the end of `ttlSecondsAfterFinished`; creates and changes the companions of batch/v1 Jobs",
     "deadlinejobs/status": "the ledger and the conditions of a job",
     "deadlinejobs/finalizers": "pods that block the deletion of their job",
-    "jobs": "the batch/v1 Jobs that name shed; of others it keeps only the metadata",
+    "jobs": "the batch/v1 Jobs that name shed; of others it keeps only the metadata; labels of Jobs in a queue",
     "jobs/status": "the status of the batch/v1 Jobs that it runs",
     "jobs/finalizers": "pods that block the deletion of their Job",
     "pods": "attempts",

@@ -92,9 +92,11 @@ roles >"$work/roles/default.jsonl"
 roles --set adoptJobs=none >"$work/roles/none.jsonl"
 roles --set metrics.secure.enabled=true >"$work/roles/secure.jsonl"
 roles --set lease.create=false >"$work/roles/lease.jsonl"
+roles --set kueue.slackClasses=true >"$work/roles/slack.jsonl"
 e2e/chart-docs.py rights "=$work/roles/default.jsonl" "adoptJobs: none=$work/roles/none.jsonl" \
     "metrics.secure.enabled: true=$work/roles/secure.jsonl" \
-    "lease.create: false=$work/roles/lease.jsonl" >"$work/rights.md"
+    "lease.create: false=$work/roles/lease.jsonl" \
+    "kueue.slackClasses: true=$work/roles/slack.jsonl" >"$work/rights.md"
 
 drift=0
 put() {
