@@ -85,3 +85,4 @@ pub mod snapshot;
 pub mod tenant_fairness;
 pub mod time;
 pub mod validate;
+pub mod workflow;
