@@ -55,12 +55,35 @@ pub struct StageJob<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Part(String, Instant, Option<Instant>);
 
+/// Numbers as keys of a map can't be read in a part of a format that is flattened.
+mod as_list {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Part;
+
+    pub(super) fn serialize<S: Serializer>(
+        jobs: &BTreeMap<u64, Part>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(jobs)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<u64, Part>, D::Error> {
+        let list = Vec::<(u64, Part)>::deserialize(from)?;
+        Ok(list.into_iter().collect())
+    }
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// When it began.
     pub start: Instant,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "as_list")]
     jobs: BTreeMap<u64, Part>,
     /// The stage whose job failed, until another job of it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +110,7 @@ impl Run {
             JobState::Open => None,
             JobState::Complete(end) => Some(end),
             JobState::Failed | JobState::Gone => {
-                if job.state == JobState::Failed {
+                if job.state == JobState::Failed && !self.has_succeeded_after(job) {
                     self.failed = Some(job.stage.to_owned());
                 }
                 self.jobs.remove(&job.job);
@@ -104,6 +127,31 @@ impl Run {
             let part = Part(job.stage.to_owned(), job.created, end);
             self.jobs.insert(job.job, part);
         }
+    }
+
+    /// Whether a later job of its stage is complete. Jobs may be shown in any order.
+    fn has_succeeded_after(&self, failed: &StageJob<'_>) -> bool {
+        self.jobs.values().any(|Part(stage, created, end)| {
+            stage == failed.stage && end.is_some() && *created >= failed.created
+        })
+    }
+
+    /// Adds what an earlier leader has stored, without the jobs that were open then.
+    fn restore(&mut self, stored: &Self) {
+        self.start = self.start.min(stored.start);
+        self.marked_end = self.marked_end.max(stored.marked_end);
+        for (job, part) in &stored.jobs {
+            if part.2.is_some() && self.jobs.len() < JOBS_MAX {
+                self.jobs.entry(*job).or_insert_with(|| part.clone());
+            }
+        }
+        let is_repeated = |stage: &String| {
+            let mut jobs = self.jobs.values();
+            jobs.any(|Part(name, .., end)| name == stage && end.is_some())
+        };
+        let failed = stored.failed.as_ref();
+        let failed = failed.filter(|stage| !is_repeated(stage)).cloned();
+        self.failed = self.failed.take().or(failed);
     }
 
     fn is_open(&self) -> bool {
@@ -193,10 +241,26 @@ impl Runs {
             }
             None => {}
         }
+        self.keep_newest();
+    }
+
+    fn keep_newest(&mut self) {
         // An open run keeps its place before one that has ended: its later stages need its start.
         keep_newest(&mut self.0, RUNS_MAX, |run| {
             (run.is_open(), run.last_activity())
         });
+    }
+
+    /// Adds a run that an earlier leader has stored.
+    fn restore(&mut self, name: &str, stored: &Run) {
+        let is_earlier = |known: &Run| stored.marked_end.is_some_and(|end| end < known.start);
+        let place = match self.0.get(name).is_some_and(is_earlier) {
+            true => format!("{name}#{}", stored.start.0),
+            false => name.to_owned(),
+        };
+        let own = self.0.entry(place);
+        own.or_insert_with(|| Run::new(stored.start))
+            .restore(stored);
     }
 
     /// When a run began; absent if none of its jobs is known.
@@ -207,12 +271,12 @@ impl Runs {
     /// When the run ended, as far as that is known at `now`. It has ended if its last stage is marked and complete, or if it
     /// has had no open job for longer than any run of the class had between two. Where the class has shown no such gap,
     /// a run has ended once a later one has begun.
-    fn end(&self, run: &Run, now: Instant) -> Option<Instant> {
+    fn end(&self, run: &Run, gap: Option<Span>, now: Instant) -> Option<Instant> {
         if run.is_open() || run.failed.is_some() {
             return None;
         }
         let end = run.last_end()?;
-        let is_quiet = match self.0.values().filter_map(Run::longest_gap).max() {
+        let is_quiet = match gap {
             Some(gap) => now.since(end) > gap,
             None => self.0.values().any(|other| other.start > end),
         };
@@ -221,8 +285,9 @@ impl Runs {
 
     /// The runs that have ended, with their ends, but for the run of that name.
     fn ended<'a>(&'a self, but: &str, now: Instant) -> impl Iterator<Item = (&'a Run, Instant)> {
+        let gap = self.0.values().filter_map(Run::longest_gap).max();
         let others = self.0.iter().filter(move |(name, _)| *name != but);
-        others.filter_map(move |(_, run)| Some((run, self.end(run, now)?)))
+        others.filter_map(move |(_, run)| Some((run, self.end(run, gap, now)?)))
     }
 
     /// The tails of a stage in other runs than `run`, ascending.
@@ -293,7 +358,21 @@ pub struct Workflows(BTreeMap<String, Runs>);
 impl Workflows {
     /// A job of a run of the class is shown.
     pub fn see(&mut self, class: &str, run: &str, job: &StageJob<'_>) {
-        self.0.entry(class.to_owned()).or_default().see(run, job);
+        let begins = !matches!(job.state, JobState::Failed | JobState::Gone);
+        if begins || self.0.contains_key(class) {
+            self.0.entry(class.to_owned()).or_default().see(run, job);
+            self.keep_most(CLASSES_MAX);
+        }
+    }
+
+    /// Adds what an earlier leader has stored. Jobs that were open then are left out: the watch shows those that still
+    /// exist, before or after this.
+    pub fn restore(&mut self, stored: &Self) {
+        for (class, Runs(stored)) in &stored.0 {
+            let own = self.0.entry(class.clone()).or_default();
+            stored.iter().for_each(|(name, run)| own.restore(name, run));
+            own.keep_newest();
+        }
         self.keep_most(CLASSES_MAX);
     }
 

@@ -199,3 +199,74 @@ fn bounds_drop_ended_runs_first_and_the_oldest_classes_of_the_largest_namespace(
     let text = serde_json::to_string(&all).unwrap();
     assert_eq!(serde_json::from_str::<Workflows>(&text).unwrap(), all);
 }
+
+#[test]
+fn a_failed_job_that_is_shown_after_its_repetition_fails_no_run() {
+    let failed = StageJob {
+        state: JobState::Failed,
+        ..job(3, "load", 100, None)
+    };
+    for is_later in [false, true] {
+        let mut runs = Runs::default();
+        run(&mut runs, "n-0", 0, 10);
+        let again = StageJob {
+            is_last: true,
+            ..job(4, "load", if is_later { 90 } else { 110 }, Some(130))
+        };
+        runs.see("n-0", &again);
+        runs.see("n-0", &failed);
+        let ended = runs.tails("", "extract", Instant(10_000_000)).len();
+        assert_eq!(ended, usize::from(!is_later));
+    }
+}
+
+#[test]
+fn restored_runs_lack_the_jobs_that_were_open() {
+    let mut first = Workflows::default();
+    first.see(CLASS, "a", &job(1, "extract", 0, Some(10)));
+    first.see(CLASS, "a", &job(2, "load", 20, None));
+    let text = serde_json::to_string(&first).unwrap();
+    let stored: Workflows = serde_json::from_str(&text).unwrap();
+    assert_eq!(stored, first);
+    // The watch shows the second job before or after the state is read, or it is gone.
+    let shown = |next: &mut Workflows| next.see(CLASS, "a", &job(2, "load", 20, Some(30)));
+    let mut before = Workflows::default();
+    shown(&mut before);
+    before.restore(&stored);
+    let mut after = Workflows::default();
+    after.restore(&stored);
+    assert!(!after.runs(CLASS).unwrap().0["a"].is_open());
+    shown(&mut after);
+    assert_eq!(before, after);
+    assert_eq!(after.runs(CLASS).unwrap().start("a"), Some(Instant(0)));
+    assert!(after.is_sound());
+}
+
+#[test]
+fn a_restored_run_that_had_ended_is_not_one_of_the_same_name() {
+    let mut stored = Workflows::default();
+    let last = StageJob {
+        is_last: true,
+        ..job(1, "all", 0, Some(10))
+    };
+    stored.see(CLASS, "a", &last);
+    let mut next = Workflows::default();
+    next.see(CLASS, "a", &job(2, "all", 100, None));
+    next.restore(&stored);
+    let runs = next.runs(CLASS).unwrap();
+    assert_eq!(runs.start("a"), Some(Instant(100_000)));
+    assert_eq!(runs.tails("a", "all", Instant(200_000)).len(), 1);
+}
+
+#[test]
+fn the_end_of_a_job_of_an_unknown_class_begins_none() {
+    let mut workflows = Workflows::default();
+    for state in [JobState::Failed, JobState::Gone] {
+        let ended = StageJob {
+            state,
+            ..job(1, "all", 0, None)
+        };
+        workflows.see(CLASS, "a", &ended);
+    }
+    assert!(workflows.is_empty());
+}
