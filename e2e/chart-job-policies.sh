@@ -51,7 +51,10 @@ for text in 90s 1h30m 1.5h 300ms 2030-01-31T08:00:00Z 2030-01-31T08:00:00+01:00 
 done
 warns '' 'all annotations' < <(batch_job 'shed.dev/deadline: 5m, shed.dev/clock-start: Start, shed.dev/on-miss: Fail, shed.dev/idempotency: Safe,
     shed.dev/progress: "{file: {}, periodSeconds: 3}", shed.dev/resume: Checkpoint, shed.dev/preemption: WhenCheckpointed, shed.dev/speculation: Observe,
-    shed.dev/max-clones-per-task: "20", shed.dev/clone-budget: "0.2", shed.dev/target-pocd: "0.95", shed.dev/expected-task-duration: "{p50: 10m, p90: 15m}"' "$managed")
+    shed.dev/max-clones-per-task: "20", shed.dev/clone-budget: "0.2", shed.dev/target-pocd: "0.95", shed.dev/expected-task-duration: "{p50: 10m, p90: 15m}",
+    shed.dev/workflow: etl-20300131T0800, shed.dev/workflow-deadline: "06:00 Europe/Zurich", shed.dev/workflow-class: etl,
+    shed.dev/workflow-start: 2030-01-31T08:00:00Z, shed.dev/workflow-last: "true"' "$managed")
+warns '' 'clones of a stage' < <(batch_job 'shed.dev/workflow: etl-1, shed.dev/workflow-deadline: 4h, shed.dev/idempotency: Safe, shed.dev/speculation: Enabled' "$managed")
 warns '' 'a Job that is none of shed' < <(batch_job 'example.org/team: batch')
 warns '' 'a Job of another controller without annotations' < <(batch_job '' 'managedBy: example.com/other')
 warns '' 'a CronJob with both lines' < <(cron_job '' 'shed.dev/deadline: 5h' "$managed")
@@ -80,6 +83,13 @@ shed.dev/deadline: 5m, shed.dev/clone-budget: "21"|use a share from 0 to 20
 shed.dev/deadline: 5m, shed.dev/target-pocd: "1.5"|invalid probability `1.5`
 shed.dev/deadline: 5m, shed.dev/expected-task-duration: long|invalid value `long`
 shed.dev/deadline: "06:00 Europe/Zurich", shed.dev/clock-start: Start|needs a duration in shed.dev/deadline
+shed.dev/workflow-deadline: 4h|shed.dev/workflow-deadline: needs shed.dev/workflow
+shed.dev/workflow: "etl 1"|shed.dev/workflow: invalid name `etl 1`
+shed.dev/workflow: etl-1, shed.dev/workflow-class: "a/b"|shed.dev/workflow-class: invalid name `a/b`
+shed.dev/workflow: etl-1, shed.dev/workflow-deadline: soon|shed.dev/workflow-deadline: invalid deadline `soon`
+shed.dev/workflow: etl-1, shed.dev/workflow-deadline: 4h, shed.dev/deadline: history(p95)|does not work with shed.dev/workflow-deadline
+shed.dev/workflow: etl-1, shed.dev/workflow-start: now|shed.dev/workflow-start: invalid value `now`
+shed.dev/workflow: etl-1, shed.dev/workflow-last: "yes"|shed.dev/workflow-last: invalid value `yes`
 TABLE
 warns 'has no effect on a pod template: move it' 'a deadline of the pods' < <(batch_job '' '' 'shed.dev/deadline: 5m')
 warns 'has no effect on a CronJob: move it to spec.jobTemplate.metadata.annotations' 'a deadline of the CronJob' < <(cron_job 'shed.dev/deadline: 5h' '')
@@ -128,6 +138,7 @@ if kubectl get mutatingadmissionpolicies "$release-managed-by" >/dev/null 2>&1; 
         if [ "$found" = "$1" ]; then ok; else bad "$2: managedBy is '$found', not '$1'"; fi
     }
     sets shed.dev/deadline-controller 'a deadline alone' < <(batch_job 'shed.dev/deadline: 5m')
+    sets shed.dev/deadline-controller 'a stage of a workflow' < <(batch_job 'shed.dev/workflow: etl-1, shed.dev/workflow-deadline: 4h')
     sets shed.dev/deadline-controller 'a time of day' < <(batch_job 'shed.dev/deadline: "06:00 Europe/Zurich"')
     sets '' 'a Job without a deadline' < <(batch_job 'shed.dev/idempotency: Safe')
     sets '' 'a deadline that cannot be read' < <(batch_job 'shed.dev/deadline: soon')

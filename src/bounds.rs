@@ -20,6 +20,8 @@ pub const CONDITIONS: usize = 20 * 1024;
 /// Conditions, counts, times and the job's record (`"record":` and a comma) of the status, and the ledger's table of
 /// kills.
 const STATUS: usize = CONDITIONS + 6 * 1024 + RECORD_MAX + 10;
+/// The deadline of a workflow's run in the ledger and in the status, without the name of the run.
+const RUN: usize = 512;
 /// A segment of a divided task, and its index among the done or failed ones. No segment is both won
 /// and dropped.
 const PART: usize = 150;
@@ -64,7 +66,9 @@ impl Bounds {
             Resume::Range => PART * SEGMENTS_MAX,
             Resume::None | Resume::Checkpoint | Resume::Latest => 0,
         };
-        let own = size::bytes(&owner.metadata) + skipped + job.spec_bytes;
+        // The name is in the annotations, in the ledger, and in the status with a few times.
+        let run = job.workflow.as_ref().map_or(0, |it| 2 * it.run.len() + RUN);
+        let own = size::bytes(&owner.metadata) + skipped + job.spec_bytes + run;
         let foreign = owner.status.as_ref().map_or(0, foreign);
         // Names are in one table, with their boot ids in another.
         let nodes = if is_placed {

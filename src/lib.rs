@@ -46,3 +46,4 @@ pub mod uninstall_check;
 pub mod validate;
 pub mod watch_age;
 pub mod watchdog;
+pub mod workflow_runs;

@@ -30,7 +30,7 @@ use crate::context::attempt_annotations::AnnotationSettings;
 use crate::context::shares::ShareTable;
 use crate::context::spacing::LedgerRate;
 use crate::context::{Context, JobMemories};
-use crate::durable_state::{HandOverRequests, LatestExperience, State, Store};
+use crate::durable_state::{Counted, HandOverRequests, LatestExperience, State, Store};
 use crate::fair_places::FairPlaces;
 use crate::fence::{Fence, FenceTable};
 use crate::forecast::ForecastTable;
@@ -308,12 +308,13 @@ async fn act(
         clone_class(&client, setup.args.clone_priority_class.clone()),
     );
     let stored = store.stored();
-    let totals = stores.jobs.totals();
-    if let Some(stored) = store.totals() {
-        totals.lock().restore(stored);
+    let counted = counted(&stores);
+    // Otherwise the writer restores them once it can read them.
+    if let Some(totals) = store.totals() {
+        counted.totals.lock().restore(totals);
+        counted.restore(&stored);
     }
-    stores.jobs.completions().restore(&stored.completions);
-    setup.metrics.deadlines.show_totals(Some(totals));
+    setup.metrics.deadlines.show_totals(Some(counted.totals));
     let shared = shared(&setup, stores, term, &key, stored);
     let context = context(shared, client, events, (clone_class, &setup.args));
     setup.term.begin(&context.shared);
@@ -401,6 +402,15 @@ fn context(
     })
 }
 
+/// What the watches of jobs count and learn.
+fn counted(stores: &Stores) -> Counted {
+    Counted {
+        totals: stores.jobs.totals(),
+        completions: stores.jobs.completions(),
+        workflows: stores.jobs.workflows(),
+    }
+}
+
 /// Starts the writer of the state for the next leader.
 fn store_state(
     context: &ReconcileContext,
@@ -414,8 +424,7 @@ fn store_state(
         calibration: shared.forecasts.calibration(),
         ..State::default()
     };
-    let stores = &context.stores;
-    let counted = (stores.jobs.totals(), stores.jobs.completions());
+    let counted = counted(&context.stores);
     let writer = durable_state::run(store, counted, latest, hand_overs);
     tasks.spawn(writer.map(|()| "writer of the stored state"));
 }

@@ -23,20 +23,23 @@ mod adopted_job;
 mod batch;
 mod clock_time;
 mod deadline;
+pub mod deadline_text;
 mod error;
 mod progress;
 mod spec_fault;
 pub mod template_extras;
 #[cfg(test)]
 mod tests;
+mod workflow;
 
 pub use adopted_job::Adopted;
 pub use clock_time::{ClockFault, ClockTime};
-pub use deadline::{DeadlineRule, HistoryRule, deadline_rule, rule_of};
+pub use deadline::{DeadlineRule, HistoryRule, Learned, deadline_rule, rule_of};
 pub use error::InvalidSpec;
 pub use progress::{ProgressRule, ProgressSource, progress_rule};
 use progress::{fenced, range};
 pub use spec_fault::{SpecFault, by_ledger, recorded_deadline};
+pub use workflow::{RunDeadline, Workflow, WorkflowFault};
 
 /// A job whose specification can be carried out.
 #[derive(Debug, Clone)]
@@ -58,6 +61,8 @@ pub struct ValidatedJob {
     pub counts_from: Instant,
     /// Deadline, as written.
     pub deadline: DeadlineRule,
+    /// The run of a workflow that it is a stage of.
+    pub workflow: Option<Arc<Workflow>>,
     /// How long its user expects a task to take.
     pub expected_duration: Option<ExpectedDuration>,
     /// Rules that decisions depend on.
@@ -109,10 +114,12 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
     let rules = rules(spec)?;
     let created = metadata.creation_timestamp.as_ref().map(clock::instant);
     let created = created.ok_or(missing("creationTimestamp"))?;
-    let (deadline, class) = (deadline_rule(spec)?, class(metadata));
+    let (deadline, class) = (deadline_rule(job)?, class(metadata));
     if matches!(deadline, DeadlineRule::History(_)) && class.is_none() {
         return Err(InvalidSpec::HistoryClass);
     }
+    let workflow = Workflow::read(metadata.annotations.as_ref());
+    let workflow = workflow.map_err(InvalidSpec::Workflow)?;
     Ok(ValidatedJob {
         uid: metadata.uid.as_deref().ok_or(missing("uid"))?.into(),
         namespace: metadata
@@ -126,6 +133,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
         created,
         counts_from: created,
         deadline,
+        workflow: workflow.map(Arc::new),
         expected_duration: expected_duration(spec.expected_task_duration.as_ref())?,
         retries: RetryRule::PROMPT,
         skipped: batch::skipped(spec, rules.completions)?,
@@ -157,9 +165,14 @@ pub fn size(spec: &DeadlineJobSpec) -> Result<usize, InvalidSpec> {
 
 /// The class of a job, by its label. The apiserver checks the label's characters and length.
 pub fn class(metadata: &ObjectMeta) -> Option<Arc<str>> {
-    let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
-    (!label.is_empty()).then(|| format!("{namespace}/{label}").into())
+    class_label(metadata).map(|label| format!("{namespace}/{label}").into())
+}
+
+/// The class without the namespace.
+pub fn class_label(metadata: &ObjectMeta) -> Option<&str> {
+    let label = metadata.labels.as_ref()?.get(api::LABEL_CLASS)?;
+    (!label.is_empty()).then_some(label)
 }
 
 /// How long a task is expected to take.

@@ -31,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "conditions",
             "deadline_totals",
             "completion_history",
+            "workflow_runs",
             "cluster",
             "polling",
         ],

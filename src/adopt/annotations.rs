@@ -6,12 +6,13 @@ use kube::api::ObjectMeta;
 use serde::de::DeserializeOwned;
 use shed_core::snapshot::ExpectedDuration;
 
-use crate::adopt::{deadline_text, progress_text};
+use crate::adopt::progress_text;
 use crate::api::{
     ClockStart, Deadline, DeadlineJobSpec, ExpectedTaskDuration, GROUP, Idempotency, LABEL_CLASS,
-    OnMiss, Preemption, ProgressSource, Resume, Speculation, SpeculationMode, is_clone_budget,
+    OnMiss, Preemption, ProgressSource, Resume, Speculation, SpeculationMode, WORKFLOW_ANNOTATIONS,
+    is_clone_budget,
 };
-use crate::validate::duration;
+use crate::validate::{Workflow, deadline_text, duration};
 
 const DEADLINE: &str = "deadline";
 const CLOCK_START: &str = "clock-start";
@@ -25,8 +26,10 @@ const MAX_CLONES: &str = "max-clones-per-task";
 const CLONE_BUDGET: &str = "clone-budget";
 const TARGET: &str = "target-pocd";
 const EXPECTED: &str = "expected-task-duration";
+const WORKFLOW: &str = "workflow";
+const WORKFLOW_DEADLINE: &str = "workflow-deadline";
 /// The names of all annotations.
-pub const KNOWN: [&str; 12] = [
+pub const KNOWN: [&str; 17] = [
     DEADLINE,
     CLOCK_START,
     ON_MISS,
@@ -39,6 +42,11 @@ pub const KNOWN: [&str; 12] = [
     CLONE_BUDGET,
     TARGET,
     EXPECTED,
+    WORKFLOW,
+    WORKFLOW_DEADLINE,
+    "workflow-class",
+    "workflow-start",
+    "workflow-last",
 ];
 
 /// Content of the annotations.
@@ -62,6 +70,15 @@ pub struct Wishes {
     pub target_pocd: Option<f64>,
     /// How long a task takes.
     pub expected_task_duration: Option<ExpectedTaskDuration>,
+    /// The run of a workflow that the Job is a stage of.
+    pub workflow: Option<Workflow>,
+}
+
+impl Wishes {
+    fn names_deadline(&self) -> bool {
+        let run = self.workflow.as_ref();
+        self.deadline.is_some() || run.is_some_and(|run| run.deadline.is_some())
+    }
 }
 
 /// An annotation that can't be carried out.
@@ -101,6 +118,10 @@ pub fn read(annotations: Option<&BTreeMap<String, String>>) -> Result<Wishes, Ba
         speculation: Speculation::default(),
         target_pocd: target(&own)?,
         expected_task_duration: expected(&own)?,
+        workflow: Workflow::read(annotations).map_err(|fault| {
+            let name = own_name(fault.key).unwrap_or(WORKFLOW);
+            bad(name, fault.problem)
+        })?,
     };
     agree(&wishes)?;
     let speculation = speculation(&own, &wishes)?;
@@ -145,10 +166,25 @@ pub fn fixed(now: &DeadlineJobSpec, wanted: &DeadlineJobSpec) -> Option<BadAnnot
         (PROGRESS, source(now) != source(wanted)),
     ];
     let (name, _) = changed.into_iter().find(|(_, changed)| *changed)?;
-    Some(bad(
+    Some(cannot_change(name))
+}
+
+/// The annotation of a workflow whose change a companion can't follow. Both are annotations of companions.
+pub fn fixed_workflow(
+    now: Option<&BTreeMap<String, String>>,
+    wanted: Option<&BTreeMap<String, String>>,
+) -> Option<BadAnnotation> {
+    let of = |all: Option<&BTreeMap<String, String>>, key: &str| all?.get(key).cloned();
+    let changed = |key: &&str| of(now, key) != of(wanted, key);
+    let key = WORKFLOW_ANNOTATIONS.into_iter().find(changed)?;
+    Some(cannot_change(own_name(key).unwrap_or(WORKFLOW)))
+}
+
+fn cannot_change(name: &str) -> BadAnnotation {
+    bad(
         name,
         "cannot be changed once shed runs the Job: restore its former value, or create another Job",
-    ))
+    )
 }
 
 /// Whether a Job specifies the effect of two copies of a task.
@@ -159,6 +195,11 @@ pub fn names_idempotency(annotations: Option<&BTreeMap<String, String>>) -> bool
 /// Whether a Job specifies the action at its deadline.
 pub fn names_on_miss(annotations: Option<&BTreeMap<String, String>>) -> bool {
     names(annotations, ON_MISS)
+}
+
+/// Whether a job specifies the deadline of its workflow's run.
+pub fn names_workflow_deadline(annotations: Option<&BTreeMap<String, String>>) -> bool {
+    names(annotations, WORKFLOW_DEADLINE)
 }
 
 fn names(annotations: Option<&BTreeMap<String, String>>, name: &str) -> bool {
@@ -208,6 +249,15 @@ pub(super) fn history_without_class() -> BadAnnotation {
         DEADLINE,
         "history needs the label shed.dev/class on a Job that no CronJob created, because it is computed from earlier \
          Jobs of the same class: add the label, or use a duration",
+    )
+}
+
+/// The part of a stage is learned from earlier runs in any case.
+pub(super) fn history_with_workflow() -> BadAnnotation {
+    bad(
+        DEADLINE,
+        "a deadline from history does not work with shed.dev/workflow-deadline, because shed learns the part of each \
+         stage itself: remove one of them",
     )
 }
 
@@ -309,13 +359,14 @@ fn agree(wishes: &Wishes) -> Result<(), BadAnnotation> {
 fn speculation(own: &BTreeMap<&str, &str>, wishes: &Wishes) -> Result<Speculation, BadAnnotation> {
     let words = "Enabled, Observe or Disabled";
     let asked: Option<SpeculationMode> = word(own, SPECULATION, words)?;
-    let may = wishes.deadline.is_some()
+    let may = wishes.names_deadline()
         && matches!(
             wishes.idempotency,
             Some(Idempotency::Safe | Idempotency::Fenced)
         );
     if asked.is_some_and(|mode| mode != SpeculationMode::Disabled) && !may {
-        let fix = "clones need shed.dev/deadline, and shed.dev/idempotency: Safe or Fenced";
+        let fix = "clones need shed.dev/deadline or shed.dev/workflow-deadline, and shed.dev/idempotency: Safe or \
+                   Fenced";
         return Err(bad(SPECULATION, fix));
     }
     let unasked = match may {
@@ -397,6 +448,20 @@ mod tests {
         assert_eq!(mode(both), SpeculationMode::Enabled);
         let never = "{shed.dev/deadline: 5m, shed.dev/idempotency: None}";
         assert_eq!(mode(never), SpeculationMode::Disabled);
+    }
+
+    #[test]
+    fn a_stage_with_the_deadline_of_its_run_may_have_clones() {
+        let run = "shed.dev/workflow: etl-1, shed.dev/idempotency: Safe";
+        let mode = |yaml: &str| wishes(yaml).unwrap().speculation.mode;
+        assert_eq!(mode(&format!("{{{run}}}")), SpeculationMode::Disabled);
+        let due = format!("{{{run}, shed.dev/workflow-deadline: 4h}}");
+        assert_eq!(mode(&due), SpeculationMode::Enabled);
+        let said = wishes("{shed.dev/workflow-deadline: 4h}").unwrap_err();
+        assert!(
+            said.starts_with("annotation shed.dev/workflow-deadline: needs"),
+            "{said}"
+        );
     }
 
     #[test]

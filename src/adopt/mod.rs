@@ -5,7 +5,6 @@
 
 pub mod annotation_names;
 pub mod annotations;
-mod deadline_text;
 pub mod kueue;
 mod progress_text;
 pub mod translate;

@@ -17,6 +17,7 @@ use crate::adopt::kueue;
 use crate::api::{
     self, DeadlineJob, DeadlineJobSpec, Idempotency, PodReplacementPolicy, Resume, RetryRule,
 };
+use crate::clock;
 use crate::pod_names::{self, fnv1a};
 use crate::size;
 use crate::validate::{self, Adopted, DeadlineRule, InvalidSpec, ValidatedJob, validate};
@@ -59,9 +60,11 @@ pub fn owner_reference(name: &str, uid: &str) -> OwnerReference {
 /// The companion that a Job should have.
 pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     let metadata = &job.metadata;
+    let wishes = wishes(metadata)?;
+    let annotations = workflow(metadata, &wishes);
     let mut companion = DeadlineJob::new(
         &companion_name(job).unwrap_or_default(),
-        companion_spec(job, wishes(metadata)?),
+        companion_spec(job, wishes),
     );
     let class = super::class(metadata);
     let name = metadata.name.as_deref().unwrap_or_default();
@@ -73,6 +76,7 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     companion.metadata = ObjectMeta {
         namespace: metadata.namespace.clone(),
         labels: Some(labels),
+        annotations,
         owner_references: Some(vec![owner_reference(
             name,
             metadata.uid.as_deref().unwrap_or_default(),
@@ -82,21 +86,33 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     Ok(companion)
 }
 
+/// The annotations of a Job's companion: those of its workflow.
+fn workflow(job: &ObjectMeta, wishes: &Wishes) -> Option<BTreeMap<String, String>> {
+    let created = job.creation_timestamp.as_ref().map(clock::instant);
+    let run = wishes.workflow.as_ref()?;
+    Some(run.annotations_of_companion(job.annotations.as_ref()?, created))
+}
+
 /// The requests of a Job's annotations.
 pub fn wishes(job: &ObjectMeta) -> Result<Wishes, BadAnnotation> {
     let wishes = annotations::read(job.annotations.as_ref())?;
     let deadline = wishes.deadline.as_ref();
-    let needs_class = deadline.is_some_and(|deadline| deadline.history.is_some());
-    match needs_class && super::class(job).is_none() {
-        true => Err(annotations::history_without_class()),
-        false => Ok(wishes),
+    let run = wishes.workflow.as_ref();
+    let has_run = run.is_some_and(|run| run.deadline.is_some());
+    match deadline.is_some_and(|deadline| deadline.history.is_some()) {
+        true if has_run => Err(annotations::history_with_workflow()),
+        true if super::class(job).is_none() => Err(annotations::history_without_class()),
+        _ => Ok(wishes),
     }
 }
 
 /// Why an edit of a Job's annotations does not reach its companion. The Job continues without it.
 pub fn refused_edit(companion: &DeadlineJob, job: &Job) -> Option<BadAnnotation> {
     match self::companion(job) {
-        Ok(wanted) => annotations::fixed(&companion.spec, &wanted.spec),
+        Ok(wanted) => annotations::fixed(&companion.spec, &wanted.spec).or_else(|| {
+            let [now, wanted] = [companion, &wanted].map(|one| one.metadata.annotations.as_ref());
+            annotations::fixed_workflow(now, wanted)
+        }),
         Err(bad) => Some(bad),
     }
 }
@@ -258,6 +274,7 @@ fn adopted(job: &Job, spec: &JobSpec, companion: &DeadlineJob) -> Result<Adopted
         per_index: spec.backoff_limit_per_index.is_some(),
         replaces_deleted: replaces_deleted(job, spec),
         plain: wishes.deadline.is_none()
+            && !annotations::names_workflow_deadline(companion.metadata.annotations.as_ref())
             && wishes.progress.is_none()
             && wishes.resume == Resume::None,
         says_idempotency: annotations::names_idempotency(metadata.annotations.as_ref()),

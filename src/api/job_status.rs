@@ -85,6 +85,9 @@ pub struct DeadlineJobStatus {
     /// With speculation.mode Observe: what Enabled would have done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<ObservedClones>,
+    /// Of a stage of a workflow: its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowStatus>,
     /// Conditions, by type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
@@ -104,6 +107,28 @@ pub struct DeadlineJobStatus {
     /// Fields that a newer operator wrote and this version does not know. Every write keeps them.
     #[serde(skip)]
     pub unknown: Unknown,
+}
+
+/// The run of a workflow that a job is a stage of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowStatus {
+    /// Name of the run.
+    pub run: String,
+    /// Deadline of the run.
+    pub deadline: Time,
+    /// When the stage must be complete so that the later ones have the time that they take. PoCD and DeadlineFeasible are
+    /// about it. Absent while that time is unknown, and once this instant has passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_deadline: Option<Time>,
+    /// Probability that the run completes before its deadline, 0.000 to 1.000.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "pocd::deserialize"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub pocd: Option<Pocd>,
 }
 
 /// Totals over the job's life. Every attempt counts for exactly one outcome.

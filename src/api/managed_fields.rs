@@ -13,6 +13,7 @@ use kube::api::ObjectMeta;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::api::{WORKFLOW_ANNOTATIONS, WORKFLOW_VALUE_MAX};
 use crate::size;
 
 /// A decoded object: its parts, and the number of bytes that were skipped.
@@ -73,7 +74,20 @@ impl Metadata {
     }
 }
 
-/// The metadata that identifies an object and its owner, without annotations, finalizers and labels
+/// The annotations that make a job a stage of a workflow. A value that is too long is cut to one that is still too long.
+fn of_workflow(metadata: &ObjectMeta) -> Option<BTreeMap<String, String>> {
+    let annotations = metadata.annotations.as_ref()?;
+    let known = WORKFLOW_ANNOTATIONS
+        .iter()
+        .filter_map(|key| annotations.get_key_value(*key));
+    let cut = |value: &str| value[..value.ceil_char_boundary(WORKFLOW_VALUE_MAX + 1)].to_owned();
+    let kept: BTreeMap<String, String> = known
+        .map(|(key, value)| (key.clone(), cut(value)))
+        .collect();
+    (!kept.is_empty()).then_some(kept)
+}
+
+/// The metadata that identifies an object, its owner and its workflow, without other annotations, finalizers, and labels
 /// other than `label`.
 pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
     let labels = metadata.labels.as_ref();
@@ -88,6 +102,7 @@ pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
         deletion_timestamp: metadata.deletion_timestamp.clone(),
         owner_references: metadata.owner_references.clone(),
         labels: kept.map(|(key, value)| [(key.clone(), value.clone())].into()),
+        annotations: of_workflow(metadata),
         ..ObjectMeta::default()
     }
 }

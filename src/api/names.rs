@@ -59,6 +59,26 @@ pub const MISPLACED_ANNOTATION: &str = "MisplacedAnnotation";
 /// Label of a job with its class. Its attempt times are estimated from earlier jobs of the
 /// namespace with the same class.
 pub const LABEL_CLASS: &str = "shed.dev/class";
+/// Annotation of a job: the run of a workflow that it is a stage of.
+pub const ANNOTATION_WORKFLOW: &str = "shed.dev/workflow";
+/// Annotation of a job: when that run must be complete.
+pub const ANNOTATION_WORKFLOW_DEADLINE: &str = "shed.dev/workflow-deadline";
+/// Annotation of a job: the class of runs to which the run belongs.
+pub const ANNOTATION_WORKFLOW_CLASS: &str = "shed.dev/workflow-class";
+/// Annotation of a job: when the run began, if that was before its first job.
+pub const ANNOTATION_WORKFLOW_START: &str = "shed.dev/workflow-start";
+/// Annotation of a job: whether its stage is the last one of the run.
+pub const ANNOTATION_WORKFLOW_LAST: &str = "shed.dev/workflow-last";
+/// The annotations of a stage of a workflow.
+pub const WORKFLOW_ANNOTATIONS: [&str; 5] = [
+    ANNOTATION_WORKFLOW,
+    ANNOTATION_WORKFLOW_DEADLINE,
+    ANNOTATION_WORKFLOW_CLASS,
+    ANNOTATION_WORKFLOW_START,
+    ANNOTATION_WORKFLOW_LAST,
+];
+/// The most bytes of a value of these annotations.
+pub const WORKFLOW_VALUE_MAX: usize = 253;
 /// Label and annotation of batch/v1: the task's index.
 pub const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Annotation of batch/v1: how often the task had failed when the pod was made.

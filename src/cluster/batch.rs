@@ -310,7 +310,13 @@ impl Stores {
                 let uids: HashSet<&str> = uids.collect();
                 let bytes = Arc::clone(&self.jobs.table.read().bytes);
                 bytes.retain(Kind::Batch, |uid| uids.contains(uid));
-                self.watch_only.retain(|job| uids.contains(&*job.uid));
+                self.watch_only.retain(|job| {
+                    let is_there = uids.contains(&*job.uid);
+                    if !is_there {
+                        self.leave_run(job);
+                    }
+                    is_there
+                });
                 batch.store.state()
             }
             Event::Delete(object) => {
@@ -324,7 +330,9 @@ impl Stores {
                 if let Some(known) = &known {
                     writer.apply_watcher_event(&Event::Delete((**known).clone()));
                 }
-                self.watch_only.remove(uid);
+                if let Some(gone) = self.watch_only.remove(uid) {
+                    self.leave_run(&gone);
+                }
                 known.into_iter().collect()
             }
         };

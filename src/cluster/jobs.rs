@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
+use shed_core::workflow::JobState;
 
 use crate::api::DeadlineJob;
 use crate::cluster::identity::Owner;
@@ -14,6 +15,7 @@ use crate::cluster::watched_job::{JobObject, WatchedJob, has_begun, whole_bytes}
 use crate::cluster::whole_bytes::{Kind, WholeBytes};
 use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::{DeadlineTotals, JobWithDeadline};
+use crate::workflow_runs::{StageOfRun, WorkflowRuns};
 
 mod store;
 
@@ -61,6 +63,7 @@ pub(in crate::cluster) struct JobTable {
     pub(super) bytes: Arc<WholeBytes>,
     totals: Arc<DeadlineTotals>,
     completions: Arc<CompletionHistory>,
+    workflows: Arc<WorkflowRuns>,
 }
 
 pub(super) fn key(metadata: &ObjectMeta) -> Key {
@@ -183,6 +186,22 @@ impl JobTable {
         {
             self.completions.see(uid, &class, completion);
         }
+        if let Known::Watched(job) = known
+            && let Some((workflow, state)) = job.stage()
+            && let Some(stage) = StageOfRun::of(job.meta(), &workflow)
+        {
+            self.workflows.see(&stage, state);
+        }
+    }
+
+    /// A job that was shown is gone. One that has ended stays in its run.
+    fn leave_run(&self, known: &Known) {
+        if let Known::Watched(job) = known
+            && let Some((workflow, JobState::Open)) = job.stage()
+            && let Some(stage) = StageOfRun::of(job.meta(), &workflow)
+        {
+            self.workflows.see(&stage, JobState::Gone);
+        }
     }
 
     /// The job is gone.
@@ -194,12 +213,18 @@ impl JobTable {
 
     /// Replaces all jobs by those of the new list.
     pub(super) fn replace_all(&mut self) {
-        let incoming = std::mem::take(&mut self.incoming);
+        let mut incoming = std::mem::take(&mut self.incoming);
         let listed: HashSet<Key> = incoming.iter().map(|job| key(job.meta())).collect();
         let gone: Vec<Key> = self.by_name.keys().cloned().collect();
         for key in gone.iter().filter(|key| !listed.contains(*key)) {
             self.remove(key);
         }
+        // A job that was created after the end of a run of its name belongs to the next one.
+        incoming.sort_by(|a, b| {
+            a.meta()
+                .creation_timestamp
+                .cmp(&b.meta().creation_timestamp)
+        });
         for object in incoming {
             self.put(object);
         }
@@ -256,6 +281,7 @@ impl JobTable {
             .and_then(uid)
             .filter(|gone| after.and_then(uid).as_ref() != Some(gone))
         {
+            before.into_iter().for_each(|known| self.leave_run(known));
             self.totals.lock().gone(&gone);
             self.bytes.forget(Kind::Deadline, &gone);
         }

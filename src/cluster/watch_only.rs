@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use shed_core::estimate::whole_run::{RunEstimate, WholeRun};
 use shed_core::snapshot::ExpectedDuration;
 use shed_core::time::{Instant, Span};
+use shed_core::workflow::JobState;
 
 use crate::adopt::{self, AdoptJobs, translate};
 use crate::api;
@@ -18,7 +19,8 @@ use crate::clock;
 use crate::cluster::batch::BatchObject;
 use crate::cluster::{PAGE, Stores, version};
 use crate::completion_history::{Completion, CompletionHistory};
-use crate::validate::{self, DeadlineRule, InvalidSpec};
+use crate::validate::{self, DeadlineRule, InvalidSpec, Workflow};
+use crate::workflow_runs::StageOfRun;
 
 /// A Job that shed only watches.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +54,8 @@ pub struct WatchTerms {
     pub target: Option<f64>,
     /// How long a task takes.
     pub expected: Option<ExpectedDuration>,
+    /// The run of a workflow that the Job is a stage of.
+    pub workflow: Option<Workflow>,
 }
 
 /// The end of a run.
@@ -120,6 +124,25 @@ impl WatchOnlyJob {
         Some(self.started?.plus(rule.limit(known.quantile?)))
     }
 
+    /// Its place in a workflow.
+    pub fn stage(&self) -> Option<StageOfRun<'_>> {
+        Some(StageOfRun {
+            uid: &self.uid,
+            namespace: &self.namespace,
+            stage: self.class.as_deref(),
+            created: self.from,
+            workflow: self.terms.as_ref().ok()?.workflow.as_ref()?,
+        })
+    }
+
+    fn state(&self) -> JobState {
+        match self.end {
+            Some(end) if end.is_complete => JobState::Complete(end.at),
+            Some(_) => JobState::Failed,
+            None => JobState::Open,
+        }
+    }
+
     /// What its class learns from it.
     pub fn completion(&self) -> Option<(String, Completion)> {
         let end = self.end.filter(|end| end.is_complete)?;
@@ -133,11 +156,13 @@ impl WatchTerms {
         let wishes = translate::wishes(job).map_err(|bad| bad.to_string())?;
         let words = |invalid: InvalidSpec| invalid.to_string();
         let deadline = wishes.deadline.as_ref().map(validate::rule_of).transpose();
+        let deadline = deadline.map_err(words)?.unwrap_or(DeadlineRule::Never);
         let expected = validate::expected_duration(wishes.expected_task_duration.as_ref());
         Ok(Self {
-            deadline: deadline.map_err(words)?.unwrap_or(DeadlineRule::Never),
+            deadline: deadline.within(wishes.workflow.as_ref()).map_err(words)?,
             target: wishes.target_pocd,
             expected: expected.map_err(words)?,
+            workflow: wishes.workflow,
         })
     }
 }
@@ -168,9 +193,9 @@ impl WatchOnlyJobs {
         self.0.lock().values().cloned().collect()
     }
 
-    /// Drops a Job that is gone, or whose end was taken note of.
-    pub fn remove(&self, uid: &str) {
-        self.0.lock().remove(uid);
+    /// Drops a Job whose end was taken note of, or that is gone.
+    pub fn remove(&self, uid: &str) -> Option<Arc<WatchOnlyJob>> {
+        self.0.lock().remove(uid)
     }
 
     /// Keeps these.
@@ -198,8 +223,18 @@ impl Stores {
         if let Some((class, completion)) = job.completion() {
             self.jobs.completions().see(&job.uid, &class, completion);
         }
+        if let Some(stage) = job.stage() {
+            self.jobs.workflows().see(&stage, job.state());
+        }
         if job.end.is_none() || jobs.contains_key(&job.uid) {
             jobs.insert(Arc::clone(&job.uid), Arc::new(job));
+        }
+    }
+
+    /// A Job that was only watched is gone. One that has ended stays in its run.
+    pub(super) fn leave_run(&self, job: &WatchOnlyJob) {
+        if let Some(stage) = job.stage().filter(|_| job.end.is_none()) {
+            self.jobs.workflows().see(&stage, JobState::Gone);
         }
     }
 

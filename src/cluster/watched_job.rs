@@ -19,8 +19,9 @@ use crate::conditions;
 use crate::deadline_totals::{DeadlineOutcome, JobWithDeadline};
 use crate::quarantine;
 use crate::size;
-use crate::validate::{self, InvalidSpec};
+use crate::validate::{self, InvalidSpec, Workflow};
 use shed_core::snapshot::{Conclusion, OnMiss};
+use shed_core::workflow::JobState;
 
 /// The most bytes of a status that is kept for a refusal. What shed itself writes to a job that never ran is less.
 const STATUS_KEPT_MAX: usize = 4096;
@@ -229,6 +230,33 @@ impl WatchedJob {
                 _ => None,
             },
         }
+    }
+
+    /// The run that it is a stage of, and what is known of it, if its annotations can be read.
+    pub fn stage(&self) -> Option<(Workflow, JobState)> {
+        let workflow = Workflow::read(self.metadata().annotations.as_ref()).ok()??;
+        let ended = |is_complete: bool, at: Option<Instant>| match at.filter(|_| is_complete) {
+            Some(at) => JobState::Complete(at),
+            None => JobState::Failed,
+        };
+        let state = match self {
+            Self::Live(job, _) => match job.ledger().filter(|ledger| ledger.finished) {
+                Some(ledger) => {
+                    let is_complete = ledger.ending.is_some_and(Conclusion::is_success);
+                    ended(is_complete, ledger.last_win.or(ledger.ended))
+                }
+                None => JobState::Open,
+            },
+            Self::Skeleton(skeleton) => match &skeleton.rest {
+                Rest::Foreign => return None,
+                Rest::Finished(it) => {
+                    let at = it.completion.map(|completion| completion.at).or(it.ended);
+                    ended(it.is_complete, at)
+                }
+                _ => JobState::Open,
+            },
+        };
+        Some((workflow, state))
     }
 
     /// Where the queue of reconciles finds it.

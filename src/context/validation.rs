@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use shed_core::time::Instant;
 
 use crate::adopt::{self, Jobs, annotations, kueue, translate};
-use crate::api::{self, DeadlineJob, Ledger, reason};
+use crate::api::{self, DeadlineJob, Ledger, WORKFLOW_ANNOTATIONS, reason};
 use crate::context::JobMemories;
 use crate::validate::template_extras::TemplateExtras;
 use crate::validate::{
@@ -40,6 +40,8 @@ struct Version {
     created: Option<Time>,
     /// The only label that matters.
     class: Option<String>,
+    /// The annotations of its workflow, which are no part of its specification.
+    workflow: Vec<(String, String)>,
     /// The batch/v1 Job that it represents.
     job: Option<JobVersion>,
 }
@@ -67,10 +69,15 @@ impl Version {
             Some(owner) => Some(JobVersion::of(owner)?),
             None => None,
         };
+        let annotations = job.metadata.annotations.iter().flatten();
+        let workflow = annotations.filter(|(key, _)| WORKFLOW_ANNOTATIONS.contains(&&***key));
         Some(Self {
             generation: job.metadata.generation?,
             created: job.metadata.creation_timestamp.clone(),
             class: class.cloned(),
+            workflow: workflow
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
             job: owner,
         })
     }

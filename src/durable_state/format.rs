@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shed_core::estimate::forecast::Calibration;
 use shed_core::memory::Durable;
+use shed_core::workflow::Workflows;
 
 use crate::completion_history::StoredCompletions;
 use crate::deadline_totals::StoredTotals;
@@ -31,6 +32,9 @@ pub struct State {
     /// Completion times by class.
     #[serde(skip_serializing_if = "StoredCompletions::is_empty")]
     pub completions: StoredCompletions,
+    /// Runs of workflows by class.
+    #[serde(skip_serializing_if = "Workflows::is_empty")]
+    pub workflows: Workflows,
 }
 
 /// Sections that this version does not know.
@@ -90,6 +94,9 @@ pub fn decode(text: &str) -> Result<(State, Sections), Fault> {
     if !state.completions.is_sound() {
         return Err(Fault::Broken("invalid value in `completions`".to_owned()));
     }
+    if !state.workflows.is_sound() {
+        return Err(Fault::Broken("invalid value in `workflows`".to_owned()));
+    }
     Ok((state, content.others))
 }
 
@@ -100,12 +107,16 @@ impl State {
         own == others
             && self.calibration == other.calibration
             && self.completions == other.completions
+            && self.workflows == other.workflows
             && self.totals.is_same(&other.totals)
     }
 
     /// The number of its entries, without the totals.
     pub fn len(&self) -> usize {
-        self.planner.experience.len() + self.calibration.len() + self.completions.len()
+        self.planner.experience.len()
+            + self.calibration.len()
+            + self.completions.len()
+            + self.workflows.len()
     }
 
     /// Whether nothing was learned.
@@ -118,6 +129,7 @@ impl State {
         self.planner.experience.keep(share);
         self.calibration.keep(share);
         self.completions.keep(share);
+        self.workflows.keep(share);
     }
 }
 

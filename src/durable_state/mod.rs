@@ -14,7 +14,7 @@ use shed_core::memory::Durable;
 
 pub use format::State;
 pub use store::Store;
-pub use writer::{HandOver, HandOverRequests, hand_over, run};
+pub use writer::{Counted, HandOver, HandOverRequests, hand_over, run};
 
 /// The planner's experience as the last pass left it, or as the term began with it.
 #[derive(Default)]

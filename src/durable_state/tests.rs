@@ -21,6 +21,9 @@ use crate::api::Quantile;
 use crate::completion_history::{Completion, CompletionHistory};
 use crate::deadline_totals::{DeadlineOutcome, DeadlineTotals, JobWithDeadline};
 use crate::metrics::{Metrics, loose_counter};
+use crate::validate::Workflow;
+use crate::workflow_runs::{StageOfRun, WorkflowRuns};
+use shed_core::workflow::JobState;
 
 mod apiserver_faults;
 mod totals;
@@ -147,6 +150,7 @@ struct Term {
     latest: Arc<LatestExperience>,
     totals: Arc<DeadlineTotals>,
     completions: Arc<CompletionHistory>,
+    workflows: Arc<WorkflowRuns>,
     begun_with: State,
     metrics: StateMetrics,
 }
@@ -159,14 +163,14 @@ impl Term {
         let latest = Arc::new(LatestExperience::new(begun_with.planner.clone()));
         let (hand_over, requests) = hand_over();
         let source = Arc::clone(&latest);
-        let totals: Arc<DeadlineTotals> = Arc::default();
+        let counted = Counted::default();
         if let Some(stored) = store.totals() {
-            totals.lock().restore(stored);
+            counted.totals.lock().restore(stored);
+            counted.restore(&begun_with);
         }
-        let completions: Arc<CompletionHistory> = Arc::default();
         let writer = run(
             store,
-            (Arc::clone(&totals), Arc::clone(&completions)),
+            counted.clone(),
             move || State {
                 planner: source.get(),
                 ..State::default()
@@ -177,8 +181,9 @@ impl Term {
             writer: tokio::spawn(writer),
             hand_over,
             latest,
-            totals,
-            completions,
+            totals: counted.totals,
+            completions: counted.completions,
+            workflows: counted.workflows,
             begun_with,
             metrics,
         }
@@ -300,6 +305,33 @@ async fn completion_times_continue_with_the_next_leader() {
     api.writes();
     second.hand_over.take_place().await;
     assert!(api.writes().is_empty(), "nothing new");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leader_knows_when_a_run_began() {
+    let api = Apiserver::new();
+    let annotations = [("shed.dev/workflow".to_owned(), "etl-1".to_owned())];
+    let workflow = Workflow::read(Some(&annotations.into())).unwrap().unwrap();
+    let job = |uid, created| StageOfRun {
+        uid,
+        namespace: "team",
+        stage: Some("extract"),
+        created: Instant(created),
+        workflow: &workflow,
+    };
+    let first = Term::begin(&api).await;
+    first
+        .workflows
+        .see(&job("a", 1000), JobState::Complete(Instant(2000)));
+    first.workflows.see(&job("b", 3000), JobState::Open);
+    first.hand_over.take_place().await;
+    let second = Term::begin(&api).await;
+    let start = second.workflows.start(&job("c", 9000));
+    assert_eq!(start, Instant(1000));
+    second.hand_over.take_place().await;
+    let stored = decode(&api.text()).unwrap().0.workflows;
+    assert_eq!(stored, second.workflows.to_store());
+    assert_eq!(stored.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

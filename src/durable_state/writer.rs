@@ -10,6 +10,7 @@ use super::format::State;
 use super::store::{Error, Store};
 use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::DeadlineTotals;
+use crate::workflow_runs::WorkflowRuns;
 
 /// Time between two writes.
 pub const PERIOD: Duration = Duration::from_secs(30);
@@ -40,17 +41,35 @@ impl HandOver {
     }
 }
 
-/// Stores what `latest` returns, with the totals and the completion times, until the term ends.
+/// What the watches of jobs have counted and learned.
+#[derive(Clone, Default)]
+pub struct Counted {
+    /// Deadlines met, missed and failed.
+    pub totals: Arc<DeadlineTotals>,
+    /// Completion times.
+    pub completions: Arc<CompletionHistory>,
+    /// Runs of workflows.
+    pub workflows: Arc<WorkflowRuns>,
+}
+
+impl Counted {
+    /// Adds what earlier leaders have stored.
+    pub fn restore(&self, stored: &State) {
+        self.completions.restore(&stored.completions);
+        self.workflows.restore(&stored.workflows);
+    }
+}
+
+/// Stores what `latest` returns, with what the watches have counted, until the term ends.
 pub async fn run(
     store: Store,
-    (totals, completions): (Arc<DeadlineTotals>, Arc<CompletionHistory>),
+    counted: Counted,
     latest: impl Fn() -> State + Send + Sync,
     mut requests: HandOverRequests,
 ) {
     let mut writer = Writer {
         store,
-        totals,
-        completions,
+        counted,
         latest,
     };
     loop {
@@ -71,8 +90,7 @@ pub async fn run(
 
 struct Writer<F> {
     store: Store,
-    totals: Arc<DeadlineTotals>,
-    completions: Arc<CompletionHistory>,
+    counted: Counted,
     latest: F,
 }
 
@@ -90,13 +108,15 @@ impl<F: Fn() -> State + Send + Sync> Writer<F> {
         let Some(stored) = self.store.totals() else {
             return Ok(());
         };
-        self.totals.lock().restore(stored);
+        let counted = &self.counted;
+        counted.totals.lock().restore(stored);
         if let Some(held) = &self.store.held {
-            self.completions.restore(&held.completions);
+            counted.restore(held);
         }
         let state = State {
-            totals: self.totals.lock().to_store(),
-            completions: self.completions.to_store(),
+            totals: counted.totals.lock().to_store(),
+            completions: counted.completions.to_store(),
+            workflows: counted.workflows.to_store(),
             ..(self.latest)()
         };
         let held = self.store.held.as_ref();

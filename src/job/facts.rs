@@ -135,7 +135,8 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         DeadlineRule::Never
         | DeadlineRule::At(_)
         | DeadlineRule::FromCreation(_)
-        | DeadlineRule::Clock(_) => job.created,
+        | DeadlineRule::Clock(_)
+        | DeadlineRule::Run(_) => job.created,
     };
     let mut rules = JobRules {
         clone_budget: view.clone_budget,

@@ -89,7 +89,7 @@ impl JobView {
 /// The deadline of a job as its view has it, without the rest of the view. A companion's clock
 /// starts with its Job.
 pub fn deadline(job: &DeadlineJob, batch: Option<&Jobs>) -> Option<Instant> {
-    let Ok(rule) = validate::deadline_rule(&job.spec) else {
+    let Ok(rule) = validate::deadline_rule(job) else {
         return validate::recorded_deadline(job);
     };
     let from = match job.spec.is_companion() {

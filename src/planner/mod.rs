@@ -415,16 +415,25 @@ fn export_job(
     address: &JobAddress,
 ) {
     let pocd = report.pocd_after;
-    let both = pocd.zip(report.pocd_expected);
+    let memories = &context.job_memories;
+    let mut stage = memories.with(&facts.key.0, |memory| memory.stage.clone());
+    if let Some(stage) = &mut stage {
+        let range = report.end_range;
+        stage.pocd = range.and_then(|range| stage.pocd_of_run(range, now));
+    }
+    let is_part = stage.as_ref().is_some_and(|stage| stage.of_stage.is_some());
+    // Whether a job was in time says nothing about a PoCD of its part.
+    let both = pocd.zip(report.pocd_expected).filter(|_| !is_part);
     let calibrated =
         both.and_then(|(pocd, expected)| context.forecasts.say(facts, now, pocd, expected));
-    context.job_memories.change(&facts.key.0, |memory| {
+    memories.change(&facts.key.0, |memory| {
         memory.calibrated = calibrated;
+        memory.stage.clone_from(&stage);
     });
     let figures = JobFigures {
         pocd,
         calibrated,
-        deadline: facts.deadline,
+        deadline: stage.map_or(facts.deadline, |stage| Some(stage.of_job)),
         earliest: report.feasibility.and_then(|figures| figures.earliest),
         expected: report.estimated_completion,
         p90: report.end_range.map(|range| range.p90),

@@ -13,6 +13,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, Ledger, TaskEntry};
 use crate::cluster::identity::Owner;
+use crate::context::stage_part::StagePart;
 use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
 use crate::job::leftover_pods::leftover;
@@ -251,6 +252,11 @@ fn job_facts(
         eligible: nodes.eligible(&view.job),
         demand: obstacles::demand(context, &view),
     };
+    let stage = StagePart::of(context, &newest.metadata, &view);
+    // Only the planner decides by the part. The job misses the whole deadline, or meets it.
+    if let Some(part) = stage.as_ref().and_then(|stage| stage.of_stage) {
+        view.deadline = Some(part);
+    }
     let status = newest.status.as_ref();
     let observed = status.and_then(|status| status.observed.as_ref());
     let weighed = context.job_memories.with(&view.job.uid, |memory| {
@@ -258,6 +264,8 @@ fn job_facts(
             .observed
             .take()
             .or(observed.map(ObservedClones::restored));
+        let pocd = memory.stage.take().and_then(|before| before.pocd);
+        memory.stage = stage.map(|stage| StagePart { pocd, ..stage });
         memory.planned.weighed
     });
     let (job, ledger) = (&view.job, &view.ledger);

@@ -25,6 +25,7 @@ mod creations;
 mod experience;
 mod placement;
 mod scale;
+mod stages;
 mod stories;
 
 /// Longer than the planner needs for a pass or two.

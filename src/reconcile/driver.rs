@@ -36,8 +36,9 @@ use crate::reconcile::{
     Error, attempt_annotations, backoff, events, fence, live_read, mirror, next_reconcile,
     quarantine, range, slot_time, unanswered_writes, volumes, write_places,
 };
-use crate::validate::{self, DeadlineRule, ValidatedJob};
+use crate::validate::{self, DeadlineRule, Learned, ValidatedJob};
 use crate::watchdog::isolation;
+use crate::workflow_runs::StageOfRun;
 use crate::{planner, recording};
 
 pub(super) use answers::creations_wait;
@@ -319,7 +320,10 @@ fn decide(context: &ReconcileContext, pass: &Pass, slice: &[Move]) -> Step {
         asking: &pass.asking,
         placements: &pass.placements,
         bounds: Some(pass.bounds),
-        quantile: pass.history.and_then(|known| known.quantile),
+        learned: Learned {
+            quantile: pass.history.and_then(|known| known.quantile),
+            run_start: run_start(context, pass),
+        },
     });
     step.notices.splice(0..0, pass.put_right.iter().cloned());
     step
@@ -387,6 +391,13 @@ async fn observe(
         view,
         facts,
     })
+}
+
+/// When the run began that the job is a stage of.
+fn run_start(context: &ReconcileContext, pass: &Pass) -> Option<Instant> {
+    let workflow = pass.view.job.workflow.as_deref()?;
+    let stage = StageOfRun::of(&pass.owner.metadata, workflow)?;
+    Some(context.stores.jobs.workflows().start(&stage))
 }
 
 /// What is known of the completion times from which the job's deadline is computed.

@@ -26,6 +26,7 @@ use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::{self, PendingTasks};
+use crate::context::stage_part::StagePart;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::{JobMemory, spacing, validation};
 use crate::job::gates;
@@ -135,6 +136,7 @@ fn render(
         old,
         report: pass.report.as_ref(),
         calibrated: memory.calibrated,
+        stage: memory.stage.as_ref(),
         observed: memory.observed,
         blocked: blocked.as_ref(),
         placeable: memory.placeable,
@@ -200,6 +202,7 @@ struct Remembered {
     last_write: Option<Instant>,
     reported: Option<ReportedFeasibility>,
     calibrated: Option<f64>,
+    stage: Option<StagePart>,
     observed: Option<ObservedClones>,
 }
 
@@ -211,6 +214,7 @@ impl Remembered {
             last_write: memory.reconcile.last_write.map(|write| write.at),
             reported: memory.planned.reported.clone(),
             calibrated: memory.calibrated,
+            stage: memory.stage.clone(),
             observed: memory
                 .observed
                 .as_ref()

@@ -14,6 +14,7 @@ use crate::conditions::Conditions;
 use crate::conditions::messages::{self, LAST_RISK};
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::PendingTasks;
+use crate::context::stage_part::StagePart;
 use crate::reconcile::status::Input;
 
 /// Below this PoCD a job is at risk.
@@ -67,14 +68,29 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
         Some(pocd) if pocd < now => {
             let (reason, example) = cause(input, report);
             // No figures of the report in the message: they would make a write of each.
+            let split = unknown_split(input);
             let below = match example {
-                None => begin.to_string(),
-                Some(example) => format!("{example}; PoCD fell below {begin}"),
+                None => format!("{begin}{split}"),
+                Some(example) => format!("{example}; PoCD fell below {begin}{split}"),
             };
             list.say(type_, reason, &below);
         }
-        Some(_) => list.clear(type_, reason::ON_TRACK, "PoCD is high enough"),
+        Some(_) => {
+            let words = format!("PoCD is high enough{}", unknown_split(input));
+            list.clear(type_, reason::ON_TRACK, &words);
+        }
         None => unknown(list, input),
+    }
+}
+
+/// Why a stage of a workflow has the whole deadline of its run, if shed does not know what the later stages take.
+fn unknown_split(input: Input<'_>) -> &'static str {
+    match input.stage.is_some_and(StagePart::is_unknown) {
+        false => "",
+        true if input.job.class.is_none() => {
+            "; the time that later stages need is unknown, because the job has no label shed.dev/class"
+        }
+        true => "; the time that later stages need is unknown until 3 earlier runs have ended",
     }
 }
 

@@ -6,7 +6,9 @@ use shed_core::plan::{EndRange, JobReport};
 use shed_core::snapshot::{AttemptKind, Conclusion, Idempotency, SpeculationMode};
 use shed_core::time::Instant;
 
-use crate::api::{self, CompletionRange, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
+use crate::api::{
+    self, CompletionRange, DeadlineJobStatus, Ledger, ObservedClones, Pocd, WorkflowStatus, reason,
+};
 use crate::clock;
 use crate::cluster::namespace_settings::CloneStop;
 use crate::completion_history::Known;
@@ -16,6 +18,7 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::PendingTasks;
 use crate::context::spacing::FIGURES_WAIT;
+use crate::context::stage_part::StagePart;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
 use crate::job::unstarted::Unstarted;
 use crate::job::verdict::DeadlineVerdict;
@@ -50,6 +53,8 @@ pub struct Input<'a> {
     pub report: Option<&'a JobReport>,
     /// The calibrated PoCD of that report.
     pub calibrated: Option<f64>,
+    /// The job's part of the deadline of a workflow's run.
+    pub stage: Option<&'a StagePart>,
     /// The clones that shed would have started, if the job only observes.
     pub observed: Option<ObservedClones>,
     /// The obstacle to starting attempts.
@@ -123,6 +128,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         pocd: fresh.pocd,
         calibrated_pocd: fresh.calibrated,
         observed: observed(input),
+        workflow: workflow(input),
         estimated_completion_time: fresh.estimate.map(clock::time),
         completion_range: fresh.range.map(|range| CompletionRange {
             p50: clock::time(range.p50),
@@ -181,6 +187,30 @@ fn observed(input: Input<'_>) -> Option<ObservedClones> {
     known.filter(|_| observes)
 }
 
+/// The figures of a run that a new leader does not know yet stay.
+fn workflow(input: Input<'_>) -> Option<WorkflowStatus> {
+    let (job, old) = (input.job, input.old.workflow.as_ref());
+    let Some(of_run) = job.run_deadline(input.ledger) else {
+        return old.filter(|_| input.ledger.ending.is_some()).cloned();
+    };
+    let run = &*job.workflow.as_deref()?.run;
+    let old = old.filter(|old| old.run == *run);
+    let is_open = input.ledger.ending.is_none();
+    let stage = input.stage.filter(|_| is_open);
+    Some(WorkflowStatus {
+        run: run.to_owned(),
+        deadline: clock::time(of_run),
+        stage_deadline: match stage {
+            Some(stage) => stage.of_stage.map(clock::time),
+            None => old.and_then(|old| old.stage_deadline.clone()),
+        },
+        pocd: stage
+            .and_then(|stage| stage.pocd)
+            .map(Pocd::nearest)
+            .or(old.and_then(|old| old.pocd)),
+    })
+}
+
 struct FreshPocd {
     pocd: Option<Pocd>,
     calibrated: Option<Pocd>,
@@ -215,17 +245,32 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             calibrated: input
                 .calibrated
                 .map(Pocd::nearest)
-                .or(input.old.calibrated_pocd),
+                .or(input.old.calibrated_pocd.filter(|_| !has_part(input))),
             estimate: input.report.and_then(|report| report.estimated_completion),
             range,
         },
     }
 }
 
+/// Whether PoCD is that of a part of the job's deadline. Such a PoCD is not calibrated.
+fn has_part(input: Input<'_>) -> bool {
+    input.stage.is_some_and(|stage| stage.of_stage.is_some())
+}
+
 impl DeadlineJobStatus {
     /// Whether users read that no attempt was given a node yet.
     pub(super) fn is_pending(&self) -> bool {
         self.phase.as_deref() == Some(PENDING)
+    }
+
+    fn pocd_of_run(&self) -> Option<Pocd> {
+        self.workflow.as_ref()?.pocd
+    }
+
+    fn keep_pocd_of_run(&mut self, old: &Self) {
+        if let Some(workflow) = &mut self.workflow {
+            workflow.pocd = old.pocd_of_run();
+        }
     }
 
     /// PoCD, the estimate, the cause of a risk and readiness change all the time. A change of these alone is written
@@ -236,6 +281,7 @@ impl DeadlineJobStatus {
         alike.pocd = old.pocd;
         alike.calibrated_pocd = old.calibrated_pocd;
         alike.observed = old.observed;
+        alike.keep_pocd_of_run(old);
         risk::restate(&mut alike, old);
         alike.ready = old.ready;
         let begins = old.is_pending() && self.phase.as_deref() == Some(RUNNING);
@@ -252,6 +298,7 @@ impl DeadlineJobStatus {
         let moved = has_moved(self.pocd, old.pocd)
             || has_moved(self.calibrated_pocd, old.calibrated_pocd)
             || has_more(self.observed, old.observed)
+            || has_moved(self.pocd_of_run(), old.pocd_of_run())
             || risk::stated(&self) != risk::stated(old);
         let last = input.last_write;
         let due = last.is_none_or(|at| input.now.since(at) >= FIGURES_WAIT);
@@ -261,6 +308,7 @@ impl DeadlineJobStatus {
             self.pocd = alike.pocd;
             self.calibrated_pocd = alike.calibrated_pocd;
             self.observed = alike.observed;
+            self.workflow = alike.workflow;
             self.conditions = alike.conditions;
             self.estimated_completion_time = alike.estimated_completion_time;
             self.completion_range = alike.completion_range;

@@ -22,6 +22,7 @@ use crate::job::notice::Notice;
 use crate::job::view::JobView;
 use crate::job::{restarts, termination_proof};
 use crate::reconcile::{job_status, range};
+use crate::validate::Learned;
 
 /// Input of one step.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +39,8 @@ pub struct Input<'a> {
     pub placements: &'a BTreeMap<AttemptId, NodeEntry>,
     /// How much its object may hold.
     pub bounds: Option<Bounds>,
-    /// With `deadline.history`, the quantile of the class's completion times, if enough are known.
-    pub quantile: Option<Span>,
+    /// What is known for a deadline that is computed once.
+    pub learned: Learned,
 }
 
 /// Result of one step.
@@ -77,7 +78,7 @@ pub fn step(input: Input<'_>) -> Step {
         input
             .view
             .job
-            .fixed_deadline(&step.ledger, input.quantile, input.view.now);
+            .fixed_deadline(&step.ledger, input.learned, input.view.now);
     step.deadline = input.view.job.deadline_by(&step.ledger);
     if input.view.job.time_limit.is_some() {
         step.ledger

@@ -55,7 +55,7 @@ struct Reports {
 struct Report {
     address: Option<JobAddress>,
     budget: EventBudget,
-    /// A deadline from history, which is computed once.
+    /// A deadline from history, or of a workflow's run, which is computed once.
     fixed: Option<Instant>,
     /// The PoCD at each of [`SCORED`].
     scored: [Option<f64>; SCORED.len()],
@@ -199,7 +199,11 @@ impl Report {
         let terms = job.terms.as_ref().ok()?;
         let history = context.stores.jobs.completions();
         if !matches!(terms.deadline, DeadlineRule::History(_)) {
-            return job.deadline(&history);
+            if let Some(stage) = job.stage().filter(|_| self.fixed.is_none()) {
+                let start = context.stores.jobs.workflows().start(&stage);
+                self.fixed = terms.deadline.of_run(start);
+            }
+            return self.fixed.into_iter().chain(job.deadline(&history)).min();
         }
         if self.fixed.is_none() {
             self.fixed = job.deadline(&history).filter(|at| *at > now);
@@ -297,7 +301,7 @@ impl Report {
     fn judge(&mut self, context: &ReconcileContext, job: &WatchOnlyJob, end: RunEnd) {
         let computed = job.terms.as_ref().ok();
         let computed = computed.and_then(|terms| terms.deadline.computed(job.from, job.started));
-        let Some(deadline) = self.fixed.or(computed) else {
+        let Some(deadline) = self.fixed.into_iter().chain(computed).min() else {
             return;
         };
         let outcome = DeadlineOutcome::judged(end.at > deadline, end.is_complete);

@@ -1,14 +1,16 @@
 //! `spec.deadline` as a rule, and the instant that it gives.
 
+use std::sync::Arc;
+
 use shed_core::time::{Instant, Span};
 
 use crate::api::{
-    ClockDeadline, ClockStart, Deadline, DeadlineJobSpec, FixedDeadline, HistoryDeadline, Ledger,
-    Quantile,
+    ANNOTATION_WORKFLOW_DEADLINE, ClockDeadline, ClockStart, Deadline, DeadlineJob,
+    DeadlineJobSpec, FixedDeadline, HistoryDeadline, Ledger, Quantile,
 };
 use crate::clock;
 use crate::validate::clock_time::{ClockFault, ClockTime};
-use crate::validate::{InvalidSpec, ValidatedJob, duration};
+use crate::validate::{InvalidSpec, RunDeadline, ValidatedJob, Workflow, WorkflowFault, duration};
 
 /// The largest factor of `spec.deadline.history`.
 const FACTOR_MAX: u32 = 100;
@@ -30,6 +32,26 @@ pub enum DeadlineRule {
     Clock(ClockTime),
     /// A quantile of earlier completion times, counted from the first unsuspended pass. Computed once.
     History(HistoryRule),
+    /// The deadline of the workflow's run, which is computed once, or the job's own one if that is earlier.
+    Run(Box<RunRule>),
+}
+
+/// The deadline of a stage of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRule {
+    run: Arc<str>,
+    deadline: RunDeadline,
+    /// The job's own rule, which is not computed once.
+    own: DeadlineRule,
+}
+
+/// What is known besides the ledger of a deadline that is computed once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Learned {
+    /// With `deadline.history`, the quantile of the class's completion times, if enough are known.
+    pub quantile: Option<Span>,
+    /// When the workflow's run began.
+    pub run_start: Option<Instant>,
 }
 
 /// A quantile of earlier completion times, times a factor.
@@ -79,18 +101,48 @@ impl DeadlineRule {
         match self {
             Self::Never => true,
             Self::History(_) => deadline.is_none(),
-            Self::At(_) | Self::FromCreation(_) | Self::FromStart(_) | Self::Clock(_) => false,
+            Self::At(_)
+            | Self::FromCreation(_)
+            | Self::FromStart(_)
+            | Self::Clock(_)
+            | Self::Run(_) => false,
         }
+    }
+
+    /// This rule for a stage of a run.
+    pub fn within(self, workflow: Option<&Workflow>) -> Result<Self, InvalidSpec> {
+        let due = workflow.and_then(|run| Some((&run.run, run.deadline.clone()?)));
+        let Some((run, deadline)) = due else {
+            return Ok(self);
+        };
+        if matches!(self, Self::History(_)) {
+            let problem = "does not work with a deadline from history, because shed learns the part of each stage \
+                           itself: remove one of them";
+            return Err(InvalidSpec::Workflow(WorkflowFault {
+                key: ANNOTATION_WORKFLOW_DEADLINE,
+                problem: problem.to_owned(),
+            }));
+        }
+        Ok(Self::Run(Box::new(RunRule {
+            run: Arc::clone(run),
+            deadline,
+            own: self,
+        })))
     }
 
     /// The deadline as an instant; absent while its clock has not started. `from` is the job's creation, or the
     /// time for which a CronJob scheduled it.
     pub fn instant(&self, from: Instant, ledger: &Ledger) -> Option<Instant> {
         let fixed = self.fixed(ledger);
-        fixed.or_else(|| self.computed(from, ledger.first_pass))
+        let computed = || self.computed(from, ledger.first_pass);
+        match self {
+            Self::Run(_) => fixed.into_iter().chain(computed()).min(),
+            _ => fixed.or_else(computed),
+        }
     }
 
-    /// The same of a job without a ledger, from its start; absent for a deadline from history, which is computed once.
+    /// The same of a job without a ledger, from its start. Absent for a deadline from history, which is computed once; of
+    /// a stage of a workflow the job's own one.
     pub fn computed(&self, from: Instant, start: Option<Instant>) -> Option<Instant> {
         match self {
             Self::Never | Self::History(_) => None,
@@ -98,6 +150,15 @@ impl DeadlineRule {
             Self::FromCreation(span) => Some(from.plus(*span)),
             Self::FromStart(span) => start.map(|start| start.plus(*span)),
             Self::Clock(time) => time.next_after(from),
+            Self::Run(rule) => rule.own.computed(from, start),
+        }
+    }
+
+    /// The deadline of the run, if this is that of a stage.
+    pub fn of_run(&self, run_start: Instant) -> Option<Instant> {
+        match self {
+            Self::Run(rule) => rule.deadline.instant(run_start),
+            _ => None,
         }
     }
 
@@ -106,6 +167,7 @@ impl DeadlineRule {
         match self {
             Self::Clock(time) => Some(time.to_string()),
             Self::History(rule) => Some(rule.text()),
+            Self::Run(rule) => Some(format!("workflow({}) {}", rule.run, rule.deadline.text())),
             Self::Never | Self::At(_) | Self::FromCreation(_) | Self::FromStart(_) => None,
         }
     }
@@ -122,6 +184,14 @@ impl ValidatedJob {
         self.deadline.instant(self.counts_from, ledger)
     }
 
+    /// The deadline of the run that the job is a stage of, once it is recorded.
+    pub fn run_deadline(&self, ledger: &Ledger) -> Option<Instant> {
+        match &self.deadline {
+            DeadlineRule::Run(_) => self.deadline.fixed(ledger),
+            _ => None,
+        }
+    }
+
     /// The deadline that the history gives: counted from the first unsuspended pass, as completion times are.
     /// `quantile` is that of the completion times, if enough are known.
     pub fn deadline_by_history(&self, ledger: &Ledger, quantile: Option<Span>) -> Option<Instant> {
@@ -132,12 +202,12 @@ impl ValidatedJob {
         Some(start.plus(rule.limit(quantile)))
     }
 
-    /// What the ledger records of a deadline that is computed once. An instant that has passed is not recorded: the
-    /// job could not be complete by then.
+    /// What the ledger records of a deadline that is computed once. An instant from history that has passed is not
+    /// recorded: the job could not be complete by then.
     pub fn fixed_deadline(
         &self,
         ledger: &Ledger,
-        quantile: Option<Span>,
+        learned: Learned,
         now: Instant,
     ) -> Option<FixedDeadline> {
         if self.launches_nothing() {
@@ -149,16 +219,23 @@ impl ValidatedJob {
         }
         let at = match &self.deadline {
             DeadlineRule::Clock(_) => self.deadline_by(ledger),
+            DeadlineRule::Run(rule) => rule.deadline.instant(learned.run_start?),
             _ => self
-                .deadline_by_history(ledger, quantile)
+                .deadline_by_history(ledger, learned.quantile)
                 .filter(|at| *at > now),
         };
         Some(FixedDeadline { rule, at: at? })
     }
 }
 
-/// When a specification wants the job complete.
-pub fn deadline_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
+/// When a job must be complete by its specification and its annotations.
+pub fn deadline_rule(job: &DeadlineJob) -> Result<DeadlineRule, InvalidSpec> {
+    let workflow = Workflow::read(job.metadata.annotations.as_ref());
+    let workflow = workflow.map_err(InvalidSpec::Workflow)?;
+    own_rule(&job.spec)?.within(workflow.as_ref())
+}
+
+fn own_rule(spec: &DeadlineJobSpec) -> Result<DeadlineRule, InvalidSpec> {
     let Some(deadline) = &spec.deadline else {
         let needed = !spec.is_companion();
         return if needed {

@@ -1,33 +1,45 @@
-//! The text of the annotation `shed.dev/deadline`. Pure.
+//! The text of the annotations `shed.dev/deadline` and `shed.dev/workflow-deadline`. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ClockDeadline, Deadline, HistoryDeadline, Quantile};
 use crate::validate::{ClockFault, ClockTime, HistoryRule, duration};
 
-/// The values that the annotation may have.
+/// The values that the deadline of a job may have.
 const FORMS: &str = "use a value such as 90s, 10m, 1h30m, 2030-01-31T08:00:00Z, `06:00 Europe/Zurich` or \
                      `history(p95)*1.5`";
+/// The values that the deadline of a workflow's run may have.
+const FORMS_OF_RUN: &str =
+    "use a value such as 90s, 10m, 1h30m, 2030-01-31T08:00:00Z or `06:00 Europe/Zurich`";
 
-/// Reads the text. The start of a duration is not part of it.
-pub(super) fn read(text: &str) -> Result<Deadline, String> {
+/// Reads the deadline of a job. The start of a duration is not part of it.
+pub fn read(text: &str) -> Result<Deadline, String> {
+    match text.strip_prefix("history") {
+        Some(rest) => history(text, rest),
+        None => fixed(text, FORMS),
+    }
+}
+
+/// Reads the deadline of a workflow's run, which has all forms but the one from history.
+pub fn read_of_run(text: &str) -> Result<Deadline, String> {
+    fixed(text, FORMS_OF_RUN)
+}
+
+fn fixed(text: &str, forms: &str) -> Result<Deadline, String> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         if at < jiff::Timestamp::UNIX_EPOCH {
-            return Err(format!("`{text}` is before 1970: {FORMS}"));
+            return Err(format!("`{text}` is before 1970: {forms}"));
         }
         return Ok(Deadline {
             at: Some(Time(at)),
             ..Deadline::default()
         });
     }
-    if let Some(rest) = text.strip_prefix("history") {
-        return history(text, rest);
-    }
     if text.contains(':') {
-        return clock(text);
+        return clock(text, forms);
     }
     if duration(text).is_none() {
-        return Err(format!("invalid deadline `{text}`: {FORMS}"));
+        return Err(format!("invalid deadline `{text}`: {forms}"));
     }
     Ok(Deadline {
         within: Some(text.to_owned()),
@@ -36,7 +48,7 @@ pub(super) fn read(text: &str) -> Result<Deadline, String> {
 }
 
 /// A time of day and its time zone.
-fn clock(text: &str) -> Result<Deadline, String> {
+fn clock(text: &str, forms: &str) -> Result<Deadline, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (time, zone) = match words[..] {
         [time, zone] => (time, zone),
@@ -44,7 +56,7 @@ fn clock(text: &str) -> Result<Deadline, String> {
             let fix = format!("add its name, such as `{time} Europe/Zurich`");
             return Err(format!("`{text}` has no time zone: {fix}"));
         }
-        _ => return Err(format!("invalid deadline `{text}`: {FORMS}")),
+        _ => return Err(format!("invalid deadline `{text}`: {forms}")),
     };
     match ClockTime::new(time, zone) {
         Ok(_) => Ok(Deadline {
@@ -114,6 +126,13 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn the_deadline_of_a_run_has_no_history() {
+        assert_eq!(read_of_run("2h"), read("2h"));
+        let problem = read_of_run("history(p95)").unwrap_err();
+        assert!(problem.ends_with(FORMS_OF_RUN), "{problem}");
     }
 
     #[test]

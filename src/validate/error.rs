@@ -2,6 +2,7 @@
 
 use crate::api::CLONE_BUDGET_MAX;
 use crate::size;
+use crate::validate::WorkflowFault;
 
 /// Why a specification can't be carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -80,6 +81,9 @@ pub enum InvalidSpec {
          with the same label: add the label, or use spec.deadline.within"
     )]
     HistoryClass,
+    /// An annotation of a workflow that cannot be carried out.
+    #[error("{0}")]
+    Workflow(WorkflowFault),
     /// A number outside its range.
     #[error("spec.{field}: {value} is outside {low}..={high}: choose a number in that range")]
     Range {

@@ -26,13 +26,13 @@ impl ValidatedJob {
     }
 }
 
-/// The deadline that the job's last pass recorded.
+/// The deadline that the job's last pass recorded. A stage of a workflow may have an earlier one of its own.
 pub fn recorded_deadline(job: &DeadlineJob) -> Option<Instant> {
     let status = job.status.as_ref()?;
     let ledger = status.ledger.as_ref();
     let fixed = ledger.and_then(|ledger| ledger.fixed_deadline.as_ref());
-    let shown = || status.deadline.as_ref().map(clock::instant);
-    fixed.map(|fixed| fixed.at).or_else(shown)
+    let shown = status.deadline.as_ref().map(clock::instant);
+    fixed.map(|fixed| fixed.at).into_iter().chain(shown).min()
 }
 
 /// What a ledger needs of a job whose specification can't be carried out, with the recorded deadline.
@@ -45,6 +45,8 @@ pub fn by_ledger(
         spec: job.spec.clone(),
         status: None,
     };
+    // They may be what can't be carried out, and the recorded deadline is that of the run.
+    whole.metadata.annotations = None;
     whole.spec.deadline = Some(Deadline {
         at: Some(clock::time(recorded.unwrap_or_default())),
         ..Deadline::default()

@@ -31,7 +31,8 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
 - name: known
   expression: >-
     ['deadline', 'clock-start', 'on-miss', 'idempotency', 'progress', 'resume', 'preemption', 'speculation',
-    'max-clones-per-task', 'clone-budget', 'target-pocd', 'expected-task-duration'].map(name, 'shed.dev/' + name)
+    'max-clones-per-task', 'clone-budget', 'target-pocd', 'expected-task-duration', 'workflow', 'workflow-deadline',
+    'workflow-class', 'workflow-start', 'workflow-last'].map(name, 'shed.dev/' + name)
 - name: values
   expression: >-
     variables.known.map(key, key in variables.annotations ? variables.annotations[key].trim() : '')
@@ -41,18 +42,28 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
   expression: "'^([0-9]+([.][0-9]+)?(ms|s|m|h))+$'"
 - name: number
   expression: "'^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
+- name: instant
+  expression: "'^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?([Zz]|[+-][0-9]{2}:?[0-9]{2})$'"
+- name: timeOfDay
+  expression: "'^([01][0-9]|2[0-3]):[0-5][0-9][ \\t]+[A-Za-z][A-Za-z0-9_+/-]*$'"
 - name: isDuration
   expression: variables.deadline.matches(variables.duration) && duration(variables.deadline) > duration('0s')
 - name: isDeadline
   expression: >-
     variables.isDuration ||
-    variables.deadline.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?([Zz]|[+-][0-9]{2}:?[0-9]{2})$') ||
-    variables.deadline.matches('^([01][0-9]|2[0-3]):[0-5][0-9][ \t]+[A-Za-z][A-Za-z0-9_+/-]*$') ||
+    variables.deadline.matches(variables.instant) || variables.deadline.matches(variables.timeOfDay) ||
     variables.deadline.matches('^history *[(] *(p50|p90|p95|p99|max) *[)]( *[*] *[0-9]{1,3}([.][0-9]{1,3})?)?$')
+- name: runDeadline
+  expression: variables.values[13]
+- name: workflowKeys
+  expression: variables.keys.filter(key, key.startsWith('shed.dev/workflow'))
+- name: name
+  expression: "'^[A-Za-z0-9_.:+-]{1,253}$'"
 - name: words
   expression: >-
     {'shed.dev/clock-start': ['Creation', 'Start'], 'shed.dev/on-miss': ['Continue', 'Fail'],
     'shed.dev/idempotency': ['Safe', 'Fenced', 'None'], 'shed.dev/resume': ['None', 'Checkpoint', 'Range'],
+    'shed.dev/workflow-last': ['true', 'false'],
     'shed.dev/preemption': ['Never', 'WhenCheckpointed'], 'shed.dev/speculation': ['Enabled', 'Observe', 'Disabled']}
 - name: faults
   expression: >-
@@ -69,8 +80,8 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
     + (variables.values[5] == 'Range' && (!variables.values[4].contains('file') || variables.values[3] != 'Safe')
     ? ['shed.dev/resume: Range needs shed.dev/progress: file and shed.dev/idempotency: Safe'] : [])
     + (variables.values[6] == 'WhenCheckpointed' && variables.values[5] != 'Checkpoint' ? ['shed.dev/preemption: WhenCheckpointed needs shed.dev/resume: Checkpoint'] : [])
-    + (variables.values[7] in ['Enabled', 'Observe'] && (variables.deadline == '' || !(variables.values[3] in ['Safe', 'Fenced']))
-    ? ['shed.dev/speculation: clones need shed.dev/deadline, and shed.dev/idempotency: Safe or Fenced'] : [])
+    + (variables.values[7] in ['Enabled', 'Observe'] && (variables.deadline + variables.runDeadline == '' || !(variables.values[3] in ['Safe', 'Fenced']))
+    ? ['shed.dev/speculation: clones need shed.dev/deadline or shed.dev/workflow-deadline, and shed.dev/idempotency: Safe or Fenced'] : [])
     + ('shed.dev/max-clones-per-task' in variables.annotations && !variables.values[8].matches('^[+]?0*(1?[0-9]|20)$')
     ? ['shed.dev/max-clones-per-task: invalid value `' + variables.values[8] + '`: use a number from 0 to 20'] : [])
     + ('shed.dev/clone-budget' in variables.annotations && !(variables.values[9].matches(variables.number) && double(variables.values[9]) <= 20.0)
@@ -81,6 +92,17 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
     + ('shed.dev/expected-task-duration' in variables.annotations
     && !variables.values[11].matches(variables.duration) && !variables.values[11].matches('p50[^a-zA-Z]*:')
     ? ['shed.dev/expected-task-duration: invalid value `' + variables.values[11] + '`: use a duration such as 10m, or quantiles such as `{p50: 10m, p90: 15m}`'] : [])
+    + (size(variables.workflowKeys) > 0 && !('shed.dev/workflow' in variables.annotations)
+    ? [variables.workflowKeys[0] + ': needs shed.dev/workflow: add it with the name of the run'] : [])
+    + ['shed.dev/workflow', 'shed.dev/workflow-class'].filter(key, key in variables.annotations && !variables.annotations[key].trim().matches(variables.name))
+    .map(key, key + ': invalid name `' + variables.annotations[key] + '`: use 1 to 253 letters, digits and `-_.:+`')
+    + ('shed.dev/workflow-deadline' in variables.annotations && !variables.runDeadline.matches(variables.instant) && !variables.runDeadline.matches(variables.timeOfDay)
+    && !(variables.runDeadline.matches(variables.duration) && duration(variables.runDeadline) > duration('0s'))
+    ? ['shed.dev/workflow-deadline: invalid deadline `' + variables.runDeadline + '`: use a value such as 90s, 10m, 1h30m, 2030-01-31T08:00:00Z or `06:00 Europe/Zurich`'] : [])
+    + (variables.deadline.startsWith('history') && variables.runDeadline != ''
+    ? ['shed.dev/deadline: a deadline from history does not work with shed.dev/workflow-deadline: remove one of them'] : [])
+    + ('shed.dev/workflow-start' in variables.annotations && !variables.values[15].matches(variables.instant)
+    ? ['shed.dev/workflow-start: invalid value `' + variables.values[15] + '`: use an instant such as 2030-01-31T08:00:00Z'] : [])
 {{- end }}
 
 {{/* Who runs the Job, as far as its template says: words about a manager that does not fit its annotations. */}}
@@ -99,7 +121,7 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
     size(variables.keys) == 0 || variables.manager == 'shed.dev/deadline-controller'
     {{- if eq .root.Values.adoptJobs "all" }} || variables.manager in ['', 'kubernetes.io/job-controller']{{ end }} ? [] :
     !(variables.manager in ['', 'kubernetes.io/job-controller']) ? ['spec.managedBy: `' + variables.manager + '` runs this Job, so annotations of shed have no effect']
-    : !('shed.dev/deadline' in variables.annotations) ? []
+    : !('shed.dev/deadline' in variables.annotations || 'shed.dev/workflow-deadline' in variables.annotations) ? []
     : variables.chosen == 'watch' ? []
     {{- if $sets }}
     : variables.manager == '' && variables.chosen == 'run' ? []

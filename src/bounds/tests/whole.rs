@@ -73,7 +73,7 @@ impl Driven {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: Some(bounds),
-            quantile: None,
+            learned: Default::default(),
         });
         self.undurable = step.undurable.unwrap_or(self.undurable);
         self.write(&step.ledger, step.undurable);
@@ -96,6 +96,7 @@ impl Driven {
             old: &old,
             report: None,
             calibrated: Some(0.5),
+            stage: None,
             observed: None,
             blocked: Some(&blocked),
             placeable: false,

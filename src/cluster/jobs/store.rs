@@ -24,6 +24,7 @@ use crate::cluster::{Visits, version};
 use crate::completion_history::CompletionHistory;
 use crate::deadline_totals::DeadlineTotals;
 use crate::fair_places::{FairPlaces, Place};
+use crate::workflow_runs::WorkflowRuns;
 
 /// Objects that may be large and are read whole at a time.
 const WHOLE_MAX: usize = 4;
@@ -117,6 +118,11 @@ impl JobStore {
     /// shown them.
     pub fn completions(&self) -> Arc<CompletionHistory> {
         Arc::clone(&self.table.read().completions)
+    }
+
+    /// The runs of workflows, as far as the watches of jobs and the stored state have shown them.
+    pub fn workflows(&self) -> Arc<WorkflowRuns> {
+        Arc::clone(&self.table.read().workflows)
     }
 
     /// Raised whenever a live job is added, removed or changed.

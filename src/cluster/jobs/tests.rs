@@ -5,6 +5,7 @@ use crate::api::{DeadlineJobStatus, Ledger};
 use crate::cluster::Stores;
 use crate::cluster::identity::OwnerKind;
 use crate::fixtures;
+use crate::validate::Workflow;
 
 fn named(name: &str, change: &str) -> DeadlineJob {
     let mut job = fixtures::job(change);
@@ -140,4 +141,67 @@ fn what_rests_stays() {
     let owner = Owner::of(&foreign.metadata);
     assert_eq!(owner.kind, OwnerKind::DeadlineJob);
     assert!(stores.jobs.stays(&owner));
+}
+
+/// A job of a run that must be complete within an hour.
+fn of_run(job: DeadlineJob, created: i64) -> DeadlineJob {
+    let mut job = job;
+    let run = [
+        (crate::api::ANNOTATION_WORKFLOW, "etl-1"),
+        (crate::api::ANNOTATION_WORKFLOW_DEADLINE, "1h"),
+        ("example.com/other", "kept by nobody"),
+    ];
+    let run = run.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    job.metadata.annotations = Some(run.into());
+    let created = crate::clock::time(shed_core::time::Instant(created * 1000));
+    job.metadata.creation_timestamp = Some(created);
+    let label = (crate::api::LABEL_CLASS.to_owned(), "extract".to_owned());
+    job.metadata.labels = Some([label].into());
+    job
+}
+
+#[test]
+fn the_watch_fills_the_runs_of_workflows() {
+    let mut ended = of_run(finished("a"), 100);
+    let ledger = ended.status.as_mut().unwrap().ledger.as_mut().unwrap();
+    ledger.ending = Some(shed_core::snapshot::Conclusion::Complete);
+    ledger.first_pass = Some(shed_core::time::Instant(100_000));
+    ledger.last_win = Some(shed_core::time::Instant(150_000));
+    let open = of_run(named("b", ""), 300);
+    let (stores, mut writer) = Stores::of_objects(vec![object(&open), object(&ended)], vec![]);
+    let runs = stores.jobs.workflows();
+    let workflow = Workflow::read(open.metadata.annotations.as_ref());
+    let workflow = workflow.unwrap().unwrap();
+    let stage = StageOfRun::of(&open.metadata, &workflow).unwrap();
+    assert_eq!(runs.start(&stage).0, 100_000);
+    let now = shed_core::time::Instant(400_000);
+    let took = || runs.stage_times(&stage, now)[0].took.seconds();
+    assert_eq!(took(), 300.0, "b is open");
+    // A job that has ended stays in its run when it is deleted; an open one has left it.
+    stores.apply_job_event(&mut writer, Event::Delete(object(&open)));
+    assert_eq!(took(), 50.0);
+    stores.apply_job_event(&mut writer, Event::Delete(object(&ended)));
+    assert_eq!(took(), 50.0);
+    assert_eq!(runs.start(&stage).0, 100_000);
+}
+
+#[test]
+fn a_job_that_has_ended_keeps_the_annotations_of_its_run_alone() {
+    let ended = WatchedJob::new(of_run(finished("a"), 100), 0);
+    let kept = ended.skeleton().unwrap().metadata.annotations.clone();
+    let kept: Vec<String> = kept.unwrap().into_keys().collect();
+    assert_eq!(kept, ["shed.dev/workflow", "shed.dev/workflow-deadline"]);
+    let mut long = of_run(finished("a"), 100);
+    let run = long.metadata.annotations.as_mut().unwrap();
+    run.insert("shed.dev/workflow".to_owned(), "\u{e4}".repeat(100_000));
+    let kept = WatchedJob::new(long, 0);
+    let kept = kept
+        .skeleton()
+        .unwrap()
+        .metadata
+        .annotations
+        .clone()
+        .unwrap();
+    assert!(kept["shed.dev/workflow"].len() <= 260);
+    assert!(Workflow::read(Some(&kept)).is_err(), "it stays too long");
 }

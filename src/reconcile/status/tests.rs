@@ -62,6 +62,7 @@ struct Case {
     uncommitted: bool,
     is_queued: bool,
     gate: Option<&'static str>,
+    stage: Option<StagePart>,
 }
 
 impl Case {
@@ -91,6 +92,7 @@ impl Case {
             uncommitted: false,
             is_queued: false,
             gate: None,
+            stage: None,
         }
     }
 
@@ -111,6 +113,7 @@ impl Case {
             uncommitted: self.uncommitted,
             is_queued: self.is_queued,
             gate: self.gate,
+            stage: self.stage.as_ref(),
             placed: self.placed,
             ready: self.ready,
             unreachable: self.unreachable,

@@ -8,7 +8,7 @@ use crate::cluster::pod::{AttemptFacts, JobPods, Stage};
 use crate::cluster::pod_end::EndFacts;
 use crate::fixtures;
 use crate::job::facts::{Trace, Traces, facts};
-use crate::validate::{ValidatedJob, validate};
+use crate::validate::{Learned, ValidatedJob, validate};
 
 mod adopted;
 
@@ -20,7 +20,7 @@ struct World {
     traces: Traces,
     now: Instant,
     facts_as_of: Instant,
-    quantile: Option<Span>,
+    learned: Learned,
 }
 
 impl World {
@@ -32,7 +32,7 @@ impl World {
             traces: Traces::new(),
             now: Instant(1000),
             facts_as_of: Instant(1000),
-            quantile: None,
+            learned: Learned::default(),
         }
     }
 
@@ -51,7 +51,7 @@ impl World {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: None,
-            quantile: self.quantile,
+            learned: self.learned,
         });
         self.ledger = step.ledger.clone();
         step

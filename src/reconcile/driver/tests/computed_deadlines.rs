@@ -4,6 +4,9 @@ use shed_core::time::{Instant, Span};
 
 use super::*;
 use crate::completion_history::Completion;
+use crate::validate::Workflow;
+use crate::workflow_runs::StageOfRun;
+use shed_core::workflow::JobState;
 
 const HISTORY: &str = "deadline: {history: {quantile: max, factor: '2'}}";
 
@@ -152,4 +155,58 @@ async fn a_time_of_day_is_in_the_ledger_before_any_pod_is_created() {
             .map(|at| clock::rfc3339(clock::instant(&at))),
         Some(due)
     );
+}
+
+/// A job of one task that was just created, a stage of a run that must be complete within a quarter of an hour.
+fn of_run() -> Apiserver {
+    let mut job = fixtures::job_of_age(0, "{completions: 1, deadline: {within: 1h}}");
+    let label = (api::LABEL_CLASS.to_owned(), "load".to_owned());
+    job.metadata.labels = Some([label].into());
+    let run = [
+        (api::ANNOTATION_WORKFLOW, "etl-9"),
+        (api::ANNOTATION_WORKFLOW_DEADLINE, "15m"),
+    ];
+    let run = run.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    job.metadata.annotations = Some(run.into());
+    Apiserver::new(job)
+}
+
+/// The first stage of the run was created that long ago, and has ended.
+fn begin_run(process: &Process, api: &Apiserver, ago: Span) -> Instant {
+    let job = api.job();
+    let workflow = Workflow::read(job.metadata.annotations.as_ref());
+    let workflow = workflow.unwrap().unwrap();
+    let own = StageOfRun::of(&job.metadata, &workflow).unwrap();
+    let start = own.created.plus(Span(-ago.0));
+    let first = StageOfRun {
+        uid: "extract",
+        stage: Some("extract"),
+        created: start,
+        ..own
+    };
+    let runs = process.context.stores.jobs.workflows();
+    runs.see(&first, JobState::Complete(start.plus(Span(1000))));
+    start
+}
+
+#[tokio::test]
+async fn the_deadline_of_a_run_counts_from_its_first_job() {
+    let api = of_run();
+    let first = Process::start(&api);
+    let start = begin_run(&first, &api, Span::from_seconds(300));
+    first.plan(&api.job(), originals(1));
+    first.look(&api).await.unwrap();
+    let due = start.plus(Span::from_seconds(900));
+    assert_eq!(deadline(&api), Some(due));
+    let status = api.job().status.clone().unwrap();
+    let run = status.workflow.unwrap();
+    assert_eq!(
+        (&*run.run, run.stage_deadline, run.pocd),
+        ("etl-9", None, None)
+    );
+    assert_eq!(clock::instant(&run.deadline).0 / 1000, due.0 / 1000);
+    // The next leader knows nothing of the first job.
+    let next = Process::start(&api);
+    next.look(&api).await.unwrap();
+    assert_eq!(deadline(&api), Some(due));
 }

@@ -359,7 +359,7 @@ fn other_kinds_are_named_and_not_judged() {
 }
 
 /// Of each annotation values that are valid, odd or wrong.
-const VALUES: [(&str, &[&str]); 12] = [
+const VALUES: [(&str, &[&str]); 17] = [
     (
         "deadline",
         &[
@@ -422,11 +422,17 @@ const VALUES: [(&str, &[&str]); 12] = [
             "2562048h",
         ],
     ),
+    ("workflow", &["etl-7", "etl"]),
+    ("workflow-deadline", &["4h", "06:00 Europe/Zurich"]),
+    ("workflow-class", &["etl"]),
+    ("workflow-start", &["2030-01-31T08:00:00Z"]),
+    ("workflow-last", &["true", "false"]),
 ];
 
 /// What other annotations need, if they are there alone.
-const OTHERS: [&[(&str, &str)]; 3] = [
+const OTHERS: [&[(&str, &str)]; 4] = [
     &[],
+    &[("workflow", "etl-7")],
     &[
         ("deadline", "5m"),
         ("idempotency", "Safe"),
