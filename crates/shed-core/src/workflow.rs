@@ -1,4 +1,4 @@
-//! Runs of a workflow, and what they teach: how long after the end of a stage a run ends (its *tail*).
+//! Runs of a workflow, and what they teach: how long the stages take that begin after the end of a stage (its *tail*).
 //!
 //! Workflow engines create the Job of a stage when its turn comes, so nobody knows the graph. A stage must end before the
 //! run's deadline by the time that the later stages take. That time is learned from earlier runs.
@@ -171,6 +171,22 @@ impl Run {
         Some((begin, ends.and_then(|ends| ends.into_iter().max())))
     }
 
+    /// How long the stages took that began after the end of this one. Stages that run at the same time are not part of it:
+    /// if the next stage waited for another one, the tail counts from the end of that one. Nothing began: no time.
+    fn tail(&self, stage: &str) -> Option<Span> {
+        let end = self.stage(stage)?.1?;
+        let jobs = || self.jobs.values();
+        let later = || jobs().filter(|Part(_, created, _)| *created >= end);
+        let next = later().map(|Part(_, created, _)| *created).min();
+        let last = later().filter_map(|Part(.., end)| *end).max();
+        let (Some(next), Some(last)) = (next, last) else {
+            return Some(Span(0));
+        };
+        let ends = jobs().filter_map(|Part(.., end)| *end);
+        let awaited = ends.filter(|end| *end <= next).max();
+        Some(last.since(awaited.unwrap_or(end)))
+    }
+
     /// The longest time within the run in which it had no open job.
     fn longest_gap(&self) -> Option<Span> {
         let jobs = self.jobs.values();
@@ -292,8 +308,8 @@ impl Runs {
 
     /// The tails of a stage in other runs than `run`, ascending.
     pub fn tails(&self, run: &str, stage: &str, now: Instant) -> Vec<Span> {
-        let tail = |(run, end): (&Run, Instant)| Some(end.since(run.stage(stage)?.1?));
-        let mut tails: Vec<Span> = self.ended(run, now).filter_map(tail).collect();
+        let ended = self.ended(run, now);
+        let mut tails: Vec<Span> = ended.filter_map(|(run, _)| run.tail(stage)).collect();
         tails.sort_unstable();
         tails
     }

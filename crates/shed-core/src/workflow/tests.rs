@@ -29,7 +29,7 @@ fn seconds(spans: &[Span]) -> Vec<f64> {
 }
 
 #[test]
-fn a_tail_is_the_time_from_the_end_of_a_stage_to_that_of_the_run() {
+fn a_tail_is_the_time_that_later_stages_take() {
     let mut runs = Runs::default();
     for (night, load) in [(0, 30), (1, 10), (2, 20)] {
         run(&mut runs, &format!("n-{night}"), night * 1000, load);
@@ -43,6 +43,27 @@ fn a_tail_is_the_time_from_the_end_of_a_stage_to_that_of_the_run() {
     assert_eq!(runs.tails("n-3", "unheard-of", now), []);
     // A run teaches nothing about itself.
     assert_eq!(seconds(&runs.tails("n-1", "transform", now)), [25.0, 35.0]);
+}
+
+#[test]
+fn a_tail_holds_no_stage_that_runs_at_the_same_time() {
+    let mut runs = Runs::default();
+    let mut see = |id, stage, from, to| runs.see("n-0", &job(id, stage, from, Some(to)));
+    // Two branches, of which the join awaits the longer one, and a report that nothing awaits.
+    see(1, "short", 0, 10);
+    see(2, "long", 0, 50);
+    see(3, "report", 0, 100);
+    see(4, "join", 55, 75);
+    let marked = StageJob {
+        is_last: true,
+        ..job(4, "join", 55, Some(75))
+    };
+    runs.see("n-0", &marked);
+    let tail = |stage| seconds(&runs.tails("", stage, Instant(200_000)));
+    assert_eq!(tail("short"), [25.0]);
+    assert_eq!(tail("long"), [25.0]);
+    assert_eq!(tail("join"), [0.0]);
+    assert_eq!(tail("report"), [0.0]);
 }
 
 #[test]
@@ -140,9 +161,10 @@ fn stages_at_the_same_time_end_with_their_last_job() {
     runs.see("n", &job(1, "map", 0, Some(10)));
     runs.see("n", &job(2, "map", 0, Some(30)));
     runs.see("n", &job(3, "side", 5, Some(50)));
+    runs.see("n", &job(5, "reduce", 30, Some(45)));
     runs.see("m", &job(4, "map", 100, None));
     let now = Instant(1_000_000);
-    assert_eq!(seconds(&runs.tails("m", "map", now)), [20.0]);
+    assert_eq!(seconds(&runs.tails("m", "map", now)), [15.0]);
     let times = runs.stage_times("m", now);
     assert_eq!(times[0].usual, Some(Span(30_000)));
     assert_eq!(times[0].took, Span(900_000));
