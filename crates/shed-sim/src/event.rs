@@ -36,6 +36,8 @@ pub enum Event {
     Freed,
     /// The deadline of a group's job passes.
     Deadline(u32),
+    /// The own deadline of a group passes, and that of its job holds for it from then on.
+    StageDeadline(u32),
     /// The planner requested a pass.
     Wake,
     /// A node changes according to its specification: it fails, returns or changes its speed.

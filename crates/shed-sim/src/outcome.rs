@@ -1,5 +1,6 @@
 //! The results of a run, and its figures.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ use crate::trace::Job;
 pub struct JobOutcome {
     /// The job's name in the trace.
     pub id: Arc<str>,
+    /// The class in which it recurs.
+    pub class: Option<Arc<str>>,
     /// The tenant that it belongs to, if jobs have tenants.
     pub tenant: Option<Arc<str>>,
     /// When the job arrived.
@@ -31,6 +34,7 @@ impl JobOutcome {
     pub(crate) fn new(job: &Job) -> Self {
         Self {
             id: Arc::clone(&job.id),
+            class: job.class.clone(),
             tenant: job.tenant.clone(),
             arrival: job.arrival,
             deadline: job.deadline.map(|deadline| job.arrival.plus(deadline)),
@@ -208,21 +212,38 @@ impl Outcome {
         }
     }
 
+    /// The jobs but for the first ones of each class, in the order of the trace. Jobs without a class are all there.
+    fn jobs_behind(&self, first: usize) -> Vec<&JobOutcome> {
+        let mut seen: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        let mut is_behind = |job: &&JobOutcome| {
+            let Some(class) = job.class.clone() else {
+                return true;
+            };
+            let seen = seen.entry(class).or_default();
+            *seen += 1;
+            *seen > first
+        };
+        self.jobs.iter().filter(|job| is_behind(job)).collect()
+    }
+
     /// The figures, with the utilization of `slots` slots.
     pub fn figures(&self, slots: Option<u32>) -> Figures {
-        let mut flowtimes: Vec<i64> = self
-            .jobs
-            .iter()
-            .filter_map(|job| job.flowtime().map(|span| span.0))
-            .collect();
+        self.figures_behind(0, slots)
+    }
+
+    /// The same, where the figures about jobs leave out the first jobs of each class.
+    pub fn figures_behind(&self, first: usize, slots: Option<u32>) -> Figures {
+        let jobs = self.jobs_behind(first);
+        let flowtimes = jobs.iter().filter_map(|job| job.flowtime());
+        let mut flowtimes: Vec<i64> = flowtimes.map(|span| span.0).collect();
         flowtimes.sort_unstable();
-        let with_deadline = self.jobs.iter().filter(|job| job.deadline.is_some());
+        let with_deadline = jobs.iter().filter(|job| job.deadline.is_some());
         let with_deadline = with_deadline.count();
-        let met = self.jobs.iter().filter(|job| job.met()).count();
+        let met = jobs.iter().filter(|job| job.met()).count();
         let totals = &self.totals;
         let capacity = slots.map(|slots| f64::from(slots) * self.span().0 as f64);
         Figures {
-            jobs: self.jobs.len(),
+            jobs: jobs.len(),
             jobs_with_deadline: with_deadline,
             jobs_met: met,
             jobs_completed: flowtimes.len(),

@@ -19,6 +19,8 @@ pub enum Purpose {
     Node = 5,
     /// The tenant of a job.
     Tenant = 6,
+    /// The order of runs drawn from templates, and their deviations.
+    Repeat = 7,
 }
 
 /// A stream of random numbers, the same on every machine.

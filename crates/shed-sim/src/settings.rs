@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use shed_core::ids::{NodeName, Tenant};
 use shed_core::policy::Policy;
 use shed_core::resources::Resources;
@@ -89,6 +90,33 @@ pub struct Reports {
     pub noise: f64,
 }
 
+/// The deadline of a stage for the planner. The run's own deadline alone decides whether the run has met it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum StageDeadlines {
+    /// That of the run.
+    #[default]
+    Run,
+    /// That of the run, less the learned time that later stages take.
+    Tail,
+    /// The time until the run's deadline, divided over the stages in proportion to their usual times.
+    Flexible,
+    /// That of the run, less the usual times along the longest chain of later stages.
+    Graph,
+}
+
+impl StageDeadlines {
+    /// The rule's name.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Tail => "tail",
+            Self::Flexible => "flexible",
+            Self::Graph => "graph",
+        }
+    }
+}
+
 /// The jobs that a planner pass looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
@@ -125,6 +153,8 @@ pub struct Settings {
     pub backoff_limit_per_index: u32,
     /// The most clones of a task.
     pub max_clones: u32,
+    /// The deadlines of stages for the planner.
+    pub stage_deadlines: StageDeadlines,
     /// Whether each job holds one more slot from its arrival to its end, for its job master as in MapReduce.
     pub job_masters: bool,
     /// Whether first attempts may be preempted.
@@ -162,6 +192,7 @@ impl Settings {
             on_miss: OnMiss::Continue,
             backoff_limit_per_index: 6,
             max_clones: 5,
+            stage_deadlines: StageDeadlines::Run,
             job_masters: false,
             preemption: Preemption::Never,
             passes: Passes::Incremental,

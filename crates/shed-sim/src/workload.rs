@@ -8,6 +8,7 @@ use shed_core::time::{Instant, Span};
 use crate::model::slowdown::Slowdowns;
 use crate::random::{Purpose, Stream};
 use crate::settings::Cluster;
+use crate::trace::repeat::repeat;
 use crate::trace::{Demand, Job, Trace};
 
 /// The changes of a trace before it is run.
@@ -28,7 +29,10 @@ pub struct Shaping {
     /// Whether the expected duration of each job's tasks is known at its submission: the one that the trace has, or
     /// else the usual time of the job's tasks.
     pub known_durations: bool,
-    /// The seed of the jitter, and of sampled arrivals.
+    /// Each job becomes this many runs, whose deadlines count from the usual times along their longest chain of stages:
+    /// a stage takes its longest task, or its total time over the fair share of the slots if that is more.
+    pub repeat: Option<u32>,
+    /// The seed of the jitter, of sampled arrivals and of repeated runs.
     pub seed: u64,
 }
 
@@ -41,6 +45,7 @@ impl Default for Shaping {
             fair_share: 0.25,
             deadline_jitter: 0.0,
             known_durations: false,
+            repeat: None,
             seed: 0,
         }
     }
@@ -92,12 +97,17 @@ pub fn shape(
     if shaping.whole_seconds {
         truncate(&mut trace);
     }
+    let share = (shaping.fair_share * f64::from(slots)).max(1e-9);
+    set_usual_times(&mut trace, share);
+    if let Some(runs) = shaping.repeat {
+        repeat(&mut trace, runs, shaping.seed);
+    }
     if let Some(load) = shaping.load {
         let wanted = work(&trace, cluster, shaping.seed) / (load * f64::from(slots));
         scale_arrivals(&mut trace, wanted, shaping.seed);
     }
     if let Some(factor) = shaping.deadline_factor {
-        set_deadlines(&mut trace, factor, shaping, slots);
+        set_deadlines(&mut trace, factor, shaping, share);
     }
     for job in &mut trace.jobs {
         let known = job.expected.or_else(|| own_quantiles(job));
@@ -222,8 +232,23 @@ fn own_quantiles(job: &Job) -> Option<ExpectedDuration> {
     ExpectedDuration::new(usual, p90.map(|p90| usual.max(*p90))).ok()
 }
 
-fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) {
-    let share = (shaping.fair_share * f64::from(slots)).max(1e-9);
+/// How often tasks fill the share of the slots that a job is assumed to get.
+fn waves(tasks: usize, share: f64) -> f64 {
+    (tasks as f64 / share).ceil().max(1.0)
+}
+
+/// A stage takes at least as long as its longest task, and as its tasks take one after the other on the slots that its
+/// job is assumed to get.
+fn set_usual_times(trace: &mut Trace, share: f64) {
+    for stage in trace.jobs.iter_mut().flat_map(|job| &mut job.stages) {
+        let total: f64 = stage.durations.iter().map(|span| span.seconds()).sum();
+        let longest = stage.durations.iter().max().copied().unwrap_or(Span(0));
+        let of_share = Span::from_seconds_f64(total / share.max(1.0));
+        stage.usual = Some(longest.max(of_share));
+    }
+}
+
+fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, share: f64) {
     for (position, job) in trace.jobs.iter_mut().enumerate() {
         if job.deadline.is_some() {
             continue;
@@ -235,8 +260,11 @@ fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, slots: u32) 
         } else {
             1.0
         };
-        let waves = (job.tasks() as f64 / share).ceil().max(1.0);
-        let seconds = factor * jitter * job.usual_duration().seconds() * waves;
+        let usual = match shaping.repeat {
+            Some(_) => job.paths().into_iter().max().unwrap_or(Span(0)).seconds(),
+            None => job.usual_duration().seconds() * waves(job.tasks(), share),
+        };
+        let seconds = factor * jitter * usual;
         job.deadline = Some(Span::from_seconds_f64(seconds));
     }
 }

@@ -11,6 +11,7 @@ use super::lists::{self, Lists};
 use super::output::{self, Format};
 use super::sweep::{CellRow, read_traces, require_reader, run_all};
 use crate::outcome::Figures;
+use crate::settings::StageDeadlines;
 use crate::stats;
 
 pub(super) const EXAMPLES: &str = "\
@@ -78,7 +79,13 @@ impl Metric {
 }
 
 /// Flags in which the runs of a cell differ.
-pub(super) const COMPARED: [&str; 4] = ["--policy", "--order", "--policy-file", "--seed"];
+pub(super) const COMPARED: [&str; 5] = [
+    "--policy",
+    "--order",
+    "--policy-file",
+    "--stage-deadlines",
+    "--seed",
+];
 
 /// One policy in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -124,7 +131,10 @@ fn compare(rows: &[CellRow], metric: Metric) -> Result<Vec<Compared>, CliError> 
                            gives some), or no job was completed";
             return Err(CliError::Usage(message.into()));
         };
-        let policy = format!("{} {}", row.policy, row.order);
+        let mut policy = format!("{} {}", row.policy, row.order);
+        if row.stage_deadlines != StageDeadlines::Run {
+            policy = format!("{policy} {}", row.stage_deadlines.label());
+        }
         let policies = cells
             .entry(lists::without(&line.cell, &COMPARED))
             .or_default();

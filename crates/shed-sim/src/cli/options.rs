@@ -16,9 +16,12 @@ use super::{CliError, cluster, fault};
 use crate::model::Model;
 use crate::model::slowdown::Slowdowns;
 use crate::policies;
-use crate::settings::{Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings};
+use crate::settings::{
+    Cluster, Delay, NodeSpec, Passes, Reports, Resuming, Settings, StageDeadlines,
+};
 use crate::tenants::{self, Tenants};
 use crate::trace::cut::{Cut, Half};
+use crate::trace::repeat::RUNS_MAX;
 use crate::trace::setups::Setup;
 use crate::trace::{self, Trace, recording};
 use crate::workload::{self, Shaping};
@@ -88,6 +91,19 @@ pub struct RunOptions {
     /// median and the 90th percentile of the job's task times. Without this flag it learns that from reports.
     #[arg(long)]
     pub known_durations: bool,
+    /// Each job becomes N runs, with arrivals and times drawn by the seed, and all runs of a job are one class. Deadlines
+    /// count from the usual times along the run's longest chain of stages.
+    #[arg(long, value_name = "N", requires = "load",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_MAX)))]
+    pub repeat: Option<u32>,
+    /// Leave the first N runs of each class out of the figures about jobs.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub skip_runs: usize,
+    /// The deadline of a stage for the planner: run (that of its run), tail (the run's less the learned time that later
+    /// stages take), flexible (the time left divided in proportion to usual times), graph (the run's less the usual
+    /// times along the longest chain of later stages). Whether a run is in time depends on its own deadline alone.
+    #[arg(long, value_enum, value_name = "RULE", default_value = "run")]
+    pub stage_deadlines: StageDeadlines,
     /// Drop the fractions of seconds of all durations, as other simulators do.
     #[arg(long)]
     pub whole_seconds: bool,
@@ -373,6 +389,7 @@ impl RunOptions {
             fair_share: self.fair_share,
             deadline_jitter: self.deadline_jitter,
             known_durations: self.known_durations,
+            repeat: self.repeat,
             seed: self.seed,
         }
     }
@@ -400,6 +417,7 @@ impl RunOptions {
             on_miss: self.on_miss,
             backoff_limit_per_index: self.backoff_limit_per_index,
             max_clones: self.max_clones,
+            stage_deadlines: self.stage_deadlines,
             job_masters: self.job_masters,
             preemption: self.preemption,
             passes: match self.full_passes {

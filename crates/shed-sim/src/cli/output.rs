@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CliError;
 use crate::outcome::Figures;
+use crate::settings::StageDeadlines;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,6 +37,9 @@ pub struct Row {
     pub deadline_factor: Option<f64>,
     /// The attempt-time model with its parameters.
     pub attempt_model: String,
+    /// `--stage-deadlines`.
+    #[serde(default)]
+    pub stage_deadlines: StageDeadlines,
     /// The seed.
     pub seed: u64,
     /// The figures of the run.

@@ -109,8 +109,9 @@ fn simulate(
         load: options.load,
         deadline_factor: options.deadline_factor,
         attempt_model: prepared.settings.model.to_string(),
+        stage_deadlines: options.stage_deadlines,
         seed: options.seed,
-        figures: outcome.figures(prepared.slots),
+        figures: outcome.figures_behind(options.skip_runs, prepared.slots),
         wall_s,
     };
     Ok((row, outcome))

@@ -49,6 +49,8 @@ pub(super) struct Group {
     pub(super) attention: Attention,
     pub(super) entry: Entry,
     pub(super) launch_overhead: Span,
+    /// When the stage became available.
+    pub(super) opened: Instant,
     /// Median task time of the group's job.
     pub(super) median: Span,
     /// Absent if its attempts report nothing.
@@ -70,6 +72,7 @@ impl Group {
         Self {
             job,
             stage,
+            opened: facts.facts_as_of,
             waiting: facts.rules.completions,
             facts: Some(facts),
             truths: Vec::new(),

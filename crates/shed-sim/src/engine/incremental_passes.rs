@@ -59,6 +59,13 @@ impl Attention {
     }
 }
 
+impl Steady {
+    /// A pass is due at `at`, whatever the appointments of jobs are.
+    pub(super) fn want(&mut self, at: Instant) {
+        self.wanted = Some(self.wanted.map_or(at, |wanted| wanted.min(at)));
+    }
+}
+
 impl Engine<'_> {
     /// The group's facts have changed.
     pub(super) fn touch(&mut self, id: u32, news: News) {
@@ -72,8 +79,7 @@ impl Engine<'_> {
             attention.news = news;
             let at = attention.appointment.at(news);
             let at = at.map_or(self.now, |at| at.max(self.now));
-            let wanted = &mut self.planner.steady.wanted;
-            *wanted = Some(wanted.map_or(at, |wanted| wanted.min(at)));
+            self.planner.steady.want(at);
             self.changed |= at <= self.now;
         }
     }

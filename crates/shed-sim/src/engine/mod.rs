@@ -16,6 +16,7 @@ mod nodes;
 mod passes;
 mod record;
 mod settle;
+mod stage_deadline;
 mod time_limit;
 mod watch;
 
@@ -38,6 +39,7 @@ use shed_core::snapshot::{
     Resume, SlotTime, Snapshot, SpeculationMode,
 };
 use shed_core::time::{Instant, Span};
+use shed_core::workflow::{JobState, Workflows};
 
 use crate::event::{AttemptRef, Event, EventQueue};
 use crate::outcome::{AttemptOutcome, JobOutcome, Outcome, Totals};
@@ -115,6 +117,8 @@ struct JobProgress {
     failed: bool,
     /// The median of the job's task times.
     median: Span,
+    /// By stage: the usual time from its begin to the job's end; empty unless the rule for stage deadlines needs it.
+    paths: Vec<Span>,
 }
 
 /// A run.
@@ -148,6 +152,8 @@ pub struct Engine<'a> {
     /// The capacity that ended attempts still hold on nodes, in the order of their ends.
     leaving: VecDeque<(u32, Resources)>,
     changed: bool,
+    /// The runs that learned stage deadlines come from.
+    workflows: Workflows,
     planner: Planner,
     no_checkpoint: Arc<str>,
     watch: Option<&'a mut dyn Watch>,
@@ -254,6 +260,7 @@ impl<'a> Engine<'a> {
             unplaced: Vec::new(),
             leaving: VecDeque::new(),
             changed: false,
+            workflows: Workflows::default(),
             planner: Planner {
                 memory: Memory::default(),
                 scope,
@@ -362,6 +369,7 @@ impl<'a> Engine<'a> {
                     self.dirty_groups.push(group);
                 }
             }
+            Event::StageDeadline(group) => self.leave_stage_deadline(group),
             Event::Wake => {
                 if self.planner.wake_at.is_some_and(|at| at <= self.now) {
                     self.planner.wake_at = None;
@@ -386,6 +394,7 @@ impl<'a> Engine<'a> {
             active: 0,
             failed: false,
             median: job.usual_duration(),
+            paths: self.paths(job),
         });
         self.outcomes.push(JobOutcome::new(job));
         if self.settings.job_masters {
@@ -404,8 +413,10 @@ impl<'a> Engine<'a> {
         let trace = self.trace;
         let job = &trace.jobs[position as usize];
         let key = format!("{position:07}.{stage:04}");
-        let facts = self.facts(job, stage, &key);
+        let mut facts = self.facts(job, stage, &key);
         let deadline = facts.deadline;
+        facts.deadline = self.stage_deadline(position, stage);
+        let own = facts.deadline.filter(|own| Some(*own) != deadline);
         let on_miss_fails = facts.rules.on_miss == shed_core::snapshot::OnMiss::Fail;
         let id = self.groups.len() as u32;
         let mut group = Group::new(position, stage as u32, facts);
@@ -422,7 +433,11 @@ impl<'a> Engine<'a> {
         if let Some(deadline) = deadline.filter(|_| on_miss_fails) {
             self.queue.put(deadline.max(self.now), Event::Deadline(id));
         }
+        if let Some(own) = own {
+            self.queue.put(own, Event::StageDeadline(id));
+        }
         self.jobs[position as usize].active += 1;
+        self.show_stage(id, JobState::Open);
         self.touch(id, News::Urgent);
         self.touch_place(id, true);
         self.changed = true;
@@ -436,8 +451,8 @@ impl<'a> Engine<'a> {
         self.live_places.partition_point(|&other| other < mine)
     }
 
-    /// A stage as the core's job. All stages have the job's arrival and deadline, because the operator does not know
-    /// how long later stages will take.
+    /// A stage as the core's job. All stages have the job's arrival and, unless the rule for stage deadlines says
+    /// otherwise, the job's deadline.
     fn facts(&self, job: &Job, stage: usize, key: &str) -> JobSnapshot {
         let class = class(job, stage);
         let stage = &job.stages[stage];

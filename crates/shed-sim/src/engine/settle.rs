@@ -7,6 +7,7 @@ use shed_core::plan::Settled;
 use shed_core::plan_check::settle_check;
 use shed_core::settle::{settle, settle_tasks};
 use shed_core::snapshot::{Conclusion, JobPhase};
+use shed_core::workflow::JobState;
 
 use super::group::Group;
 use super::{Engine, RunError};
@@ -147,6 +148,11 @@ impl Engine<'_> {
                 self.open_group(job, child);
             }
         }
+        let state = match conclusion {
+            Conclusion::Complete => JobState::Complete(self.now),
+            _ => JobState::Failed,
+        };
+        self.show_stage(id, state);
         let progress = &self.jobs[job as usize];
         if progress.active == 0 {
             let outcome = &mut self.outcomes[job as usize];

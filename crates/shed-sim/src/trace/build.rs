@@ -277,6 +277,7 @@ fn stages(tasks: &[TaskRow], blocks: Vec<Block>) -> Vec<Stage> {
             recorded: recorded.collect(),
             durations: block.tasks.iter().map(|&at| tasks[at].duration).collect(),
             parents: block.parents,
+            usual: None,
         }
     };
     blocks.into_iter().map(stage).collect()

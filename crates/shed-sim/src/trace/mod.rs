@@ -15,6 +15,7 @@ pub mod distributions;
 mod natural;
 mod pods;
 pub mod recording;
+pub mod repeat;
 pub mod setups;
 mod stages;
 mod swf;
@@ -103,6 +104,8 @@ pub struct Stage {
     pub demand: Demand,
     /// How long each task took, by the task's position.
     pub durations: Vec<Span>,
+    /// How long the stage takes usually, known to rules that know the graph; absent: the median of its tasks.
+    pub usual: Option<Span>,
     /// Recorded attempts of tasks that had more than one or did not finish.
     pub recorded: BTreeMap<u32, Vec<Recorded>>,
 }
@@ -163,19 +166,47 @@ impl Job {
 
     /// The median of the job's task times: the mean of the middle two if their number is even; zero without tasks.
     pub fn median_duration(&self) -> Span {
-        let mut times: Vec<i64> = self.durations().map(|span| span.0).collect();
-        let count = times.len();
-        if count == 0 {
-            return Span(0);
-        }
-        let (below, &mut upper, _) = times.select_nth_unstable(count / 2);
-        let lower = below
-            .iter()
-            .copied()
-            .max()
-            .filter(|_| count.is_multiple_of(2));
-        Span((lower.unwrap_or(upper) + upper) / 2)
+        median(self.durations())
     }
+
+    /// By stage: the usual time from its begin to the end of the job, if it and the longest chain of later stages take
+    /// their usual times.
+    pub fn paths(&self) -> Vec<Span> {
+        let mut paths = vec![Span(0); self.stages.len()];
+        for (at, stage) in self.stages.iter().enumerate().rev() {
+            // Later stages have higher positions, so the longest chain behind this one is known.
+            paths[at].0 += stage.usual_time().0;
+            for &parent in &stage.parents {
+                paths[parent] = paths[parent].max(paths[at]);
+            }
+        }
+        paths
+    }
+}
+
+impl Stage {
+    /// The median of the stage's task times.
+    pub fn median_duration(&self) -> Span {
+        median(self.durations.iter().copied())
+    }
+
+    /// How long the stage takes usually.
+    pub fn usual_time(&self) -> Span {
+        self.usual.unwrap_or_else(|| self.median_duration())
+    }
+}
+
+/// The mean of the middle two if their number is even; zero without any.
+fn median(times: impl Iterator<Item = Span>) -> Span {
+    let mut times: Vec<i64> = times.map(|span| span.0).collect();
+    let count = times.len();
+    if count == 0 {
+        return Span(0);
+    }
+    let (below, &mut upper, _) = times.select_nth_unstable(count / 2);
+    let lower = below.iter().copied().max();
+    let lower = lower.filter(|_| count.is_multiple_of(2));
+    Span((lower.unwrap_or(upper) + upper) / 2)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ pub fn stage(durations: &[i64], parents: &[usize]) -> Stage {
         demand: Demand::default(),
         durations: durations.iter().map(|&ms| Span(ms)).collect(),
         recorded: BTreeMap::new(),
+        usual: None,
     }
 }
 
