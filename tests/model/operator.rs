@@ -123,7 +123,7 @@ impl Model {
             asking: &BTreeMap::new(),
             placements: &BTreeMap::new(),
             bounds: None,
-            quantile: None,
+            learned: Default::default(),
         });
         self.flight(&view.base, step)
     }
