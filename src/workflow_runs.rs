@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kube::api::ObjectMeta;
 use parking_lot::Mutex;
 use shed_core::time::{Instant, Span};
-use shed_core::workflow::{JobState, StageJob, StageTime, Workflows, reserved_tail};
+use shed_core::workflow::{JobState, StageJob, Workflows, reserved_tail};
 
 use crate::clock;
 use crate::pod_names::fnv1a;
@@ -112,13 +112,6 @@ impl WorkflowRuns {
         LaterStages {
             tails: tails.unwrap_or_default().into(),
         }
-    }
-
-    /// How long the stages of the run of a job took so far.
-    pub fn stage_times(&self, job: &StageOfRun<'_>, now: Instant) -> Vec<StageTime> {
-        let table = self.0.lock();
-        let runs = table.runs.runs(&job.class());
-        runs.map_or_else(Vec::new, |runs| runs.stage_times(&job.workflow.run, now))
     }
 
     /// Adds what earlier leaders have stored, once in a term: what was stored since then is known.

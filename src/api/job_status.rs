@@ -117,8 +117,8 @@ pub struct WorkflowStatus {
     pub run: String,
     /// Deadline of the run.
     pub deadline: Time,
-    /// When the stage must be complete so that the later ones have the time that they take. PoCD and DeadlineFeasible are
-    /// about it. Absent while that time is unknown, and once this instant has passed.
+    /// When the stage should be complete so that the later ones have the time that they take. Nothing is decided by it.
+    /// Absent while that time is unknown, and once this instant has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_deadline: Option<Time>,
     /// Probability that the run completes before its deadline, 0.000 to 1.000.

@@ -1,4 +1,4 @@
-//! The part of a run's deadline that the stage of a job has, and PoCD of the run.
+//! When a stage of a run should be complete, and PoCD of the run. People read both, and nothing is decided on the first.
 
 use kube::api::ObjectMeta;
 use shed_core::estimate::distribution::AttemptDistribution;
@@ -17,12 +17,10 @@ const Z90: f64 = 1.281_551_565_544_600_4;
 /// What the planner knows of a job as a stage of a run with a deadline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StagePart {
-    /// The job's deadline: that of the run, or its own one if that is earlier.
-    pub of_job: Instant,
     /// The deadline of the run.
     pub of_run: Instant,
-    /// The deadline by which the planner decides, if it is earlier than the job's: it leaves the later stages the time
-    /// that they take.
+    /// When the stage should be complete so that the later ones have the time that they take, if that is earlier than
+    /// the job's deadline.
     pub of_stage: Option<Instant>,
     /// What is known of the later stages.
     pub later: LaterStages,
@@ -41,7 +39,7 @@ impl StagePart {
         Some(Self::new(view, of_run, later))
     }
 
-    /// A part that is over, or that would end before the job began, leaves the stage the whole time.
+    /// A part that is over, or that would end before the job began, is left out.
     fn new(view: &JobView, of_run: Instant, later: LaterStages) -> Self {
         let of_job = view.deadline.unwrap_or(of_run);
         let begun = view.ledger.first_pass.unwrap_or(view.job.created);
@@ -50,7 +48,6 @@ impl StagePart {
             .deadline(of_run)
             .filter(|at| *at > after && *at < of_job);
         Self {
-            of_job,
             of_run,
             of_stage,
             later,

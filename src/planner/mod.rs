@@ -421,19 +421,17 @@ fn export_job(
         let range = report.end_range;
         stage.pocd = range.and_then(|range| stage.pocd_of_run(range, now));
     }
-    let is_part = stage.as_ref().is_some_and(|stage| stage.of_stage.is_some());
-    // Whether a job was in time says nothing about a PoCD of its part.
-    let both = pocd.zip(report.pocd_expected).filter(|_| !is_part);
+    let both = pocd.zip(report.pocd_expected);
     let calibrated =
         both.and_then(|(pocd, expected)| context.forecasts.say(facts, now, pocd, expected));
     memories.change(&facts.key.0, |memory| {
         memory.calibrated = calibrated;
-        memory.stage.clone_from(&stage);
+        memory.stage = stage;
     });
     let figures = JobFigures {
         pocd,
         calibrated,
-        deadline: stage.map_or(facts.deadline, |stage| Some(stage.of_job)),
+        deadline: facts.deadline,
         earliest: report.feasibility.and_then(|figures| figures.earliest),
         expected: report.estimated_completion,
         p90: report.end_range.map(|range| range.p90),

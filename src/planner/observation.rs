@@ -253,10 +253,6 @@ fn job_facts(
         demand: obstacles::demand(context, &view),
     };
     let stage = StagePart::of(context, &newest.metadata, &view);
-    // Only the planner decides by the part. The job misses the whole deadline, or meets it.
-    if let Some(part) = stage.as_ref().and_then(|stage| stage.of_stage) {
-        view.deadline = Some(part);
-    }
     let status = newest.status.as_ref();
     let observed = status.and_then(|status| status.observed.as_ref());
     let weighed = context.job_memories.with(&view.job.uid, |memory| {

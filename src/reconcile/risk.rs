@@ -61,14 +61,19 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     let is_at_risk = stated_in(&list.list).is_some();
     let Thresholds { begin, now } = Thresholds::of(input.job.rules.target_pocd, is_at_risk);
     // Without a PoCD a calibrated one would be that of an earlier report.
-    match report
-        .pocd_after
-        .map(|pocd| input.calibrated.unwrap_or(pocd))
-    {
+    let own = report.pocd_after;
+    let own = own.map(|pocd| input.calibrated.unwrap_or(pocd));
+    // A stage must also leave the later ones the time that they take.
+    let of_run = input.stage.and_then(|stage| stage.pocd);
+    let of_run = of_run.filter(|of_run| own.is_some_and(|own| *of_run < own));
+    match of_run.or(own) {
         Some(pocd) if pocd < now => {
             let (reason, example) = cause(input, report);
             // No figures of the report in the message: they would make a write of each.
-            let split = unknown_split(input);
+            let split = match of_run {
+                Some(_) => "; the later stages of the run need time too",
+                None => unknown_split(input),
+            };
             let below = match example {
                 None => format!("{begin}{split}"),
                 Some(example) => format!("{example}; PoCD fell below {begin}{split}"),
@@ -83,7 +88,7 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     }
 }
 
-/// Why a stage of a workflow has the whole deadline of its run, if shed does not know what the later stages take.
+/// Why the risk is that of the stage alone, if shed does not know what the later stages of the run take.
 fn unknown_split(input: Input<'_>) -> &'static str {
     match input.stage.is_some_and(StagePart::is_unknown) {
         false => "",

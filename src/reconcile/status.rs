@@ -245,16 +245,11 @@ fn fresh_pocd(input: Input<'_>) -> FreshPocd {
             calibrated: input
                 .calibrated
                 .map(Pocd::nearest)
-                .or(input.old.calibrated_pocd.filter(|_| !has_part(input))),
+                .or(input.old.calibrated_pocd),
             estimate: input.report.and_then(|report| report.estimated_completion),
             range,
         },
     }
-}
-
-/// Whether PoCD is that of a part of the job's deadline. Such a PoCD is not calibrated.
-fn has_part(input: Input<'_>) -> bool {
-    input.stage.is_some_and(|stage| stage.of_stage.is_some())
 }
 
 impl DeadlineJobStatus {

@@ -1,6 +1,6 @@
 //! Runs of a workflow, and what they teach: how long the stages take that begin after the end of a stage (its *tail*).
 //!
-//! Workflow engines create the Job of a stage when its turn comes, so nobody knows the graph. A stage must end before the
+//! Workflow engines create the Job of a stage when its turn comes, so shed does not know the graph. A stage must end before the
 //! run's deadline by the time that the later stages take. That time is learned from earlier runs.
 
 use std::collections::BTreeMap;
@@ -212,17 +212,6 @@ impl Run {
     }
 }
 
-/// How long a stage took in a run, and how long it takes usually.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageTime {
-    /// The stage.
-    pub stage: String,
-    /// From the creation of its first job to its end, or until now.
-    pub took: Span,
-    /// The median of earlier runs; absent if there is none.
-    pub usual: Option<Span>,
-}
-
 /// The runs of one workflow class, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -313,36 +302,6 @@ impl Runs {
         tails.sort_unstable();
         tails
     }
-
-    /// How long the stages of a run took, in the order of their begin.
-    pub fn stage_times(&self, run: &str, now: Instant) -> Vec<StageTime> {
-        let Some(known) = self.0.get(run) else {
-            return Vec::new();
-        };
-        let mut names: Vec<&str> = known.jobs.values().map(|part| part.0.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut stages: Vec<(Instant, StageTime)> = Vec::new();
-        for name in names {
-            let Some((begin, end)) = known.stage(name) else {
-                continue;
-            };
-            let took = |(run, _): (&Run, Instant)| {
-                let (begin, end) = run.stage(name)?;
-                Some(end?.since(begin))
-            };
-            let mut others: Vec<Span> = self.ended(run, now).filter_map(took).collect();
-            others.sort_unstable();
-            let time = StageTime {
-                stage: name.to_owned(),
-                took: end.unwrap_or(now).since(begin),
-                usual: others.get(others.len() / 2).copied(),
-            };
-            stages.push((begin, time));
-        }
-        stages.sort_by_key(|(begin, _)| *begin);
-        stages.into_iter().map(|(_, time)| time).collect()
-    }
 }
 
 /// The tail that a stage leaves for the later ones: the quantile [`TAIL_QUANTILE`] by nearest rank of its `tails`, which are
@@ -354,7 +313,7 @@ pub fn reserved_tail(tails: &[Span]) -> Option<Span> {
 }
 
 /// The probability that the run is complete before its deadline: the mean over the stage's `tails` of the probability
-/// `in_time` that the stage ends so long before it; absent if they are fewer than [`TAILS_MIN`].
+/// `in_time` that the stage ends by that time before it; absent if they are fewer than [`TAILS_MIN`].
 pub fn pocd_of_run(
     deadline: Instant,
     tails: &[Span],

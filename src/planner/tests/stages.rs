@@ -1,4 +1,4 @@
-//! A stage of a workflow: the planner decides by its part, and all else by the deadline of the run.
+//! A stage of a workflow: all is decided by the deadline of the run.
 
 use shed_core::workflow::JobState;
 
@@ -57,26 +57,13 @@ fn deadlines(process: &Process, job: &Arc<DeadlineJob>) -> [Option<Instant>; 2] 
 }
 
 #[tokio::test]
-async fn the_planner_alone_decides_by_the_part_of_a_stage() {
+async fn a_stage_is_planned_by_the_deadline_of_the_run() {
     let (api, process) = cluster(of_run);
     process.look(&api).await.unwrap();
-    let [planned, own] = deadlines(&process, &api.job());
     let created = clock::instant(api.job().metadata.creation_timestamp.as_ref().unwrap());
     let due = Some(created.plus(Span::from_seconds(900)));
-    assert_eq!(
-        (planned, own),
-        (due, due),
-        "nothing is known of later stages"
-    );
+    assert_eq!(deadlines(&process, &api.job()), [due, due]);
     earlier_runs(&process);
-    let [planned, own] = deadlines(&process, &api.job());
-    assert_eq!(planned, due.map(|due| due.plus(Span::from_seconds(-300))));
-    assert_eq!(own, due);
-    // The part is over: the stage has the rest of the whole deadline.
-    process
-        .context
-        .clock
-        .skip_for_tests(Span::from_seconds(700));
     assert_eq!(deadlines(&process, &api.job()), [due, due]);
 }
 

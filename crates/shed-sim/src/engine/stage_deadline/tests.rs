@@ -107,7 +107,7 @@ fn tails_are_learned_from_three_earlier_runs_of_the_class() {
 }
 
 #[test]
-fn a_stage_that_the_class_has_not_had_yet_gets_the_deadline_of_the_run() {
+fn a_stage_that_is_new_to_its_class_gets_the_runs_deadline() {
     let mut jobs: Vec<Job> = (0_i64..3)
         .map(|run| {
             job(
@@ -163,7 +163,7 @@ fn history(last: i64) -> Vec<Job> {
 }
 
 #[test]
-fn a_learned_tail_meets_the_deadline_that_the_deadline_of_the_run_misses() {
+fn a_learned_tail_meets_a_deadline_that_run_misses() {
     let mut jobs = history(10);
     let mut other = job("other-1", 3000, 100, &[(50, &[])]);
     other.stages[0].durations.push(Span::from_seconds(50));
@@ -193,7 +193,7 @@ fn no_stage_is_stopped_at_its_own_deadline() {
 }
 
 #[test]
-fn a_stage_that_is_late_for_its_own_deadline_makes_way_as_its_run_does() {
+fn a_stage_past_its_own_deadline_makes_way_as_its_run_does() {
     // The first stages are due at 55 s. Two tasks hold both slots until 60 s, so they are late for that, and an other
     // job is due before the run is.
     let mut jobs = history(10);
