@@ -87,7 +87,7 @@ fn a_run_keeps_its_start_when_its_first_job_is_deleted() {
 }
 
 #[test]
-fn stages_at_the_same_time_each_have_their_own_part() {
+fn stages_at_the_same_time_leave_each_other_no_time() {
     let runs = WorkflowRuns::default();
     for night in 0..3 {
         let run = workflow(&format!("etl-{night}"));
@@ -101,7 +101,7 @@ fn stages_at_the_same_time_each_have_their_own_part() {
     let run = workflow("etl-9");
     runs.see(&stage(&run, "x", "left", 9000), JobState::Open);
     let part = |name| runs.later_stages(&stage(&run, "y", name, 9000), at(9000));
-    assert_eq!(part("left").deadline(at(9100)), Some(at(9070)));
+    assert_eq!(part("left").deadline(at(9100)), Some(at(9100)));
     assert_eq!(part("right").deadline(at(9100)), Some(at(9100)));
 }
 
