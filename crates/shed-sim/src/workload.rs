@@ -260,11 +260,11 @@ fn set_deadlines(trace: &mut Trace, factor: f64, shaping: &Shaping, share: f64) 
         } else {
             1.0
         };
-        let usual = match shaping.repeat {
-            Some(_) => job.paths().into_iter().max().unwrap_or(Span(0)).seconds(),
-            None => job.usual_duration().seconds() * waves(job.tasks(), share),
+        let path = || job.paths().into_iter().max().unwrap_or(Span(0));
+        let seconds = match shaping.repeat {
+            Some(_) => factor * jitter * path().seconds(),
+            None => factor * jitter * job.usual_duration().seconds() * waves(job.tasks(), share),
         };
-        let seconds = factor * jitter * usual;
         job.deadline = Some(Span::from_seconds_f64(seconds));
     }
 }
