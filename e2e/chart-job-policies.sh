@@ -76,7 +76,7 @@ shed.dev/deadline: 5m, shed.dev/idempotency: safe|shed.dev/idempotency: invalid 
 shed.dev/deadline: 5m, shed.dev/idempotency: Fenced|Fenced needs shed.dev/progress: file
 shed.dev/deadline: 5m, shed.dev/resume: Checkpoint|Checkpoint needs shed.dev/progress
 shed.dev/deadline: 5m, shed.dev/preemption: WhenCheckpointed|needs shed.dev/resume: Checkpoint
-shed.dev/deadline: 5m, shed.dev/speculation: Observe|clones need shed.dev/deadline, and shed.dev/idempotency
+shed.dev/deadline: 5m, shed.dev/speculation: Observe|clones need shed.dev/deadline or shed.dev/workflow-deadline, and shed.dev/idempotency
 shed.dev/deadline: 5m, shed.dev/progress: pigeon|shed.dev/progress: invalid value `pigeon`
 shed.dev/deadline: 5m, shed.dev/max-clones-per-task: "21"|use a number from 0 to 20
 shed.dev/deadline: 5m, shed.dev/clone-budget: "21"|use a share from 0 to 20
