@@ -91,6 +91,9 @@ pub fn time_limit_words(job: &ValidatedJob) -> Option<String> {
 pub fn deadline_words(job: &ValidatedJob) -> String {
     match job.deadline_by(&ledger(job)) {
         None if job.deadline == DeadlineRule::Never => "no deadline".to_owned(),
+        None if matches!(job.deadline, DeadlineRule::Run(_)) => {
+            "the deadline of its workflow's run, which only the operator knows".to_owned()
+        }
         None => {
             "a deadline from earlier runs of its class, which only the operator knows".to_owned()
         }

@@ -273,7 +273,7 @@ fn words_about_a_job_name_its_annotations() {
 }
 
 #[test]
-fn deadlines_on_the_clock_and_from_history_are_read() {
+fn deadlines_that_no_duration_gives_are_read() {
     let note = |metadata: &str| verdict(&job(metadata, MANAGED)).notes[0].clone();
     let clock = note("annotations: {shed.dev/deadline: '06:00 Etc/UTC'}");
     assert!(
@@ -286,6 +286,8 @@ fn deadlines_on_the_clock_and_from_history_are_read() {
         history.contains("a deadline from earlier runs of its class"),
         "{history}"
     );
+    let run = note("annotations: {shed.dev/workflow: etl-1, shed.dev/workflow-deadline: 4h}");
+    assert!(run.contains("the deadline of its workflow's run"), "{run}");
 }
 
 #[test]
