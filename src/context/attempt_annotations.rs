@@ -38,7 +38,7 @@ pub struct AnnotationSettings {
 
 impl AnnotationSettings {
     /// Without those that the job's template sets itself.
-    pub fn beside(self, job: &ValidatedJob) -> Self {
+    pub fn unless_in_template_of(self, job: &ValidatedJob) -> Self {
         let own = job.template.metadata.as_ref();
         let own = own.and_then(|metadata| metadata.annotations.as_ref());
         let is_free = |key: &str| own.is_none_or(|own| !own.contains_key(key));

@@ -29,7 +29,7 @@ pub(super) async fn write(
     ledger: &Ledger,
     recorded: &DeadlineJob,
 ) {
-    let settings = context.annotations.beside(&pass.view.job);
+    let settings = context.annotations.unless_in_template_of(&pass.view.job);
     if settings == AnnotationSettings::default() || ledger.ending.is_some() {
         return;
     }

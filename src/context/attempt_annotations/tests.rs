@@ -102,16 +102,16 @@ fn annotations_of_the_template_are_the_users() {
         do_not_disrupt: true,
         expected_end: true,
     };
-    let beside = |annotations: &str| {
+    let settings = |annotations: &str| {
         let change = format!(
             "template: {{metadata: {{annotations: {{{annotations}}}}}, spec: {{containers: [{{name: c, image: i}}]}}}}"
         );
-        all.beside(&validate(&fixtures::job(&change)).unwrap())
+        all.unless_in_template_of(&validate(&fixtures::job(&change)).unwrap())
     };
-    assert_eq!(beside(""), all);
-    let cost = beside("controller.kubernetes.io/pod-deletion-cost: '1'");
+    assert_eq!(settings(""), all);
+    let cost = settings("controller.kubernetes.io/pod-deletion-cost: '1'");
     assert_eq!((cost.deletion_cost, cost.do_not_disrupt), (false, true));
-    assert!(!beside("karpenter.sh/do-not-disrupt: 'false'").do_not_disrupt);
+    assert!(!settings("karpenter.sh/do-not-disrupt: 'false'").do_not_disrupt);
 }
 
 #[test]
