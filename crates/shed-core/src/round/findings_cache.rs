@@ -148,11 +148,14 @@ impl Appointment {
     /// Whether a pass looks at the job.
     pub fn is_due(&self, now: Instant, news: News) -> bool {
         let age = now.since(self.looked);
-        let is_soon = |next: Instant| 4 * age.0 >= 3 * next.since(self.looked).0;
+        let times = |span: Span, by: i64| span.0.saturating_mul(by);
+        let is_soon = |next: Instant| times(age, 4) >= times(next.since(self.looked), 3);
         age < Span(0)
             || self.until.is_some_and(|at| at <= now)
             || self.next.is_some_and(is_soon)
-            || self.rest_of(news).is_some_and(|rest| 2 * age.0 >= rest.0)
+            || self
+                .rest_of(news)
+                .is_some_and(|rest| times(age, 2) >= rest.0)
     }
 }
 
