@@ -217,12 +217,16 @@ pub(crate) async fn stands(
     .await
 }
 
-/// How many series an operator has of a namespace's jobs; none if it doesn't answer. The totals of deadlines are of
-/// the namespace, and outlive its jobs.
+/// How many series an operator has of a namespace's jobs; none if it doesn't answer. The totals of deadlines and
+/// slot time are the namespace's, and outlive its jobs.
 pub(crate) async fn series_of(http: SocketAddr, namespace: &str) -> Option<usize> {
     let page = ask(http, "/metrics").await.ok()?;
     let label = format!(r#"job_namespace="{namespace}""#);
-    let is_of_jobs = |line: &&str| line.contains(&label) && !line.starts_with("shed_deadlines_");
+    let is_total = |line: &str| {
+        let totals = ["shed_deadlines_", "shed_namespace_"];
+        totals.iter().any(|name| line.starts_with(name))
+    };
+    let is_of_jobs = |line: &&str| line.contains(&label) && !is_total(line);
     Some(page.lines().filter(is_of_jobs).count())
 }
 
