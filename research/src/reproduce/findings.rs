@@ -159,6 +159,12 @@ impl Gate {
         let difference = &self.difference;
         judge_order(self.margin, difference.mean(), difference.half_width())
     }
+
+    /// Whether it holds by its mean, and the interval has values below the margin.
+    pub fn is_wide(&self) -> bool {
+        let half = self.difference.half_width().unwrap_or(0.0);
+        self.verdict() == Verdict::Holds && self.difference.mean() - half < self.margin
+    }
 }
 
 /// A closed form next to the value of our own specification.

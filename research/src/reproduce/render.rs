@@ -17,6 +17,9 @@ pub const COMMIT: &str = "The code that ran is of commit ";
 /// The section of all values that no paper prints.
 const REFERENCES: &str = "Reference values of this repository";
 
+/// What follows the verdict *holds* where the interval does not say as much as the mean.
+const WIDE: &str = ", in a wide interval";
+
 const LEGEND: &str = "\
 *Printed* is a number that the paper prints, and *source* the place. *Ours* is the mean over the seeds, ± half of its 95 % \
 interval; a value without one is a closed form. *Agrees* has the values that agree with the paper: the printed one with a \
@@ -28,8 +31,8 @@ interval* is added where the mean agrees and the interval is wider than that.
 - *cannot be made*: the interval has values that agree, but it is wider than the comparison needs: than the tolerance, or for \
 a bound than 10 points on either side. Or the set-up is missing. The reason stands in the row.
 
-An *ordering* holds if the mean of the differences, paired by seed, is at least the margin. It differs if the whole interval is \
-below, and otherwise the seeds do not decide it. For each value that differs, *what was tried* has variants of the set-up on the \
+An *ordering* holds if the mean of the differences, paired by seed, is at least the margin, *in a wide interval* if the interval \
+has values below it. It differs if the whole interval is below, and otherwise the seeds do not decide it. For each value that differs, *what was tried* has variants of the set-up on the \
 same seeds, and by how much each moves ours. Tables *in a picture* are what the paper only draws: they are not compared.\n\n";
 
 /// The whole page in Markdown.
@@ -66,16 +69,16 @@ pub fn page(names: &[String], scale: &Scale, commit: &str, results: &[Result<'_>
 fn summary(text: &mut String, papers: &[&Paper], results: &[Result<'_>]) {
     text.push_str(
         "## Summary\n\n\
-         | paper | values: hold | of these in a wide interval | differ | cannot be made | orderings: hold | differ | cannot be made |\n\
-         |---|---|---|---|---|---|---|---|\n",
+         | paper | values: hold | of these in a wide interval | differ | cannot be made | orderings: hold | of these in a wide interval | differ | cannot be made |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for paper in papers {
         let of_paper = || results.iter().filter(|(other, _, _)| other.id == paper.id);
         let lines = || of_paper().flat_map(|(_, _, findings)| &findings.lines);
-        let gates = of_paper().flat_map(|(_, _, findings)| &findings.gates);
+        let gates = || of_paper().flat_map(|(_, _, findings)| &findings.gates);
         let [values, orders] = [
             lines().map(Line::verdict).collect::<Vec<_>>(),
-            gates.map(Gate::verdict).collect(),
+            gates().map(Gate::verdict).collect(),
         ]
         .map(|verdicts| {
             [Verdict::Holds, Verdict::Differs, Verdict::CannotBeMade].map(|wanted| {
@@ -86,9 +89,10 @@ fn summary(text: &mut String, papers: &[&Paper], results: &[Result<'_>]) {
             })
         });
         let wide = lines().filter(|line| is_wide(line)).count();
+        let wide_orders = gates().filter(|gate| gate.is_wide()).count();
         let _ = writeln!(
             text,
-            "| {} | {} | {wide} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {wide} | {} | {} | {} | {wide_orders} | {} | {} |",
             paper.id, values[0], values[1], values[2], orders[0], orders[1], orders[2]
         );
     }
@@ -154,9 +158,10 @@ fn section(text: &mut String, figure: &Figure, findings: &Findings) {
         for gate in &findings.gates {
             let difference = sample(&gate.difference);
             let (margin, verdict) = (number(gate.margin), gate.verdict().label());
+            let wide = if gate.is_wide() { WIDE } else { "" };
             let _ = writeln!(
                 text,
-                "| {} | {difference} | {margin} | {verdict} |",
+                "| {} | {difference} | {margin} | {verdict}{wide} |",
                 gate.claim
             );
         }
@@ -191,7 +196,7 @@ fn verdict(line: &Line) -> String {
     let verdict = line.verdict();
     let label = verdict.label();
     if is_wide(line) {
-        return format!("{label}, in a wide interval");
+        return format!("{label}{WIDE}");
     }
     if verdict != Verdict::CannotBeMade {
         return label.to_owned();
@@ -436,14 +441,14 @@ mod tests {
             "| met, % | Figure 4 | 90 | 85 ± 190.6 | -5 | ± 5 | holds, in a wide interval |",
             "| ≥ 85 | cannot be made: the interval is wider than ± 10 |",
             "| ± 5 | cannot be made: no such trace |",
-            "| a over b | 1.5 ± 6.4 | 0 | holds |",
+            "| a over b | 1.5 ± 6.4 | 0 | holds, in a wide interval |",
             "Not run: the rest: no data.",
             "| what | printed | ours | launch 6 s |",
             "| met, % | 90 | 70.1 ± 1.3 | **19.1 ± 1.3** |",
             "| 0 to 10 % | 40 |",
             "| h(2) | 1.5 | 1.50001 | 0.00001 | ± 1e-4 | holds |",
             "No paper prints the 1 [reference",
-            &format!("| {} | 2 | 2 | 1 | 2 | 1 | 0 | 0 |", paper.id),
+            &format!("| {} | 2 | 2 | 1 | 2 | 1 | 1 | 0 | 0 |", paper.id),
         ] {
             assert!(page.contains(part), "`{part}` is not in\n{page}");
         }
