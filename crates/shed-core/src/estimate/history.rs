@@ -87,18 +87,27 @@ impl JobTimes {
         ended.into_iter().find(|&seconds| seconds > 0.0)
     }
 
-    /// The job's times over the least of them; empty if no attempt had ended.
-    fn ratios(&self) -> impl Iterator<Item = Observation> + '_ {
+    /// The job's times over `least` seconds.
+    fn over(&self, least: f64) -> impl Iterator<Item = Observation> + '_ {
         let of = |ended: bool| move |span: &Span| (span.seconds(), ended);
-        let all = self.ended.iter().map(of(true));
-        let all = all.chain(self.running.iter().map(of(false)));
-        self.least().into_iter().flat_map(move |least| {
-            all.clone().map(move |(seconds, ended)| Observation {
-                time: seconds / least,
-                ended,
-            })
+        let ended = self.ended.iter().map(of(true));
+        let all = ended.chain(self.running.iter().map(of(false)));
+        all.map(move |(seconds, ended)| Observation {
+            time: seconds / least,
+            ended,
         })
     }
+
+    /// Whether the job had one attempt, which says nothing about the spread within a job.
+    fn is_single(&self) -> bool {
+        self.ended.len() + self.running.len() == 1
+    }
+}
+
+/// Times over the least of their job, and how many of these least times they have.
+struct Ratios {
+    sample: Sample,
+    least_times: usize,
 }
 
 /// The times of the jobs of one class.
@@ -124,8 +133,23 @@ impl ClassHistory {
         }
     }
 
-    fn ratios(&self) -> Sample {
-        Sample::from_observations(self.jobs.iter().flat_map(JobTimes::ratios))
+    /// The times of each job over its least one. If they are of one class, jobs of one attempt are taken as one job, so
+    /// that their spread is that from run to run.
+    fn ratios(&self, are_alike: bool) -> Ratios {
+        let is_pooled = |job: &JobTimes| are_alike && job.is_single();
+        let pooled = self.jobs.iter().filter(|job| is_pooled(job));
+        let pooled = pooled.filter_map(JobTimes::least).min_by(f64::total_cmp);
+        let jobs = || {
+            self.jobs.iter().filter_map(|job| match is_pooled(job) {
+                true => pooled.map(|least| (job, least)),
+                false => job.least().map(|least| (job, least)),
+            })
+        };
+        let own = jobs().filter(|(job, _)| !is_pooled(job)).count();
+        Ratios {
+            sample: Sample::from_observations(jobs().flat_map(|(job, least)| job.over(least))),
+            least_times: own + usize::from(pooled.is_some()),
+        }
     }
 
     /// The usual least time of the class's jobs in seconds, if one is known.
@@ -138,24 +162,26 @@ impl ClassHistory {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         (!logs.is_empty()).then(|| libm::exp(mean))
     }
+}
 
-    /// The Pareto shape of the class's jobs, shrunk toward `beta`: the mean of the posterior under a Gamma prior,
-    /// conjugate with running attempts as censored. A job's least time is no evidence about the shape.
+impl Ratios {
+    /// Their Pareto shape, shrunk toward `beta`: the mean of the posterior under a Gamma prior, conjugate with running
+    /// attempts as censored. The attempt that set a job's least time is no evidence about the shape. Others that took
+    /// as long are, because times are often whole seconds.
     fn shape(&self, beta: f64) -> f64 {
-        let ratios = self.ratios();
-        let informative = ratios.ended().filter(|&ratio| ratio > 1.0).count() as f64;
-        let logs = ratios.observations().iter().map(|r| libm::log(r.time));
-        let excess: f64 = logs.map(|log| log.max(0.0)).sum();
+        let ended = self.sample.ended().filter(|&ratio| ratio >= 1.0).count();
+        let informative = ended.saturating_sub(self.least_times) as f64;
+        let ratios = self.sample.observations().iter();
+        let excess: f64 = ratios.map(|ratio| libm::log(ratio.time).max(0.0)).sum();
         let weight = f64::from(PSEUDO_ATTEMPTS);
         (informative + weight) / (excess + weight / beta)
     }
 
-    /// The distribution of the class's ratios, shrunk toward the given one.
-    fn ratio_distribution(&self, distribution: &Distribution) -> Distribution {
-        let sample = self.ratios();
-        let best = fit(&sample).best;
-        let kind = best.map_or_else(|| distribution.kind(), |best| best.kind());
-        shrunk(kind, &sample, distribution)
+    /// Their distribution, shrunk toward the given one.
+    fn distribution(&self, prior: &Distribution) -> Distribution {
+        let best = fit(&self.sample).best;
+        let kind = best.map_or_else(|| prior.kind(), |best| best.kind());
+        shrunk(kind, &self.sample, prior)
     }
 }
 
@@ -193,7 +219,7 @@ struct TenantHistory {
 impl TenantHistory {
     fn record(&mut self, job: &JobTimes, now: Instant) {
         self.jobs.record(job, PER_TENANT_MAX, now);
-        let excess = 1.0 / self.jobs.shape(model_shape());
+        let excess = 1.0 / self.jobs.ratios(false).shape(model_shape());
         let (least, most) = excess_bounds();
         self.excess = excess.clamp(least, most);
     }
@@ -352,10 +378,10 @@ impl History {
             return model;
         };
         let foreign = self.foreign_shape(tenant);
-        let own = self.jobs_of(tenant).shape(foreign);
+        let own = self.jobs_of(tenant).ratios(false).shape(foreign);
         let class = self.class(class);
         ShapePrior {
-            beta: class.map_or(own, |class| class.shape(own)),
+            beta: class.map_or(own, |class| class.ratios(true).shape(own)),
             t_min: class.and_then(ClassHistory::least).unwrap_or(model.t_min),
             ..model
         }
@@ -373,9 +399,12 @@ impl History {
             return pareto(model_shape());
         };
         let foreign = pareto(self.foreign_shape(tenant));
-        let own = self.jobs_of(tenant).ratio_distribution(&foreign);
+        let own = self.jobs_of(tenant).ratios(false).distribution(&foreign);
         let class = self.class(class);
-        class.map_or_else(|| own.clone(), |class| class.ratio_distribution(&own))
+        class.map_or_else(
+            || own.clone(),
+            |class| class.ratios(true).distribution(&own),
+        )
     }
 }
 

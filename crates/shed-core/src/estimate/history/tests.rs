@@ -62,6 +62,31 @@ fn a_class_is_believed_the_more_the_more_jobs_it_had() {
     assert!((large / 5.0 - 1.0).abs() < 0.1, "{large}");
 }
 
+/// Kubernetes has the ends of containers in whole seconds.
+#[test]
+fn equal_times_show_that_times_are_alike() {
+    let etl = JobClass::from("etl");
+    let prior = |jobs: &[Sample]| history("etl", jobs).shape_prior(&ours(), Some(&etl));
+    let equal = |count| Sample::new(&vec![20.0; count], &[]);
+    for (runs, least_beta) in [(1, 3.5), (2, 5.5), (5, 15.0)] {
+        let beta = prior(&vec![equal(4); runs]).beta;
+        assert!(beta > least_beta, "{runs} runs of 4 tasks: {beta}");
+    }
+    // A run of one task shows nothing of the spread, but several runs do.
+    let single = |runs| prior(&vec![equal(1); runs]).beta;
+    assert_eq!(single(1), 2.0);
+    assert!(single(5) > 2.9, "{}", single(5));
+    let mut growing = [20.0, 60.0, 200.0].map(|time| Sample::new(&[time], &[]));
+    let grown = prior(&growing).beta;
+    assert!(grown < single(3), "{grown}");
+    // Of the tenant's jobs of several classes, their times tell nothing about each other.
+    growing.reverse();
+    let mut several = history("a", &growing[..1]);
+    several = several.after(now(0.0), [of_class("b-0", "b", &growing[2])]);
+    several = several.after(now(0.0), []);
+    assert_eq!(several.shape_prior(&ours(), Some(&etl)).beta, 2.0);
+}
+
 #[test]
 fn an_unknown_class_is_believed_to_be_like_the_tenants_others() {
     let taught = history("etl", &[job(10.0, 5.0, 64), job(30.0, 5.0, 64)]);
