@@ -20,7 +20,7 @@ pub const CONDITIONS: usize = 20 * 1024;
 /// Conditions, counts, times and the job's record (`"record":` and a comma) of the status, and the ledger's table of
 /// kills.
 const STATUS: usize = CONDITIONS + 6 * 1024 + RECORD_MAX + 10;
-/// The deadline of a workflow's run in the ledger and in the status, without the name of the run.
+/// The deadline of a workflow's run in the ledger, and the run in the status with a stage, without the name of the run.
 const RUN: usize = 512;
 /// A segment of a divided task, and its index among the done or failed ones. No segment is both won
 /// and dropped.

@@ -12,9 +12,9 @@ pub mod pod_creation;
 mod quarantine;
 pub mod shares;
 pub mod spacing;
-pub mod stage_part;
 pub mod unanswered_writes;
 pub mod validation;
+pub mod workflow_estimate;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
@@ -39,9 +39,9 @@ use crate::context::placement::Placement;
 use crate::context::pod_creation::Creations;
 use crate::context::shares::ShareTable;
 use crate::context::spacing::LastWrite;
-use crate::context::stage_part::StagePart;
 use crate::context::unanswered_writes::UnansweredWrite;
 use crate::context::validation::Validation;
+use crate::context::workflow_estimate::WorkflowEstimate;
 use crate::durable_state::LatestExperience;
 use crate::forecast::ForecastTable;
 use crate::job::facts::Traces;
@@ -110,8 +110,8 @@ pub struct JobMemory {
     pub placement: Placement,
     /// The limit of active jobs of its namespace, if the job waits for one of these places.
     pub awaits_place_of: Option<u32>,
-    /// Its part of the deadline of a workflow's run, as the last pass that looked at it saw it.
-    pub stage: Option<StagePart>,
+    /// What is estimated of the workflow's run that it is a stage of, after the last pass that looked at it.
+    pub workflow: Option<WorkflowEstimate>,
     /// Its calibrated PoCD after the last pass that looked at it.
     pub calibrated: Option<f64>,
     /// What the planner would have done for it, if it only observes.

@@ -34,6 +34,7 @@ mod reference;
 mod shares;
 mod slot_time;
 mod watch_only;
+mod workflows;
 
 pub use attempts::{AttemptMetrics, WON};
 pub use blocked::{BlockedJobs, BlockedSeries};
@@ -49,6 +50,7 @@ pub use reference::reference;
 pub use shares::ShareMetrics;
 pub use slot_time::{DISRUPTIVE, POD_DISRUPTED, POD_LOST, SlotTimeMetrics};
 pub use watch_only::WatchOnlyMetrics;
+pub use workflows::RunLabels;
 
 /// The `DeadlineJob` that a job's series come from.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]

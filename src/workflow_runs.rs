@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kube::api::ObjectMeta;
 use parking_lot::Mutex;
 use shed_core::time::{Instant, Span};
-use shed_core::workflow::{JobState, StageJob, Workflows, reserved_tail};
+use shed_core::workflow::{JobState, StageJob, StageTime, Workflows, median, reserved_tail};
 
 use crate::clock;
 use crate::pod_names::fnv1a;
@@ -63,6 +63,63 @@ impl LaterStages {
         let tail = reserved_tail(&self.tails)?;
         Some(of_run.plus(Span(-tail.0)))
     }
+
+    /// When the run is expected to be complete if the stage is at that time: they take their median time.
+    pub fn expected_end(&self, of_stage: Instant) -> Option<Instant> {
+        Some(of_stage.plus(median(&self.tails)?))
+    }
+}
+
+/// A stage that exceeds its usual time, and by how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowStage {
+    /// The stage.
+    pub stage: Arc<str>,
+    /// At least a second.
+    pub by: Span,
+}
+
+impl SlowStage {
+    fn of(stage: &str, begin: Instant, end: Instant, usual: Span) -> Option<Self> {
+        let by = Span(end.since(begin).0 - usual.0);
+        (by.0 >= 1000).then(|| Self {
+            stage: stage.into(),
+            by,
+        })
+    }
+}
+
+/// By how much the stages of a run exceed their usual times.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overruns {
+    /// The stage of the job while it is open: its name, its begin and its usual time.
+    own: Option<(Arc<str>, Instant, Span)>,
+    /// The largest one of the others.
+    others: Option<SlowStage>,
+}
+
+impl Overruns {
+    fn new(own: Option<&str>, times: &[StageTime<'_>], now: Instant) -> Self {
+        let is_own = |time: &&StageTime<'_>| Some(time.stage) == own && time.end.is_none();
+        let others = times.iter().filter(|time| !is_own(time));
+        let others = others.filter_map(|time| {
+            let end = time.end.unwrap_or(now);
+            SlowStage::of(time.stage, time.begin, end, time.usual)
+        });
+        let own = times.iter().find(is_own);
+        Self {
+            own: own.map(|time| (time.stage.into(), time.begin, time.usual)),
+            others: others.max_by_key(|overrun| overrun.by),
+        }
+    }
+
+    /// The largest one, if the stage of the job is complete at `end`.
+    pub fn largest(&self, end: Instant) -> Option<SlowStage> {
+        let own = self.own.as_ref();
+        let own = own.and_then(|(stage, begin, usual)| SlowStage::of(stage, *begin, end, *usual));
+        let both = own.into_iter().chain(self.others.clone());
+        both.max_by_key(|overrun| overrun.by)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +169,14 @@ impl WorkflowRuns {
         LaterStages {
             tails: tails.unwrap_or_default().into(),
         }
+    }
+
+    /// How the times of the stages of a job's run compare with those of earlier runs.
+    pub fn overruns(&self, job: &StageOfRun<'_>, now: Instant) -> Overruns {
+        let table = self.0.lock();
+        let runs = table.runs.runs(&job.class());
+        let times = runs.map(|runs| runs.stage_times(&job.workflow.run, now));
+        Overruns::new(job.stage, &times.unwrap_or_default(), now)
     }
 
     /// Adds what earlier leaders have stored, once in a term: what was stored since then is known.

@@ -209,6 +209,29 @@ def most_at_risk(board):
     )
 
 
+def workflows(board):
+    keys = "job_namespace, workflow, stage"
+
+    def of_runs(metric):
+        return f"max by ({keys}) ({metric}{CHOSEN})"
+
+    pocd = f"bottomk(50, {of_runs('shed_workflow_pocd')})"
+    limited = f"and on ({keys}) {pocd}"
+    board.table(
+        "Runs of workflows most at risk",
+        "short",
+        "The 50 runs with the lowest PoCD of the whole run, with their open stage. Slack is the time between the expected "
+        "completion of the run and its deadline. A panel without data means that no run has an open stage, or that fewer than "
+        "3 earlier runs of its class have ended.",
+        [("job_namespace", "Namespace"), ("workflow", "Run"), ("stage", "Stage")],
+        [
+            (pocd, "PoCD", "percentunit"),
+            (f"({of_runs('shed_workflow_deadline_timestamp_seconds')} - time()) {limited}", "Time to deadline", "s"),
+            (f"{of_runs('shed_workflow_slack_seconds')} {limited}", "Slack", "s"),
+        ],
+    )
+
+
 def capacity(board):
     board.row("Capacity and clones")
     board.lines(
@@ -336,6 +359,7 @@ def dashboard():
     deadlines_over_time(board)
     pocd(board)
     most_at_risk(board)
+    workflows(board)
     finished(board)
     capacity(board)
     shares(board)

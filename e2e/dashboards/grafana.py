@@ -195,16 +195,17 @@ class Dashboard:
         custom = {"scaleDistribution": {"type": "linear"}}
         self._panel("heatmap", title, unit, description, [part], width, 9, options, custom)
 
-    def table(self, title, unit, description, keys, columns, link, width=COLUMNS):
-        """One line per job. `keys` are (label, heading), `columns` (expression, heading, unit). The last key has the link."""
+    def table(self, title, unit, description, keys, columns, link=None, width=COLUMNS):
+        """One line per job or run. `keys` are (label, heading), `columns` (expression, heading, unit). The last key has the link."""
         headings = {f"Value #{chr(ord('A') + number)}": heading for number, (_, heading, _) in enumerate(columns)}
         names = {**dict(keys), **headings}
         overrides = [
             {"matcher": {"id": "byName", "options": heading}, "properties": [{"id": "unit", "value": column_unit}]}
             for _, heading, column_unit in columns
         ]
-        links = [{"title": link[0], "url": link[1]}]
-        overrides.append({"matcher": {"id": "byName", "options": keys[-1][1]}, "properties": [{"id": "links", "value": links}]})
+        if link:
+            links = [{"title": link[0], "url": link[1]}]
+            overrides.append({"matcher": {"id": "byName", "options": keys[-1][1]}, "properties": [{"id": "links", "value": links}]})
         order = {name: number for number, name in enumerate(names)}
         self._panel(
             "table",

@@ -129,6 +129,23 @@ pub struct WorkflowStatus {
     )]
     #[schemars(with = "Option<String>")]
     pub pocd: Option<Pocd>,
+    /// Expected completion of the run: that of this stage, and the median time of later stages in earlier runs. Absent
+    /// until 3 of them have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_completion_time: Option<Time>,
+    /// The stage of the run that exceeds its usual time most. Absent if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrun: Option<StageOverrun>,
+}
+
+/// A stage that takes or took longer than in earlier runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StageOverrun {
+    /// The stage.
+    pub stage: String,
+    /// By how many seconds it exceeds the median of earlier runs.
+    pub seconds: i64,
 }
 
 /// Totals over the job's life. Every attempt counts for exactly one outcome.

@@ -1,6 +1,7 @@
 //! Series of unfinished jobs. The jobs most at risk have series of their own, so that the number of series is
 //! bounded; all jobs are in the counts of their namespaces. Both show the state at the moment of the scrape.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use shed_core::time::{Instant, Span};
 use super::attempt_ends::{AttemptEndSeries, EndsByJob};
 use super::job_work::JobWork;
 use super::namespaces::NamespaceSeries;
+use super::workflows::{RunKey, RunLabels, RunsByJob, WorkflowSeries};
 use super::{JobAddress, JobLabels};
 use crate::observed_clones::Figures;
 use crate::registrar::{Gauges, Registrar};
@@ -60,7 +62,7 @@ impl JobFigures {
 
     /// Whether the job is more at risk than another: less likely to be in time, or else due earlier. A job past its
     /// deadline has no chance, also without a PoCD.
-    fn compare_risk(&self, other: &Self, now: Instant) -> std::cmp::Ordering {
+    pub(super) fn compare_risk(&self, other: &Self, now: Instant) -> Ordering {
         let is_late = |job: &Self| job.deadline.is_some_and(|deadline| deadline < now);
         let chance = |job: &Self| match is_late(job) {
             true => 0.0,
@@ -76,26 +78,43 @@ impl JobFigures {
 struct Table {
     jobs: BTreeMap<JobAddress, (JobLabels, JobFigures)>,
     ends: EndsByJob,
+    runs: RunsByJob,
     /// Jobs with series of their own at the last scrape.
     shown: BTreeSet<JobAddress>,
+    /// The same of runs.
+    shown_runs: BTreeSet<RunKey>,
 }
 
 impl Table {
-    /// The jobs with series of their own: `max` jobs, the one most at risk of each namespace first, then the second one
-    /// of each. A job that had series before keeps them up to a tenth beyond that, so that few series come and go.
+    /// The jobs with series of their own.
     fn choose(&self, max: usize, now: Instant) -> BTreeSet<JobAddress> {
-        let ranked = fair_order(
+        choose(
             self.jobs.iter(),
-            |(job, _)| &*job.namespace,
-            |(_, (_, a)), (_, (_, b))| a.compare_risk(b, now),
-        );
-        let kept = ranked.into_iter().take(max.saturating_add(max / 10));
-        let is_chosen = |(rank, (job, _)): &(usize, (&JobAddress, &(JobLabels, JobFigures)))| {
-            *rank < max || self.shown.contains(*job)
-        };
-        let chosen = kept.enumerate().filter(is_chosen);
-        chosen.map(|(_, (job, _))| job.clone()).collect()
+            |job| &job.namespace,
+            |(_, a), (_, b)| a.compare_risk(b, now),
+            (max, &self.shown),
+        )
     }
+}
+
+/// What has series of its own: `max` entries, the one most at risk of each namespace first, then the second one of each.
+/// What was shown before keeps its series up to a tenth beyond that, so that few series come and go.
+pub(super) fn choose<'a, K: Ord + Clone + 'a, V: 'a>(
+    entries: impl Iterator<Item = (&'a K, &'a V)>,
+    namespace: impl Fn(&'a K) -> &'a str,
+    compare_risk: impl Fn(&V, &V) -> Ordering,
+    (max, shown): (usize, &BTreeSet<K>),
+) -> BTreeSet<K> {
+    let ranked = fair_order(
+        entries,
+        |(key, _)| namespace(key),
+        |(_, a), (_, b)| compare_risk(a, b),
+    );
+    let kept = ranked.into_iter().take(max.saturating_add(max / 10));
+    let chosen = kept
+        .enumerate()
+        .filter(|(rank, (key, _))| *rank < max || shown.contains(*key));
+    chosen.map(|(_, (key, _))| key.clone()).collect()
 }
 
 /// Labels of a job's own series.
@@ -192,6 +211,7 @@ pub struct JobSeries {
     unfinished: IntGauge,
     own: Vec<(Gauges<4>, Figure)>,
     attempts: AttemptEndSeries,
+    workflows: WorkflowSeries,
     namespaces: NamespaceSeries,
 }
 
@@ -212,6 +232,7 @@ impl JobSeries {
             )?,
             own,
             attempts: AttemptEndSeries::register(registrar)?,
+            workflows: WorkflowSeries::register(registrar)?,
             namespaces: NamespaceSeries::register(registrar)?,
         })
     }
@@ -237,10 +258,20 @@ impl JobSeries {
         }
     }
 
+    /// Takes over what a pass found about the run that a job is a stage of, if it is one.
+    pub fn set_run(&self, job: &JobAddress, run: Option<(RunLabels, JobFigures)>) {
+        let mut table = self.table.lock();
+        match run {
+            None => drop(table.runs.remove(job)),
+            Some(run) => drop(table.runs.insert(job.clone(), run)),
+        }
+    }
+
     /// Drops a job that has ended or is gone.
     pub fn forget(&self, job: &JobAddress) {
         let mut table = self.table.lock();
         table.ends.remove(job);
+        table.runs.remove(job);
         table.jobs.remove(job);
     }
 
@@ -272,6 +303,12 @@ impl JobSeries {
             Some((job, labels))
         });
         self.attempts.show(shown, &table.ends, self.own_max);
+        table.shown_runs = self.workflows.show(
+            &table.runs,
+            &table.jobs,
+            &table.shown_runs,
+            (self.own_max, now),
+        );
         let jobs = table.jobs.iter();
         self.namespaces.show(
             jobs.map(|(job, (_, figures))| (&*job.namespace, figures)),

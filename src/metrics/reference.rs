@@ -19,6 +19,10 @@ Counters begin at 0 when a process starts, so use `rate` and `increase`. The [to
 - Series of single jobs exist for the jobs most at risk, 500 unless `--metrics-jobs` sets another number.
   Namespaces share them: the job most at risk of each namespace comes first, then the second one of each.
   A job that was shown stays until it is a tenth beyond that number. The gauges with the label `at_most` count all jobs.
+- The series `shed_workflow_*` are about whole [runs of workflows](../how-to/workflows.md) with a deadline, with the same number and the same division
+  between namespaces. `stage` is the class of the open stage: of stages at the same time the one most at risk. Between two stages a run has no
+  series, so use `max_over_time` in alerts. PoCD and slack are known once 3 earlier runs of the class have ended.
+  A Job that shed only watches has none of these series.
 - Gauges with the label `at_most` count the unfinished jobs at the moment of the scrape whose figure is at most that number.
   `shed_jobs_pocd{at_most="0.9"}` is the number of jobs with a PoCD of at most 0.9, and `at_most="+Inf"` counts all jobs with a PoCD.
   For a quantile, copy the label: `histogram_quantile(0.1, label_replace(shed_jobs_pocd, "le", "$1", "at_most", "(.*)"))`.

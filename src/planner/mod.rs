@@ -36,6 +36,7 @@ use tracing::debug_span;
 use crate::api::DeadlineJob;
 use crate::context::Context;
 use crate::context::feasibility::ReportedFeasibility;
+use crate::context::workflow_estimate::WorkflowEstimate;
 use crate::metrics::{JobAddress, JobFigures, JobLabels, JobWork, Metrics};
 use crate::observed_clones::Figures;
 use crate::plan_slices::JobUid;
@@ -416,17 +417,17 @@ fn export_job(
 ) {
     let pocd = report.pocd_after;
     let memories = &context.job_memories;
-    let mut stage = memories.with(&facts.key.0, |memory| memory.stage.clone());
-    if let Some(stage) = &mut stage {
-        let range = report.end_range;
-        stage.pocd = range.and_then(|range| stage.pocd_of_run(range, now));
+    let mut run = memories.with(&facts.key.0, |memory| memory.workflow.clone());
+    if let Some(run) = &mut run {
+        run.update(report, now);
     }
     let both = pocd.zip(report.pocd_expected);
     let calibrated =
         both.and_then(|(pocd, expected)| context.forecasts.say(facts, now, pocd, expected));
+    let of_run = run.as_ref().map(WorkflowEstimate::series);
     memories.change(&facts.key.0, |memory| {
         memory.calibrated = calibrated;
-        memory.stage = stage;
+        memory.workflow = run;
     });
     let figures = JobFigures {
         pocd,
@@ -440,10 +441,9 @@ fn export_job(
     };
     // A job that is gone has no series.
     if let Some(job) = context.stores.jobs.get(&facts.key.0) {
-        context
-            .metrics
-            .jobs
-            .set(address, JobLabels::of(job.meta()), &figures);
+        let series = &context.metrics.jobs;
+        series.set(address, JobLabels::of(job.meta()), &figures);
+        series.set_run(address, of_run);
     }
 }
 

@@ -13,7 +13,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::{DeadlineJob, Ledger, TaskEntry};
 use crate::cluster::identity::Owner;
-use crate::context::stage_part::StagePart;
+use crate::context::workflow_estimate::WorkflowEstimate;
 use crate::context::{Context, feasibility, validation};
 use crate::job::facts;
 use crate::job::leftover_pods::leftover;
@@ -252,7 +252,7 @@ fn job_facts(
         eligible: nodes.eligible(&view.job),
         demand: obstacles::demand(context, &view),
     };
-    let stage = StagePart::of(context, &newest.metadata, &view);
+    let run = WorkflowEstimate::of(context, &newest.metadata, &view);
     let status = newest.status.as_ref();
     let observed = status.and_then(|status| status.observed.as_ref());
     let weighed = context.job_memories.with(&view.job.uid, |memory| {
@@ -260,8 +260,8 @@ fn job_facts(
             .observed
             .take()
             .or(observed.map(ObservedClones::restored));
-        let pocd = memory.stage.take().and_then(|before| before.pocd);
-        memory.stage = stage.map(|stage| StagePart { pocd, ..stage });
+        let figures = memory.workflow.take().and_then(|before| before.figures);
+        memory.workflow = run.map(|run| WorkflowEstimate { figures, ..run });
         memory.planned.weighed
     });
     let (job, ledger) = (&view.job, &view.ledger);

@@ -26,8 +26,8 @@ use crate::conditions;
 use crate::context::backoff::Blocked;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::{self, PendingTasks};
-use crate::context::stage_part::StagePart;
 use crate::context::unanswered_writes::UnansweredWrite;
+use crate::context::workflow_estimate::WorkflowEstimate;
 use crate::context::{JobMemory, spacing, validation};
 use crate::job::gates;
 use crate::job::record as job_record;
@@ -136,7 +136,7 @@ fn render(
         old,
         report: pass.report.as_ref(),
         calibrated: memory.calibrated,
-        stage: memory.stage.as_ref(),
+        workflow: memory.workflow.as_ref(),
         observed: memory.observed,
         blocked: blocked.as_ref(),
         placeable: memory.placeable,
@@ -202,7 +202,7 @@ struct Remembered {
     last_write: Option<Instant>,
     reported: Option<ReportedFeasibility>,
     calibrated: Option<f64>,
-    stage: Option<StagePart>,
+    workflow: Option<WorkflowEstimate>,
     observed: Option<ObservedClones>,
 }
 
@@ -214,7 +214,7 @@ impl Remembered {
             last_write: memory.reconcile.last_write.map(|write| write.at),
             reported: memory.planned.reported.clone(),
             calibrated: memory.calibrated,
-            stage: memory.stage.clone(),
+            workflow: memory.workflow.clone(),
             observed: memory
                 .observed
                 .as_ref()

@@ -14,7 +14,7 @@ use crate::conditions::Conditions;
 use crate::conditions::messages::{self, LAST_RISK};
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::PendingTasks;
-use crate::context::stage_part::StagePart;
+use crate::context::workflow_estimate::WorkflowEstimate;
 use crate::reconcile::status::Input;
 
 /// Below this PoCD a job is at risk.
@@ -64,7 +64,8 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
     let own = report.pocd_after;
     let own = own.map(|pocd| input.calibrated.unwrap_or(pocd));
     // A stage must also leave the later ones the time that they take.
-    let of_run = input.stage.and_then(|stage| stage.pocd);
+    let run = input.workflow.and_then(|run| run.figures.as_ref());
+    let of_run = run.and_then(|run| run.pocd);
     let of_run = of_run.filter(|of_run| own.is_some_and(|own| *of_run < own));
     match of_run.or(own) {
         Some(pocd) if pocd < now => {
@@ -74,9 +75,12 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
                 Some(_) => "; the later stages of the run need time too",
                 None => unknown_split(input),
             };
+            let overrun = run.and_then(|run| run.overrun.as_ref());
+            let overrun = overrun.map(|it| format!("; stage {} exceeds its usual time", it.stage));
+            let overrun = overrun.unwrap_or_default();
             let below = match example {
-                None => format!("{begin}{split}"),
-                Some(example) => format!("{example}; PoCD fell below {begin}{split}"),
+                None => format!("{begin}{split}{overrun}"),
+                Some(example) => format!("{example}; PoCD fell below {begin}{split}{overrun}"),
             };
             list.say(type_, reason, &below);
         }
@@ -90,7 +94,7 @@ pub(super) fn condition(list: &mut Conditions, input: Input<'_>) {
 
 /// Why the risk is that of the stage alone, if shed does not know what the later stages of the run take.
 fn unknown_split(input: Input<'_>) -> &'static str {
-    match input.stage.is_some_and(StagePart::is_unknown) {
+    match input.workflow.is_some_and(WorkflowEstimate::is_unknown) {
         false => "",
         true if input.job.class.is_none() => {
             "; the time that later stages need is unknown, because the job has no label shed.dev/class"

@@ -6,9 +6,7 @@ use shed_core::plan::{EndRange, JobReport};
 use shed_core::snapshot::{AttemptKind, Conclusion, Idempotency, SpeculationMode};
 use shed_core::time::Instant;
 
-use crate::api::{
-    self, CompletionRange, DeadlineJobStatus, Ledger, ObservedClones, Pocd, WorkflowStatus, reason,
-};
+use crate::api::{self, CompletionRange, DeadlineJobStatus, Ledger, ObservedClones, Pocd, reason};
 use crate::clock;
 use crate::cluster::namespace_settings::CloneStop;
 use crate::completion_history::Known;
@@ -18,12 +16,14 @@ use crate::context::backoff::Blocked;
 use crate::context::feasibility::ReportedFeasibility;
 use crate::context::pending_tasks::PendingTasks;
 use crate::context::spacing::FIGURES_WAIT;
-use crate::context::stage_part::StagePart;
+use crate::context::workflow_estimate::WorkflowEstimate;
 use crate::job::unconfirmed_termination::UnconfirmedTermination;
 use crate::job::unstarted::Unstarted;
 use crate::job::verdict::DeadlineVerdict;
 use crate::reconcile::risk;
 use crate::validate::ValidatedJob;
+
+mod workflow;
 
 /// A PoCD alone is worth a write if it moved by this.
 const POCD_STEP: f64 = 0.05;
@@ -53,8 +53,8 @@ pub struct Input<'a> {
     pub report: Option<&'a JobReport>,
     /// The calibrated PoCD of that report.
     pub calibrated: Option<f64>,
-    /// The job's part of the deadline of a workflow's run.
-    pub stage: Option<&'a StagePart>,
+    /// What is estimated of the workflow's run that it is a stage of.
+    pub workflow: Option<&'a WorkflowEstimate>,
     /// The clones that shed would have started, if the job only observes.
     pub observed: Option<ObservedClones>,
     /// The obstacle to starting attempts.
@@ -128,7 +128,7 @@ pub fn render(input: Input<'_>) -> DeadlineJobStatus {
         pocd: fresh.pocd,
         calibrated_pocd: fresh.calibrated,
         observed: observed(input),
-        workflow: workflow(input),
+        workflow: workflow::status(input),
         estimated_completion_time: fresh.estimate.map(clock::time),
         completion_range: fresh.range.map(|range| CompletionRange {
             p50: clock::time(range.p50),
@@ -187,30 +187,6 @@ fn observed(input: Input<'_>) -> Option<ObservedClones> {
     known.filter(|_| observes)
 }
 
-/// The figures of a run that a new leader does not know yet stay.
-fn workflow(input: Input<'_>) -> Option<WorkflowStatus> {
-    let (job, old) = (input.job, input.old.workflow.as_ref());
-    let Some(of_run) = job.run_deadline(input.ledger) else {
-        return old.filter(|_| input.ledger.ending.is_some()).cloned();
-    };
-    let run = &*job.workflow.as_deref()?.run;
-    let old = old.filter(|old| old.run == *run);
-    let is_open = input.ledger.ending.is_none();
-    let stage = input.stage.filter(|_| is_open);
-    Some(WorkflowStatus {
-        run: run.to_owned(),
-        deadline: clock::time(of_run),
-        stage_deadline: match stage {
-            Some(stage) => stage.of_stage.map(clock::time),
-            None => old.and_then(|old| old.stage_deadline.clone()),
-        },
-        pocd: stage
-            .and_then(|stage| stage.pocd)
-            .map(Pocd::nearest)
-            .or(old.and_then(|old| old.pocd)),
-    })
-}
-
 struct FreshPocd {
     pocd: Option<Pocd>,
     calibrated: Option<Pocd>,
@@ -258,16 +234,6 @@ impl DeadlineJobStatus {
         self.phase.as_deref() == Some(PENDING)
     }
 
-    fn pocd_of_run(&self) -> Option<Pocd> {
-        self.workflow.as_ref()?.pocd
-    }
-
-    fn keep_pocd_of_run(&mut self, old: &Self) {
-        if let Some(workflow) = &mut self.workflow {
-            workflow.pocd = old.pocd_of_run();
-        }
-    }
-
     /// PoCD, the estimate, the cause of a risk and readiness change all the time. A change of these alone is written
     /// only if one of them moved far enough, and if the job's last write is long enough ago.
     /// The first assignment of a node to an attempt waits with them.
@@ -276,7 +242,7 @@ impl DeadlineJobStatus {
         alike.pocd = old.pocd;
         alike.calibrated_pocd = old.calibrated_pocd;
         alike.observed = old.observed;
-        alike.keep_pocd_of_run(old);
+        workflow::keep_figures(&mut alike, old);
         risk::restate(&mut alike, old);
         alike.ready = old.ready;
         let begins = old.is_pending() && self.phase.as_deref() == Some(RUNNING);
@@ -293,7 +259,7 @@ impl DeadlineJobStatus {
         let moved = has_moved(self.pocd, old.pocd)
             || has_moved(self.calibrated_pocd, old.calibrated_pocd)
             || has_more(self.observed, old.observed)
-            || has_moved(self.pocd_of_run(), old.pocd_of_run())
+            || workflow::have_moved(&self, old)
             || risk::stated(&self) != risk::stated(old);
         let last = input.last_write;
         let due = last.is_none_or(|at| input.now.since(at) >= FIGURES_WAIT);

@@ -176,3 +176,36 @@ fn ten_thousand_runs_are_bounded() {
     assert_eq!(runs.start(&job), at(0));
     assert!(stored.runs("victim/quiet").is_some());
 }
+
+#[test]
+fn the_stage_with_the_largest_overrun_is_named() {
+    let runs = WorkflowRuns::default();
+    for night in 0..3 {
+        see(&runs, &format!("etl-{night}"), night * 1000);
+    }
+    let run = workflow("etl-9");
+    // It took 25 s in place of 10 s.
+    let extract = stage(&run, "9-extract", "extract", 9000);
+    runs.see(&extract, JobState::Complete(at(9025)));
+    let load = stage(&run, "9-load", "load", 9030);
+    runs.see(&load, JobState::Open);
+    let largest = |job: &StageOfRun<'_>, end| {
+        let overruns = runs.overruns(job, at(9031));
+        let largest = overruns.largest(at(end))?;
+        Some((largest.stage.to_string(), largest.by.seconds()))
+    };
+    // Its usual time is 30 s.
+    let named = |name: &str, by| Some((name.to_owned(), by));
+    assert_eq!(largest(&load, 9060), named("extract", 15.0));
+    assert_eq!(largest(&load, 9075), named("extract", 15.0));
+    assert_eq!(largest(&load, 9076), named("load", 16.0));
+    // A stage that has ended has the time that it took.
+    assert_eq!(largest(&extract, 9500), named("extract", 15.0));
+    let usual = workflow("etl-8");
+    let extract = stage(&usual, "8-extract", "extract", 8000);
+    runs.see(&extract, JobState::Open);
+    assert_eq!(largest(&extract, 8010), None);
+    let unnamed = stage(&usual, "8-unnamed", "", 8000);
+    runs.see(&unnamed, JobState::Open);
+    assert_eq!(largest(&unnamed, 8010), named("extract", 1021.0));
+}

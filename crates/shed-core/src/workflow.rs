@@ -163,18 +163,21 @@ impl Run {
         self.jobs.values().filter_map(|Part(.., end)| *end).max()
     }
 
-    /// When the stage began and, once all its jobs are complete, when it ended.
-    fn stage(&self, stage: &str) -> Option<(Instant, Option<Instant>)> {
-        let jobs = || self.jobs.values().filter(|Part(name, ..)| name == stage);
-        let begin = jobs().map(|Part(_, created, _)| *created).min()?;
-        let ends: Option<Vec<Instant>> = jobs().map(|Part(.., end)| *end).collect();
-        Some((begin, ends.and_then(|ends| ends.into_iter().max())))
+    /// When each stage began and, once all its jobs are complete, when it ended.
+    fn stages(&self) -> BTreeMap<&str, (Instant, Option<Instant>)> {
+        let mut stages = BTreeMap::new();
+        for Part(stage, created, end) in self.jobs.values() {
+            let (begin, last) = stages.entry(&**stage).or_insert((*created, *end));
+            *begin = (*begin).min(*created);
+            *last = last.zip(*end).map(|(last, end)| last.max(end));
+        }
+        stages
     }
 
     /// How long the stages took that began after the end of this one. Stages that run at the same time are not part of it:
     /// if the next stage waited for another one, the tail counts from the end of that one. Nothing began: no time.
     fn tail(&self, stage: &str) -> Option<Span> {
-        let end = self.stage(stage)?.1?;
+        let end = self.stages().get(stage)?.1?;
         let jobs = || self.jobs.values();
         let later = || jobs().filter(|Part(_, created, _)| *created >= end);
         let next = later().map(|Part(_, created, _)| *created).min();
@@ -302,14 +305,67 @@ impl Runs {
         tails.sort_unstable();
         tails
     }
+
+    /// The times of the stages of a run so far. Those without a name, and those that too few other runs had, are left out.
+    pub fn stage_times(&self, run: &str, now: Instant) -> Vec<StageTime<'_>> {
+        let Some(known) = self.0.get(run) else {
+            return Vec::new();
+        };
+        let mut earlier: BTreeMap<&str, Vec<Span>> = BTreeMap::new();
+        for (ended, _) in self.ended(run, now) {
+            for (stage, (begin, end)) in ended.stages() {
+                let took = end.map(|end| end.since(begin));
+                earlier.entry(stage).or_default().extend(took);
+            }
+        }
+        let mut usual = |stage| {
+            let times = earlier.get_mut(stage)?;
+            times.sort_unstable();
+            median(times)
+        };
+        let stages = known.stages().into_iter();
+        let named = stages.filter(|(stage, _)| !stage.is_empty());
+        let times = named.filter_map(|(stage, (begin, end))| {
+            Some(StageTime {
+                stage,
+                begin,
+                end,
+                usual: usual(stage)?,
+            })
+        });
+        times.collect()
+    }
 }
 
-/// The tail that a stage leaves for the later ones: the quantile [`TAIL_QUANTILE`] by nearest rank of its `tails`, which are
-/// ascending; absent if they are fewer than [`TAILS_MIN`].
+/// The time of a stage of a run, and of the same stage in other runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageTime<'a> {
+    /// The stage.
+    pub stage: &'a str,
+    /// When it began.
+    pub begin: Instant,
+    /// When it ended; absent while a job of it is open.
+    pub end: Option<Instant>,
+    /// How long it took in other runs: the median.
+    pub usual: Span,
+}
+
+/// The tail that a stage leaves for the later ones: the quantile [`TAIL_QUANTILE`] of its `tails`, which are ascending;
+/// absent if they are fewer than [`TAILS_MIN`].
 pub fn reserved_tail(tails: &[Span]) -> Option<Span> {
-    let rank = (tails.len() as f64 * TAIL_QUANTILE).ceil() as usize;
-    let tail = tails.get(rank.checked_sub(1)?).copied();
-    tail.filter(|_| tails.len() >= TAILS_MIN)
+    quantile(tails, TAIL_QUANTILE)
+}
+
+/// The median of times of earlier runs, which are ascending; absent if they are fewer than [`TAILS_MIN`].
+pub fn median(times: &[Span]) -> Option<Span> {
+    quantile(times, 0.5)
+}
+
+/// By nearest rank.
+fn quantile(times: &[Span], quantile: f64) -> Option<Span> {
+    let rank = (times.len() as f64 * quantile).ceil() as usize;
+    let time = times.get(rank.checked_sub(1)?).copied();
+    time.filter(|_| times.len() >= TAILS_MIN)
 }
 
 /// The probability that the run is complete before its deadline: the mean over the stage's `tails` of the probability

@@ -96,7 +96,7 @@ impl Driven {
             old: &old,
             report: None,
             calibrated: Some(0.5),
-            stage: None,
+            workflow: None,
             observed: None,
             blocked: Some(&blocked),
             placeable: false,

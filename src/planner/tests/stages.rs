@@ -1,5 +1,6 @@
 //! A stage of a workflow: all is decided by the deadline of the run.
 
+use shed_core::plan::EndRange;
 use shed_core::workflow::JobState;
 
 use super::*;
@@ -76,7 +77,45 @@ async fn the_status_of_a_stage_names_its_part() {
     process.look(&api).await.unwrap();
     let status = api.job().status.clone().unwrap();
     let run = status.workflow.unwrap();
+    assert_eq!(run.overrun, None);
     let seconds = |at: Option<_>| at.map_or(0, |at| clock::instant(&at).0 / 1000);
     let [of_run, part] = [seconds(Some(run.deadline)), seconds(run.stage_deadline)];
     assert_eq!((of_run, seconds(status.deadline)), (part + 300, part + 300));
+}
+
+#[tokio::test]
+async fn a_pass_shows_the_whole_run() {
+    let (api, process) = cluster(of_run);
+    process.look(&api).await.unwrap();
+    earlier_runs(&process);
+    let context = &process.context.shared;
+    let view = observation::view(context);
+    let decided = decide(&view.snapshot, Memory::default(), &policy());
+    let mut report = decided.0.report;
+    let at = |seconds| view.snapshot.now.plus(Span::from_seconds(seconds));
+    report.jobs[0].estimated_completion = Some(at(400));
+    report.jobs[0].end_range = Some(EndRange {
+        p50: at(400),
+        p90: at(450),
+    });
+    export(context, &view, &report, &[true]);
+    let page = context.metrics.page().unwrap();
+    let series = |metric| {
+        let labels =
+            r#"job_namespace="team",stage="extract",workflow="etl-9",workflow_class="etl""#;
+        let line = format!("shed_workflow_{metric}{{{labels}}} ");
+        let value = page.lines().find_map(|it| it.strip_prefix(&line));
+        value.map(|value| value.parse::<f64>().unwrap())
+    };
+    // The later stage takes 300 s.
+    let due = view.snapshot.jobs[0].deadline.unwrap();
+    assert_eq!(series("slack_seconds"), Some(due.since(at(700)).seconds()));
+    let pocd = series("pocd").unwrap();
+    assert!(pocd > 0.99, "{pocd}");
+    process.look(&api).await.unwrap();
+    let run = api.job().status.clone().unwrap().workflow.unwrap();
+    // The stage took 100 s in earlier runs.
+    assert_eq!(run.overrun.unwrap().stage, "extract");
+    let end = clock::instant(&run.estimated_completion_time.unwrap());
+    assert_eq!(end.0 / 1000, at(700).0 / 1000);
 }

@@ -9,6 +9,7 @@ use crate::validate::validate;
 mod ends;
 mod obstacles;
 mod risk;
+mod workflow;
 
 fn report(pocd: f64) -> JobReport {
     JobReport {
@@ -62,7 +63,7 @@ struct Case {
     uncommitted: bool,
     is_queued: bool,
     gate: Option<&'static str>,
-    stage: Option<StagePart>,
+    workflow: Option<WorkflowEstimate>,
 }
 
 impl Case {
@@ -92,7 +93,7 @@ impl Case {
             uncommitted: false,
             is_queued: false,
             gate: None,
-            stage: None,
+            workflow: None,
         }
     }
 
@@ -113,7 +114,7 @@ impl Case {
             uncommitted: self.uncommitted,
             is_queued: self.is_queued,
             gate: self.gate,
-            stage: self.stage.as_ref(),
+            workflow: self.workflow.as_ref(),
             placed: self.placed,
             ready: self.ready,
             unreachable: self.unreachable,

@@ -289,3 +289,30 @@ fn the_end_of_a_job_of_an_unknown_class_begins_none() {
     }
     assert!(workflows.is_empty());
 }
+
+#[test]
+fn a_stage_has_the_median_time_of_other_runs() {
+    let mut runs = Runs::default();
+    for (night, load) in [(0, 30), (1, 10), (2, 50)] {
+        run(&mut runs, &format!("n-{night}"), night * 1000, load);
+    }
+    let now = Instant(4_000_000);
+    runs.see("n-3", &job(1, "extract", 3000, Some(3100)));
+    runs.see("n-3", &job(2, "load", 3200, None));
+    runs.see("n-3", &job(3, "publish", 3200, None));
+    runs.see("n-3", &job(4, "", 3200, None));
+    let times = runs.stage_times("n-3", now);
+    let shown = times.iter().map(|time| {
+        let took = time.end.map(|end| end.since(time.begin).seconds());
+        (time.stage, took, time.usual.seconds())
+    });
+    let shown: Vec<_> = shown.collect();
+    // No other run had the stage `publish`.
+    assert_eq!(
+        shown,
+        [("extract", Some(100.0), 10.0), ("load", None, 30.0)]
+    );
+    // Two other runs are too few.
+    assert_eq!(runs.stage_times("n-0", Instant(2_100_000)), []);
+    assert_eq!(runs.stage_times("unheard-of", now), []);
+}

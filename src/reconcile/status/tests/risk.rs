@@ -6,7 +6,6 @@ use super::*;
 use crate::cluster::pod::PodFacts;
 use crate::job::view::JobView;
 use crate::validate::DeadlineRule;
-use crate::workflow_runs::LaterStages;
 
 #[test]
 fn risk_is_said_before_the_miss_and_taken_back() {
@@ -339,34 +338,4 @@ fn a_job_without_a_deadline_is_not_at_risk() {
     (fresh.job.deadline, fresh.report) = (DeadlineRule::Never, Some(report(0.1)));
     assert_eq!(fresh.condition(api::DEADLINE_AT_RISK), None);
     assert_eq!(fresh.render().pocd, None);
-}
-
-#[test]
-fn the_time_of_later_stages_makes_a_stage_a_risk() {
-    let mut case = Case::new("");
-    let stage = |pocd| StagePart {
-        of_run: Instant(600_000),
-        of_stage: Some(Instant(300_000)),
-        later: LaterStages {
-            tails: [Span(300_000); 3].into(),
-        },
-        pocd: Some(pocd),
-    };
-    case.report = Some(report(0.99));
-    case.stage = Some(stage(0.95));
-    assert_eq!(case.condition(api::DEADLINE_AT_RISK), None);
-    case.stage = Some(stage(0.5));
-    let status = case.render();
-    let risk = status
-        .conditions
-        .iter()
-        .find(|one| one.type_ == api::DEADLINE_AT_RISK)
-        .unwrap();
-    assert_eq!(risk.status, "True");
-    assert!(
-        risk.message
-            .contains("; the later stages of the run need time too;"),
-        "{}",
-        risk.message
-    );
 }
