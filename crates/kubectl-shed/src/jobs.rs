@@ -105,7 +105,8 @@ impl Kind {
             "job" | "jobs" | "job.batch" | "jobs.batch" => Self::Job,
             "cronjob" | "cronjobs" | "cj" | "cronjob.batch" | "cronjobs.batch" => Self::CronJob,
             _ => bail!(
-                "{what}: unknown kind `{kind}`: use deadlinejob/NAME, job/NAME or cronjob/NAME"
+                "{what}: unknown kind `{kind}`: use deadlinejob/NAME, job/NAME or cronjob/NAME; `kubectl shed status` \
+                 takes workflow/NAME too"
             ),
         })
     }
@@ -181,14 +182,19 @@ async fn not_found(own: &Api<LenientJob>, jobs: Option<&Api<Job>>, name: &str) -
         }
         None => "no DeadlineJob",
     };
-    let close = close_names(name, &names);
-    let hint = match close.as_slice() {
+    let hint = hint(name, &names);
+    let namespace = own.namespace().unwrap_or_default();
+    anyhow!("there is {kinds} named {name} in namespace {namespace}; {hint}")
+}
+
+/// What to do about a name that none of the names of the namespace equals.
+pub fn hint(name: &str, names: &[String]) -> String {
+    let close = close_names(name, names);
+    match close.as_slice() {
         [] if names.is_empty() => "check the namespace (-n)".to_owned(),
         [] => format!("other names in the namespace: {}", names.len()),
         close => format!("did you mean {}?", close.join(" or ")),
-    };
-    let namespace = own.namespace().unwrap_or_default();
-    anyhow!("there is {kinds} named {name} in namespace {namespace}; {hint}")
+    }
 }
 
 /// The names most similar to this one, the most similar first.
@@ -216,8 +222,17 @@ where
     Ok(names.filter_map(|one| one.metadata.name).collect())
 }
 
-/// All `DeadlineJob`s of the namespace, or of all namespaces.
+/// All `DeadlineJob`s of the namespace, or of all namespaces, as views.
 pub async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<Vec<JobView>> {
+    let jobs = list_lenient(client, namespace).await?;
+    Ok(jobs.into_iter().map(view).collect())
+}
+
+/// All `DeadlineJob`s of the namespace, or of all namespaces.
+pub async fn list_lenient(
+    client: &Client,
+    namespace: Option<&str>,
+) -> anyhow::Result<Vec<LenientJob>> {
     let api = deadline_jobs(client, namespace);
     let wanted = ListParams::default().limit(PAGE);
     // A list that takes longer than etcd keeps its revision begins again, once.
@@ -225,8 +240,7 @@ pub async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<Ve
         match access::list_parts(&api, &wanted, usize::MAX).await {
             Err(kube::Error::Api(status)) if status.code == 410 => {}
             listed => {
-                let jobs = listed.map_err(|error| Access::of("list", &api).explain(error))?;
-                return Ok(jobs.into_iter().map(view).collect());
+                return listed.map_err(|error| Access::of("list", &api).explain(error));
             }
         }
     }
@@ -275,7 +289,8 @@ mod tests {
         let error = Kind::of("pod", "pod/a").unwrap_err().to_string();
         assert_eq!(
             error,
-            "pod/a: unknown kind `pod`: use deadlinejob/NAME, job/NAME or cronjob/NAME"
+            "pod/a: unknown kind `pod`: use deadlinejob/NAME, job/NAME or cronjob/NAME; `kubectl shed status` takes \
+             workflow/NAME too"
         );
     }
 

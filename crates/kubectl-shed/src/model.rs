@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shed::api::{CompletionRange, JobRecord, LABEL_CLASS, Pocd};
+use shed::api::{CompletionRange, JobRecord, LABEL_CLASS, Pocd, WorkflowStatus};
 use shed::cluster::identity::{Owner, OwnerKind};
 
 /// The first version of shed whose operator writes `status.record`.
@@ -77,6 +77,9 @@ pub struct JobStatus {
     pub terminating: i32,
     pub succeeded: i32,
     pub failed: i32,
+    /// The run of a workflow that it is a stage of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowStatus>,
     pub conditions: Vec<Condition>,
     /// The record, not decoded yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,7 +212,8 @@ mod tests {
             "phase": "Running", "deadline": "2030-01-31T08:00:00Z", "startTime": "2030-01-31T07:00:00Z",
             "completionTime": "2030-01-31T07:59:00Z", "pocd": "0.953", "calibratedPoCD": "0.930",
             "estimatedCompletionTime": "2030-01-31T07:58:00Z", "active": 3, "clones": 1, "terminating": 1,
-            "succeeded": 2, "failed": 1, "record": {"time": "2030-01-31T07:30:00Z", "omittedAttempts": 0},
+            "succeeded": 2, "failed": 1, "workflow": {"run": "etl-7", "deadline": "2030-01-31T09:00:00Z", "pocd": "0.713",
+                "overrun": {"stage": "extract", "seconds": 90}}, "record": {"time": "2030-01-31T07:30:00Z", "omittedAttempts": 0},
         });
         let object = json!({
             "apiVersion": "shed.dev/v1alpha1", "kind": "DeadlineJob", "metadata": {"name": "a"},

@@ -48,13 +48,13 @@ async fn is_chosen(session: &Session) -> bool {
     labels.is_some_and(|labels| labels.get(LABEL_JOBS).is_some_and(|to| to == JOBS_WATCH))
 }
 
-async fn list(session: &Session) -> anyhow::Result<Vec<Job>> {
+pub async fn list(session: &Session) -> anyhow::Result<Vec<Job>> {
     let jobs: Api<Job> = Api::namespaced(session.client.clone(), &session.namespace);
     access::list(&jobs, &ListParams::default().limit(PAGE), usize::MAX).await
 }
 
 /// What is known of a Job, with the Jobs of its namespace.
-fn view(job: &Job, all: &[Job], now: Timestamp) -> Option<JobView> {
+pub fn view(job: &Job, all: &[Job], now: Timestamp) -> Option<JobView> {
     let watched = WatchOnlyJob::of(job)?;
     let (spec, status) = (job.spec.as_ref()?, job.status.clone().unwrap_or_default());
     let history = history(all);

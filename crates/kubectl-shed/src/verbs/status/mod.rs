@@ -4,6 +4,7 @@ mod bands;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,8 @@ use crate::record::{self, FoundRecord};
   kubectl shed status nightly
   # The newest Job of a CronJob
   kubectl shed status cronjob/nightly
+  # The stages of a workflow's run
+  kubectl shed status workflow/etl-20300131
   # Again every 2 s, until the job has finished
   kubectl shed status nightly -n team-a --watch
   # PoCD alone
@@ -87,5 +90,8 @@ impl StatusView {
 }
 
 pub async fn run(args: StatusArgs, connection: &Connection) -> anyhow::Result<ExitCode> {
-    StatusView::show(&args.job, connection, text::render).await
+    match args.job.job.strip_prefix("workflow/") {
+        Some(run) => workflow::show(run, &args.job.show, connection).await,
+        None => StatusView::show(&args.job, connection, text::render).await,
+    }
 }

@@ -30,7 +30,7 @@ pub fn render(view: &StatusView, canvas: Canvas, now: Timestamp) -> String {
     text
 }
 
-fn line(name: &str, value: &str, canvas: Canvas) -> String {
+pub fn line(name: &str, value: &str, canvas: Canvas) -> String {
     canvas.wrap(&format!("{name:<VALUES_AT$}"), value)
 }
 
@@ -44,6 +44,8 @@ pub fn head(job: &JobView, record: Option<&JobRecord>, canvas: Canvas, now: Time
     lines.extend(end(job, now).map(|(name, value)| line(name, &value, canvas)));
     lines.push(pocd(job, record, canvas));
     lines.push(line("Tasks", &tasks(job, record), canvas));
+    let run = job.status.workflow.as_ref();
+    lines.extend(run.map(|run| line("Run", &format!("workflow/{}", run.run), canvas)));
     let conditions = shown_conditions(job);
     lines.extend(conditions.into_iter().map(|(type_, message)| {
         let tint = if type_ == "DeadlineMissed" {
@@ -65,6 +67,15 @@ fn deadline(job: &JobView, now: Timestamp) -> String {
     }
 }
 
+/// A time against the deadline.
+pub fn slack(seconds: Option<i64>) -> String {
+    match seconds {
+        Some(slack @ 0..) => format!(": slack {}", words::span(slack)),
+        Some(slack) => format!(": {} after the deadline", words::span(slack)),
+        None => String::new(),
+    }
+}
+
 /// The end of the job, or the forecast of it, against its deadline.
 fn end(job: &JobView, now: Timestamp) -> Option<(&'static str, String)> {
     let end = job.end()?;
@@ -72,11 +83,7 @@ fn end(job: &JobView, now: Timestamp) -> Option<(&'static str, String)> {
         Some(_) => "Complete",
         None => "Expected",
     };
-    let slack = match job.slack() {
-        Some(slack @ 0..) => format!(": slack {}", words::span(slack)),
-        Some(slack) => format!(": {} after the deadline", words::span(slack)),
-        None => String::new(),
-    };
+    let slack = slack(job.slack());
     let range = job.status.completion_range.as_ref();
     let range = range.filter(|_| job.status.completion_time.is_none());
     let range = range.map(|range| format!("; by {} with 90 %", words::clock(now, range.p90.0)));
