@@ -29,19 +29,20 @@ async fn submit(
 }
 
 /// Whether a Job has a condition.
-fn has(job: &batch::Job, type_: &str) -> bool {
+pub fn has(job: &batch::Job, type_: &str) -> bool {
     let conditions = job.status.iter().flat_map(|status| &status.conditions);
     let mut conditions = conditions.flatten();
     conditions.any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
-async fn wait_for(world: &World, name: &str, type_: &str) -> Result<batch::Job> {
+/// Waits until a Job has a condition.
+pub async fn wait_for(world: &World, name: &str, type_: &str) -> Result<batch::Job> {
     let jobs: Api<batch::Job> = world.api();
     wait::for_object(&jobs, name, type_, SOON, |job| has(job, type_)).await
 }
 
 /// The DeadlineJob that holds the Job's ledger.
-async fn companion(world: &World, job: &batch::Job) -> Result<DeadlineJob> {
+pub async fn companion(world: &World, job: &batch::Job) -> Result<DeadlineJob> {
     let all: Api<DeadlineJob> = world.api();
     let mut all = all.list(&ListParams::default()).await?.items.into_iter();
     let uid = job.uid().context("a Job without uid")?;

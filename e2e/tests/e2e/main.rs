@@ -41,3 +41,4 @@ mod upgrades;
 mod validation;
 mod watch_only;
 mod words;
+mod workflows;

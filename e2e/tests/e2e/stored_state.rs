@@ -14,10 +14,10 @@ use shed_e2e::scenario::{Company, Needs, World, scenario};
 use shed_e2e::wait::{self, Seen};
 
 /// The leader writes within 30 s; other tests may restart it meanwhile.
-const STORED: Duration = Duration::from_secs(120);
+pub const STORED: Duration = Duration::from_secs(120);
 
 /// The stored text.
-async fn stored(world: &World) -> Result<String> {
+pub async fn stored(world: &World) -> Result<String> {
     let namespace = world.operator.namespace();
     let maps: Api<ConfigMap> = Api::namespaced(world.cluster.client(), namespace);
     let map = maps.get(&format!("{RELEASE}-state")).await?;
