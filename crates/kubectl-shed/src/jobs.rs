@@ -158,11 +158,20 @@ fn without_companion(job: &Job, name: &str) -> anyhow::Error {
         Some(MANAGED_BY) => anyhow!(
             "shed has not adopted the Job {name} yet: check that its operator runs, with adoptJobs: managed or all"
         ),
-        manager => anyhow!(
-            "shed does not run the Job {name}, but {}. To give it a deadline, create it with spec.managedBy: \
-             {MANAGED_BY} and the annotation shed.dev/deadline",
-            manager.unwrap_or("the built-in Job controller")
-        ),
+        manager => {
+            let manager = manager.unwrap_or("the built-in Job controller");
+            let fault = adopt::annotations::read(job.metadata.annotations.as_ref()).err();
+            match fault {
+                Some(fault) => anyhow!(
+                    "shed does not run the Job {name}, but {manager}: {fault}. Correct it where the Job is made, \
+                     such as in its CronJob"
+                ),
+                None => anyhow!(
+                    "shed does not run the Job {name}, but {manager}. To give it a deadline, create it with \
+                     spec.managedBy: {MANAGED_BY} and the annotation shed.dev/deadline"
+                ),
+            }
+        }
     }
 }
 
@@ -304,6 +313,15 @@ mod tests {
         assert!(
             other.contains("the built-in Job controller") && other.contains("shed.dev/deadline"),
             "{other}"
+        );
+        let mut mistyped = job(spec.clone(), json!({}));
+        let annotations = [("shed.dev/deadline".to_owned(), "6 o clock".to_owned())];
+        mistyped.metadata.annotations = Some(annotations.into());
+        let mistyped = without_companion(&mistyped, "a").to_string();
+        assert!(
+            mistyped.contains("controller: annotation shed.dev/deadline: ")
+                && mistyped.contains("6 o clock"),
+            "{mistyped}"
         );
         let own = json!({"template": {}, "managedBy": MANAGED_BY});
         let waiting = without_companion(&job(own, json!({})), "a").to_string();

@@ -53,10 +53,11 @@ fn decisions(explanation: &Explanation, canvas: Canvas, now: Timestamp) -> Strin
     };
     let mut text = format!("\n{}\n", heading(&title, canvas));
     if explanation.explained.is_empty() {
-        text.push_str(&canvas.wrap(
-            "- ",
-            "None: no task was late enough to consider a clone, as far as the record goes back.",
-        ));
+        let why = match explanation.status.job.spec.idempotency.as_str() {
+            "None" => "the job allows no clones, because two copies of a task would do harm.",
+            _ => "no task was late enough to consider a clone, as far as the record goes back.",
+        };
+        text.push_str(&canvas.wrap("- ", &format!("None: {why}")));
     }
     for explained in &explanation.explained {
         text.push_str(&decision(explained, canvas, now));

@@ -164,7 +164,9 @@ fn shown_conditions(job: &JobView) -> Vec<(String, String)> {
     ];
     let conditions = job.status.conditions.iter();
     let problems = conditions.filter(|condition| {
-        let is_infeasible = condition.type_ == "DeadlineFeasible" && condition.status == "False";
+        let is_infeasible = condition.type_ == "DeadlineFeasible"
+            && condition.status == "False"
+            && !job.is_finished();
         is_infeasible || condition.status == "True" && !GOOD.contains(&condition.type_.as_str())
     });
     let problems = problems.map(|condition| {
