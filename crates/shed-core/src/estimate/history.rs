@@ -140,9 +140,10 @@ impl ClassHistory {
         let pooled = self.jobs.iter().filter(|job| is_pooled(job));
         let pooled = pooled.filter_map(JobTimes::least).min_by(f64::total_cmp);
         let jobs = || {
-            self.jobs.iter().filter_map(|job| match is_pooled(job) {
-                true => pooled.map(|least| (job, least)),
-                false => job.least().map(|least| (job, least)),
+            self.jobs.iter().filter_map(|job| {
+                let least = job.least()?;
+                let pooled = pooled.filter(|_| is_pooled(job));
+                Some((job, pooled.unwrap_or(least)))
             })
         };
         let own = jobs().filter(|(job, _)| !is_pooled(job)).count();
