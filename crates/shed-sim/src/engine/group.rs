@@ -36,6 +36,8 @@ pub(super) struct Group {
     pub(super) stage: u32,
     /// The planner's facts; absent while a pass has them and once the group is finished.
     pub(super) facts: Option<JobSnapshot>,
+    /// Whether only the planner has still to see its end.
+    pub(super) is_finished: bool,
     /// Parallel to `facts.tasks`.
     pub(super) truths: Vec<TaskTruth>,
     /// The index of the last task found, because an event looks up its task several times.
@@ -75,6 +77,7 @@ impl Group {
             opened: facts.facts_as_of,
             waiting: facts.rules.completions,
             facts: Some(facts),
+            is_finished: false,
             truths: Vec::new(),
             hint: Cell::new(0),
             stale: 0,

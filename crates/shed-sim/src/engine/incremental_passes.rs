@@ -120,6 +120,7 @@ impl Engine<'_> {
         self.planner.scratch = snapshot;
         self.planner.steady = steady;
         self.live = ids;
+        self.drop_finished();
         self.next_pass_at(plan.report.next_pass);
         self.carry_out(&targets, &plan.actions);
         Ok(())

@@ -86,8 +86,15 @@ impl Engine<'_> {
             places.aging.remove(&(at, id));
             places.aged.remove(&(at, id));
         }
-        let key = group.facts.as_ref().map(|facts| facts.key.clone());
-        places.gone.extend(key);
+    }
+
+    /// The group is dropped: it teaches what was seen of it last.
+    pub(super) fn forget_place(&mut self, id: u32) {
+        if self.planner.scope == Scope::Places {
+            let facts = self.groups[id as usize].facts.as_ref();
+            let key = facts.map(|facts| facts.key.clone());
+            self.planner.places.gone.extend(key);
+        }
     }
 
     /// The group holds one more slot, or one less.
@@ -135,17 +142,23 @@ impl Engine<'_> {
             let group = &self.groups[id as usize];
             (group.job, group.stage)
         });
-        let mut snapshot = std::mem::take(&mut self.planner.scratch);
-        self.capacity.show(&mut snapshot.nodes);
-        self.take_facts(&ids, &mut snapshot, self.observes());
-        let gone = std::mem::take(&mut self.planner.places.gone);
-        let memory = &mut self.planner.memory;
-        let seen = places(&snapshot, memory, &self.settings.policy, gone);
-        self.give_back(&ids, &mut snapshot);
-        self.planner.scratch = snapshot;
+        let seen = self.see_places(&ids);
         for (id, seen) in ids.into_iter().zip(seen) {
             self.note_place(id, seen);
         }
+    }
+
+    /// Looks at these groups, and learns from them.
+    pub(super) fn see_places(&mut self, ids: &[u32]) -> Vec<Seen> {
+        let mut snapshot = std::mem::take(&mut self.planner.scratch);
+        self.capacity.show(&mut snapshot.nodes);
+        self.take_facts(ids, &mut snapshot, self.observes());
+        let gone = std::mem::take(&mut self.planner.places.gone);
+        let memory = &mut self.planner.memory;
+        let seen = places(&snapshot, memory, &self.settings.policy, gone);
+        self.give_back(ids, &mut snapshot);
+        self.planner.scratch = snapshot;
+        seen
     }
 
     fn note_place(&mut self, id: u32, seen: Seen) {

@@ -145,6 +145,8 @@ pub struct Engine<'a> {
     /// Positions of the tasks that are settled, and the resulting actions; kept to reuse their memory.
     settling: (Vec<usize>, Vec<Settled>),
     spare: Spare,
+    /// Finished groups that no pass has seen yet.
+    finished: Vec<u32>,
     /// Groups that `settle` must process as a whole.
     dirty_groups: Vec<u32>,
     /// Attempts that no node had capacity for, in the order of their launch.
@@ -256,6 +258,7 @@ impl<'a> Engine<'a> {
             dirty: Vec::new(),
             settling: (Vec::new(), Vec::new()),
             spare: Spare::default(),
+            finished: Vec::new(),
             dirty_groups: Vec::new(),
             unplaced: Vec::new(),
             leaving: VecDeque::new(),

@@ -45,6 +45,7 @@ impl Engine<'_> {
         self.give_back(&ids, &mut snapshot);
         self.planner.scratch = snapshot;
         self.live = ids;
+        self.drop_finished();
         self.carry_out(&targets, &plan.actions);
         // New attempts are an event to a policy that clones: the operator sees their pods.
         self.changed |= !plan.actions.is_empty() && !policy.speculation.is_none();

@@ -2,15 +2,16 @@
 //! job is settled only on its changed tasks. Otherwise a job of thousands of running tasks would be read for each of
 //! its ends. With `check` the whole job is settled too, and both results must agree.
 
+use shed_core::decide::News;
 use shed_core::ids::TaskIndex;
 use shed_core::plan::Settled;
 use shed_core::plan_check::settle_check;
 use shed_core::settle::{settle, settle_tasks};
-use shed_core::snapshot::{Conclusion, JobPhase};
+use shed_core::snapshot::{Conclusion, JobPhase, JobSnapshot};
 use shed_core::workflow::JobState;
 
 use super::group::Group;
-use super::{Engine, RunError};
+use super::{Engine, RunError, Scope};
 
 impl Group {
     /// Whether an attempt of the task lives.
@@ -110,7 +111,8 @@ impl Engine<'_> {
     /// Settles the group as a whole until no action follows.
     fn settle_group(&mut self, id: u32) -> Result<(), RunError> {
         loop {
-            let Some(facts) = &mut self.groups[id as usize].facts else {
+            let group = &mut self.groups[id as usize];
+            let Some(facts) = group.facts.as_mut().filter(|_| !group.is_finished) else {
                 return Ok(());
             };
             facts.facts_as_of = facts.facts_as_of.max(self.now);
@@ -165,11 +167,34 @@ impl Engine<'_> {
         }
     }
 
-    /// No attempt of the group remains.
+    /// No attempt of the group remains. A recurring job stays until a pass has seen its last end, as in the operator:
+    /// else a stage of one task would never teach its class.
     pub(super) fn finish_group(&mut self, id: u32) {
         let group = &mut self.groups[id as usize];
-        group.facts = None;
         group.truths = Vec::new();
+        let recurs = |facts: &JobSnapshot| facts.class.is_some();
+        if !group.facts.as_ref().is_some_and(recurs) {
+            self.drop_group(id);
+        } else if self.planner.scope == Scope::Places {
+            self.see_places(&[id]);
+            self.drop_group(id);
+        } else {
+            group.is_finished = true;
+            self.finished.push(id);
+            self.touch(id, News::Urgent);
+        }
+    }
+
+    /// Drops the groups that had finished before the pass.
+    pub(super) fn drop_finished(&mut self) {
+        for id in std::mem::take(&mut self.finished) {
+            self.drop_group(id);
+        }
+    }
+
+    fn drop_group(&mut self, id: u32) {
+        self.forget_place(id);
+        self.groups[id as usize].facts = None;
         let place = self.place_of(id);
         if self.live.get(place) == Some(&id) {
             self.live.remove(place);

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use shed_core::ids::JobClass;
 use shed_core::policy::{Order, Policy, Speculation};
 use shed_core::snapshot::OnMiss;
 
@@ -210,5 +211,37 @@ fn a_stage_past_its_own_deadline_makes_way_as_its_run_does() {
             ends(StageDeadlines::Tail, passes),
             ends(StageDeadlines::Run, passes)
         );
+    }
+}
+
+#[test]
+fn a_stage_of_one_task_teaches_its_class() {
+    let cases = ["shed-prime", "hadoop-ns"].map(|name| {
+        let policy = Policy::parse(name, Order::LeastSlack).unwrap();
+        [Passes::Incremental, Passes::Full].map(|passes| (policy.clone(), passes))
+    });
+    for (policy, passes) in cases.into_iter().flatten() {
+        let settings = Settings {
+            passes,
+            ..Settings::new(policy.clone(), Cluster::Slots(2))
+        };
+        let run = |run| job(&format!("w-{run}"), run * 100, 60, &[(10, &[]), (20, &[0])]);
+        let trace = Trace {
+            jobs: (0_i64..2).map(run).collect(),
+        };
+        let mut engine = Engine::new(&settings, &trace);
+        while let Some(at) = engine.queue.next_at() {
+            engine.now = at;
+            engine.instant().unwrap();
+        }
+        let history = engine.planner.memory.history();
+        for (class, seconds) in [("w/0", 10.0), ("w/1", 20.0)] {
+            let least = history.least(Some(&JobClass::from(class)));
+            let error = least.map(|least| (least - seconds).abs());
+            assert!(
+                error.is_some_and(|error| error < 1e-9),
+                "{class} {passes:?} {policy}: {least:?}"
+            );
+        }
     }
 }
