@@ -172,6 +172,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         time_limit: time_limit(job, ledger, view.now),
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
+        is_stage: is_stage(view),
         admitted: view.is_queued.then_some(job.rules.parallelism),
         avoid: avoided(view),
     }
@@ -209,6 +210,12 @@ fn done(view: &JobView, indexes: u32) -> IndexSet {
     }
     adopted_job::close_work_queue(view, indexes, &mut done);
     done
+}
+
+/// See [`JobSnapshot::is_stage`].
+fn is_stage(view: &JobView) -> bool {
+    let goes_on = view.job.workflow.as_ref().is_some_and(|run| !run.is_last);
+    goes_on && view.deadline.is_some() && view.deadline == view.job.run_deadline(&view.ledger)
 }
 
 /// A job that has not begun would begin now.

@@ -63,6 +63,7 @@ pub(super) fn job(
         facts_as_of: now,
         asks_feasibility: false,
         admitted: None,
+        is_stage: false,
         avoid: Vec::new(),
     }
 }

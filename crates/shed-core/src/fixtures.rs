@@ -271,6 +271,7 @@ pub fn job(key: &str) -> JobBuilder {
         asks_feasibility: false,
         avoid: Vec::new(),
         admitted: None,
+        is_stage: false,
     })
 }
 

@@ -286,6 +286,9 @@ pub struct JobSnapshot {
     /// clones. Absent: shed orders the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admitted: Option<u32>,
+    /// Whether the deadline is that of a run, and the job is not known to be its last stage.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stage: bool,
 }
 
 /// One task with attempts or a history.

@@ -507,6 +507,7 @@ impl<'a> Engine<'a> {
             facts_as_of: self.now,
             asks_feasibility: false,
             admitted: None,
+            is_stage: job.stages.len() > 1,
             avoid: Vec::new(),
         }
     }

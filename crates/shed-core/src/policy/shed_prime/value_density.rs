@@ -56,6 +56,10 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> ValueDensity {
     let estimate = &fresh.state.estimate;
     let waiting = f64::from(fresh.state.waiting_now().max(1));
     let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
+    let own = hope / waiting / fresh.holds(0.0).max(1.0);
+    // The end of a stage meets no deadline yet. What follows is unknown: the run is taken to hold a slot until its deadline.
+    let of_run = estimate.slack.filter(|_| fresh.state.job.is_stage);
+    let of_run = of_run.map_or(f64::INFINITY, |left| hope / left.max(1.0));
     let mut tasks = estimate.cloned();
     let clones = tasks.next().map(|first| {
         let ln_hope = if estimate.is_assumed {
@@ -67,7 +71,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> ValueDensity {
         tasks.flat_map(move |task| of_clones(fresh, task, ln_hope))
     });
     ValueDensity {
-        waiting: hope / waiting / fresh.holds(0.0).max(1.0),
+        waiting: own.min(of_run),
         clones: clones.into_iter().flatten().collect(),
     }
 }

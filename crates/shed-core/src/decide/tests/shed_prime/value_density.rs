@@ -68,6 +68,21 @@ fn the_job_of_the_highest_density_is_served_first() {
     check(text, a_first.job(unbound), a);
 }
 
+#[test]
+fn a_stage_counts_as_if_its_run_held_a_slot_until_the_deadline() {
+    let a: Moves<'_> = &["a: original 0"];
+    let of = |is_stage: bool, due: f64| {
+        let b = steady(job("b").submitted(5.0).tasks(1).deadline_in(due), 50.0);
+        let b = b.with(|job| job.is_stage = is_stage);
+        let a = steady(job("a").tasks(2).deadline_in(500.0), 50.0);
+        slots(1).job(a).job(b)
+    };
+    // One of two tasks of 51 s, against one task, or a run with 70 or 120 s left.
+    check("shed-prime", of(false, 145.0), ORIGINAL);
+    check("shed-prime", of(true, 95.0), ORIGINAL);
+    check("shed-prime", of(true, 145.0), a);
+}
+
 /// Three slots, taken by a task that will miss, its clone and another job's task.
 fn with_a_clone(deadline: f64, usual: f64) -> World {
     let late = [
