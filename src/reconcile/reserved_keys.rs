@@ -1,5 +1,6 @@
 //! Reports templates with reserved labels or annotations, and annotations of shed where they have no effect.
 
+use kube::Resource;
 use kube::runtime::events::EventType;
 
 use crate::adopt::annotations::requests_in;
@@ -26,16 +27,27 @@ pub(super) async fn announce(context: &ReconcileContext, owner: &DeadlineJob, jo
         let reason = api::RESERVED_LABEL;
         events::publish(context, owner, EventType::Warning, reason, note);
     }
-    if let Some(note) = misplaced(owner, job) {
+    if let Some(note) = misplaced(context, owner, job) {
         let reason = api::MISPLACED_ANNOTATION;
         events::publish(context, owner, EventType::Warning, reason, note);
     }
 }
 
-/// The note about annotations that would be requests on a batch/v1 Job.
-fn misplaced(owner: &DeadlineJob, job: &ValidatedJob) -> Option<String> {
+/// The note about annotations that would be requests on a batch/v1 Job. A client that sets them on the Job and on its
+/// pods alike, such as Airflow, has them where they count.
+fn misplaced(
+    context: &ReconcileContext,
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+) -> Option<String> {
     let template = job.template.metadata.as_ref();
     let mut found = requests_in(template.and_then(|metadata| metadata.annotations.as_ref()));
+    let jobs = context.stores.jobs.batch();
+    let batch = jobs.and_then(|jobs| jobs.present(&owner.metadata));
+    let followed = batch
+        .as_ref()
+        .and_then(|job| job.meta().annotations.as_ref());
+    found.retain(|name| followed.is_none_or(|followed| !followed.contains_key(*name)));
     let fix = if job.adopted.is_some() {
         "move them to metadata.annotations of the Job, or to spec.jobTemplate.metadata.annotations of its CronJob"
     } else {

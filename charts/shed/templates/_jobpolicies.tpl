@@ -111,7 +111,7 @@ see them; the operator's own check is src/adopt/annotations.rs. The argument is 
 {{- $label := include "shed.jobsLabel" . }}
 - name: misplaced
   expression: >-
-    {{ .job }}.?spec.?template.?metadata.?annotations.orValue({}).map(key, key in variables.known, key)
+    {{ .job }}.?spec.?template.?metadata.?annotations.orValue({}).map(key, key in variables.known && !(key in variables.annotations), key)
 - name: manager
   expression: {{ .job }}.?spec.?managedBy.orValue('')
 - name: chosen

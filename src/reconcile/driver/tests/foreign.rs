@@ -1,6 +1,7 @@
 //! Pods that only look like attempts, and attempts that don't look like it.
 
 use super::ends::overdue;
+use crate::adopt::AdoptJobs;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
@@ -179,6 +180,27 @@ async fn annotations_of_shed_on_pods_are_reported_once() {
     process.plan(&api.job(), vec![launch(2, AttemptKind::Original)]);
     process.look(&api).await.unwrap();
     assert!(!api.said().iter().any(|said| said.contains("event")));
+}
+
+/// As Airflow creates it: the annotations of the Job are on its pods too.
+#[tokio::test]
+async fn annotations_that_the_job_has_too_are_not_reported() {
+    let template = "{metadata: {annotations: {shed.dev/deadline: 1h, shed.dev/on-miss: Fail}}, \
+        spec: {restartPolicy: Never, containers: [{name: task, image: i}]}}";
+    let mut batch = fixtures::batch_job(&format!("completions: 1, template: {template}"));
+    batch.metadata.annotations = Some([("shed.dev/deadline".into(), "1h".into())].into());
+    let mut companion = fixtures::companion(&batch);
+    companion.metadata.generation = Some(1);
+    let api = Apiserver::new(companion);
+    let stores = Stores::for_tests(vec![(*api.job()).clone()], api.pods(), &[]);
+    let process = Process::with_stores(&api, stores.adopting(AdoptJobs::All, vec![batch]));
+    process.plan(&api.job(), originals(1));
+    process.look(&api).await.unwrap();
+    let note = api.call("POST event MisplacedAnnotation").body["note"].to_string();
+    assert!(
+        note.contains("the annotations shed.dev/on-miss have no effect"),
+        "{note}"
+    );
 }
 
 #[tokio::test]
