@@ -162,8 +162,8 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify research otel scale clone-cost polls prometheus airflow clients page
-verify: scale otel research prometheus airflow clients page test-differential ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, kubectl shed and the clients, the live page in Chromium, 1000 random Jobs under both controllers, slow commands of the docs (90 min)
+.PHONY: verify research otel scale clone-cost polls prometheus airflow workflows clients page
+verify: scale otel research prometheus airflow workflows clients page test-differential ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, workflows with a slow node, kubectl shed and the clients, the live page in Chromium, 1000 random Jobs under both controllers, slow commands of the docs (90 min)
 	e2e/release-registry.sh
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
@@ -183,6 +183,8 @@ otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo test --locked --package shed --features otel --lib -- span
 airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, on real nodes (6 min; the first time it installs Airflow)
 	SHED_E2E_THEN=e2e/airflow.sh e2e/run.sh example_tasks
+workflows: ## A workflow of three Jobs with a slow node, from a shell script and from a real Airflow, with shed and without (20 min; the first time it installs Airflow)
+	SHED_E2E_THEN=e2e/workflows.sh e2e/run.sh example_tasks
 clients: ## kubectl shed in pipes and terminals, and the clients of three languages, on real nodes (6 min; pip and Maven download packages)
 	clients/generate.sh --check
 	go -C clients/go vet ./...

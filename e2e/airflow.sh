@@ -24,17 +24,6 @@ case ${1-} in
 esac
 say() { echo "airflow: $*" >&2; }
 
-requirements=e2e/airflow/requirements.txt
-# Another list of packages, another folder.
-venv=${XDG_CACHE_HOME:-$HOME/.cache}/shed/airflow-$(sha256sum "$requirements" | cut -c1-12)
-if [ ! -e "$venv/.complete" ]; then
-    say "installing Airflow into $venv (a few minutes)"
-    rm -rf -- "$venv"
-    "${SHED_PYTHON:-python3}" -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$requirements"
-    touch "$venv/.complete"
-fi
-
 work=$(mktemp -d "${TMPDIR:-/tmp}/shed-airflow.XXXXXX")
 made=no
 finish() {
@@ -52,14 +41,9 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Its database, logs and settings end with this run, and it looks nothing up on the network.
-export AIRFLOW_HOME=$work/home AIRFLOW__CORE__DAGS_FOLDER=$work/dags AIRFLOW__CORE__LOAD_EXAMPLES=False \
-    AIRFLOW__CORE__UNIT_TEST_MODE=False AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
-    AIRFLOW__LOGGING__LOGGING_LEVEL=WARNING SHED_PAGE=$PWD/docs/how-to/airflow.md \
-    SHED_E2E_BUSYBOX=${SHED_E2E_BUSYBOX:-localhost/busybox:test}
-mkdir -p "$AIRFLOW_HOME" "$work/dags"
+. e2e/airflow/setup.sh "$work"
+export SHED_PAGE=$PWD/docs/how-to/airflow.md SHED_E2E_BUSYBOX=${SHED_E2E_BUSYBOX:-localhost/busybox:test}
 cp e2e/airflow/deadline.py "$work/dags/"
-python() { "$venv/bin/python" "$@"; }
 
 # The operator reads a kubeconfig while it builds the Job, and connects to no cluster.
 cat >"$work/no-cluster" <<'KUBECONFIG'
