@@ -473,6 +473,34 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_has_the_deadline_of_its_run_and_is_not_the_last_one() {
+        use crate::validate::Learned;
+        let is_stage = |last: &str, own: &str| {
+            let mut job = crate::fixtures::job(&format!("deadline: {{within: {own}}}"));
+            let of_run = [
+                ("shed.dev/workflow", "etl-1"),
+                ("shed.dev/workflow-deadline", "10m"),
+                ("shed.dev/workflow-last", last),
+            ];
+            let of_run = of_run.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            job.metadata.annotations = Some(of_run.into());
+            let job = crate::validate::validate(&job).unwrap();
+            let learned = Learned {
+                run_start: Some(job.created),
+                ..Learned::default()
+            };
+            let ledger = Ledger {
+                fixed_deadline: job.fixed_deadline(&Ledger::default(), learned, job.created),
+                ..Ledger::default()
+            };
+            facts(&JobView::new(Arc::new(job), ledger, Instant(0), Instant(0))).is_stage
+        };
+        assert!(is_stage("false", "1h"));
+        assert!(!is_stage("true", "1h"), "nothing follows");
+        assert!(!is_stage("false", "5m"), "the deadline is its own");
+    }
+
+    #[test]
     fn an_attempt_leaves_no_trace_once_counted_and_its_pod_gone() {
         let mut ledger = launched(3);
         for task in [0, 1] {
