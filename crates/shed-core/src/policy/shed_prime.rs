@@ -34,9 +34,6 @@ type PrimeDesk<'d, 'a> = Desk<'d, 'a, ShedPrime>;
 /// See [`ShedPrime::interval`].
 const INTERVALS_MAX: i64 = 10;
 
-/// A job without news is not judged again sooner: tasks of milliseconds would else be judged all the time while they wait.
-const AGAIN_MIN: Span = Span(100);
-
 /// The parameters of `shed-prime`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShedPrime {
@@ -96,7 +93,7 @@ impl ShedPrime {
         };
         match job.patience() {
             Span(0) => most,
-            rest => Span(2 * rest.0).max(AGAIN_MIN).min(most),
+            rest => Span(2 * rest.0).min(most),
         }
     }
 }
