@@ -420,6 +420,7 @@ impl<'a> Engine<'a> {
         let deadline = facts.deadline;
         facts.deadline = self.stage_deadline(position, stage);
         let own = facts.deadline.filter(|own| Some(*own) != deadline);
+        facts.is_stage = job.stages.len() > 1 && own.is_none();
         let on_miss_fails = facts.rules.on_miss == shed_core::snapshot::OnMiss::Fail;
         let id = self.groups.len() as u32;
         let mut group = Group::new(position, stage as u32, facts);
@@ -507,7 +508,7 @@ impl<'a> Engine<'a> {
             facts_as_of: self.now,
             asks_feasibility: false,
             admitted: None,
-            is_stage: job.stages.len() > 1,
+            is_stage: false,
             avoid: Vec::new(),
         }
     }

@@ -75,6 +75,7 @@ impl Engine<'_> {
             return;
         };
         facts.deadline = Some(job.arrival.plus(deadline));
+        facts.is_stage = true;
         self.touch(id, News::Urgent);
         self.touch_place(id, true);
         self.planner.steady.want(self.now);
