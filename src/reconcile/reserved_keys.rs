@@ -42,13 +42,13 @@ fn misplaced(
 ) -> Option<String> {
     let template = job.template.metadata.as_ref();
     let mut found = requests_in(template.and_then(|metadata| metadata.annotations.as_ref()));
-    let jobs = context.stores.jobs.batch();
-    let batch = jobs.and_then(|jobs| jobs.present(&owner.metadata));
-    let followed = batch
-        .as_ref()
-        .and_then(|job| job.meta().annotations.as_ref());
-    found.retain(|name| followed.is_none_or(|followed| !followed.contains_key(*name)));
     let fix = if job.adopted.is_some() {
+        let jobs = context.stores.jobs.batch();
+        let batch = jobs.and_then(|jobs| jobs.present(&owner.metadata));
+        let own = batch
+            .as_ref()
+            .and_then(|job| job.meta().annotations.as_ref());
+        found.retain(|name| own.is_none_or(|own| !own.contains_key(*name)));
         "move them to metadata.annotations of the Job, or to spec.jobTemplate.metadata.annotations of its CronJob"
     } else {
         found.extend(requests_in(owner.metadata.annotations.as_ref()));
