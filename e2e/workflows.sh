@@ -53,7 +53,7 @@ work = sys.argv[1]
 with open(f"{work}/transform.yaml", encoding="utf-8") as file:
     transform = file.read()
 for stage in ["extract", "load"]:
-    text = transform.replace("RUN-transform", f"RUN-{stage}").replace("etl-transform", f"etl-{stage}")
+    text = transform.replace("run-name-transform", f"run-name-{stage}").replace("etl-transform", f"etl-{stage}")
     last = '    shed.dev/workflow-last: "true"\n' if stage == "load" else ""
     text = re.sub(r"    shed.dev/idempotency: .*\n    shed.dev/progress: .*\n    shed.dev/resume: .*\n", last, text)
     text = re.sub(r"(completions|parallelism): 6", r"\1: 1", text)
