@@ -173,6 +173,7 @@ pub fn facts(view: &JobView) -> JobSnapshot {
         facts_as_of: view.facts_as_of,
         asks_feasibility: false,
         is_stage: is_stage(view),
+        phases: None,
         admitted: view.is_queued.then_some(job.rules.parallelism),
         avoid: avoided(view),
     }

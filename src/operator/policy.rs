@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use shed_core::policy::{Policy, Registry};
+use shed_core::policy::{Order, Policy, Registry};
 use shed_core::settings::Parsed;
 
 use crate::args::OperatorArgs;
@@ -29,6 +29,10 @@ pub(super) fn of(args: &OperatorArgs, policies: &Registry) -> anyhow::Result<Pol
     } else {
         without_price
     };
+    anyhow::ensure!(
+        policy.order != Order::Carbyne,
+        "order carbyne needs the graph of each run, which only shed-sim knows: use order drf"
+    );
     let policy = Policy {
         capacity_share: args.capacity_share,
         surge_max: args.surge_max,
@@ -183,6 +187,17 @@ mod tests {
         let with_order = ["--policy=shed-prime{order=edf}", per_attempt];
         let edf = "edf".parse().unwrap();
         assert_eq!(policy_of(&with_order).unwrap().order, edf);
+    }
+
+    #[test]
+    fn an_order_that_needs_the_graph_of_runs_is_refused() {
+        for flags in [
+            ["--order", "carbyne"],
+            ["--policy", "shed-prime{order=carbyne}"],
+        ] {
+            let message = policy_of(&flags).unwrap_err();
+            assert!(message.contains("use order drf"), "{message}");
+        }
     }
 
     #[test]

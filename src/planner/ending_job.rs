@@ -64,6 +64,7 @@ pub(super) fn job(
         asks_feasibility: false,
         admitted: None,
         is_stage: false,
+        phases: None,
         avoid: Vec::new(),
     }
 }

@@ -272,6 +272,7 @@ pub fn job(key: &str) -> JobBuilder {
         avoid: Vec::new(),
         admitted: None,
         is_stage: false,
+        phases: None,
     })
 }
 

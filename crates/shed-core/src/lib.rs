@@ -60,7 +60,7 @@
 //! | `shed-prime` | tasks whose miss clones lower most per slot, on events; lone attempts are restarted | resume | `docs/research/shed-prime.md` | [`policy::ShedPrime`] |
 //!
 //! The crate `shed-papers` has the policies of the papers, with their optimizers. Any policy can be combined with any order of first
-//! attempts ([`policy::Order`]): `lst`, `edf`, `fifo`, `capacity`, `drf`, `tetris`, `srpt`, `svf`,
+//! attempts ([`policy::Order`]): `lst`, `edf`, `fifo`, `capacity`, `drf`, `carbyne`, `tetris`, `srpt`, `svf`,
 //! `dollymp`.
 
 pub mod capacity;

@@ -18,6 +18,7 @@ mod expected_duration;
 mod kill;
 mod new_task;
 mod obstacles;
+mod phases;
 mod ranges;
 mod slot_time;
 
@@ -25,6 +26,7 @@ pub use end_rules::{Conclusion, EndRules, SuccessRule};
 pub use expected_duration::{ExpectedDuration, ExpectedDurationError};
 pub use kill::KillKind;
 pub use obstacles::{GATED_MAX, Obstacles};
+pub use phases::{PhaseTime, Phases};
 pub use slot_time::SlotTime;
 
 /// The cluster in one planning pass.
@@ -289,6 +291,9 @@ pub struct JobSnapshot {
     /// Whether the deadline is that of a run, and the job is not known to be its last stage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stage: bool,
+    /// What else its run has to do, where the graph of the run is known: in the simulator only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
 }
 
 /// One task with attempts or a history.

@@ -20,6 +20,7 @@ use crate::snapshot::{AttemptKind, JobSnapshot, NodeIndex, TaskSnapshot};
 use crate::time::Instant;
 
 mod admitted;
+mod altruistic;
 mod borrowing;
 mod by_node;
 mod pending_surge;
@@ -65,12 +66,14 @@ fn serve_ranked<'a>(
     // The other orders do not put late jobs last.
     let mut turns = match order {
         Order::LeastSlack => serve_aged(pass, evictions, surge),
+        Order::Carbyne => altruistic::serve_shares(pass, evictions, surge),
         _ => BTreeMap::new(),
     };
     let mut ranks = ranks(pass, order);
     ranks.sort();
-    // With several tenants the order changes with each attempt.
-    pass.queue = (!pass.shares.divides()).then(Vec::new);
+    // With several tenants, and where jobs lend, the order changes with each attempt.
+    let is_steady = order != Order::Carbyne && !pass.shares.divides();
+    pass.queue = is_steady.then(Vec::new);
     let mut paused = Vec::new();
     for (rank, position) in ranks {
         let turn = turns.remove(&position);

@@ -53,7 +53,9 @@ pub(super) fn ranks<'a>(pass: &Round<'a>, order: Order) -> Vec<(Rank<'a>, usize)
             Order::LeastSlack => by_slack(pass, position, state),
             Order::Fifo => usual(0, none),
             Order::EarliestDeadline => usual(state.job.deadline.map_or(i64::MAX, |at| at.0), none),
-            Order::Srpt => usual(0, Number(pass.job_size(position, 0.0, SLOT).time)),
+            Order::Srpt | Order::Carbyne => {
+                usual(0, Number(pass.job_size(position, 0.0, SLOT).time))
+            }
             Order::Svf => usual(0, Number(pass.job_size(position, 0.0, SLOT).volume)),
             Order::DollyMp => {
                 let level = levels.get(position).map_or(i64::MAX, |at| i64::from(*at));

@@ -21,6 +21,10 @@ pub enum Order {
     Capacity,
     /// Dominant resource fairness: the job with the least dominant share first.
     Drf,
+    /// Carbyne, simplified: what each job would get by [`Order::Drf`], less the attempts of phases that can wait without a
+    /// later end of their run. The capacity that is left goes to the job with the shortest remaining chain. It needs
+    /// [`Phases`](crate::snapshot::Phases); without them it is DRF.
+    Carbyne,
     /// Node by node: jobs that fit the free capacity there and have little work left come first.
     Tetris,
     /// Least remaining time first: the mean time of a task.
@@ -34,12 +38,13 @@ pub enum Order {
 
 impl Order {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::LeastSlack,
         Self::EarliestDeadline,
         Self::Fifo,
         Self::Capacity,
         Self::Drf,
+        Self::Carbyne,
         Self::Tetris,
         Self::Srpt,
         Self::Svf,
@@ -47,7 +52,7 @@ impl Order {
     ];
 
     pub(super) const HELP: &'static str =
-        "lst, edf, fifo, capacity, drf, tetris, srpt, svf or dollymp";
+        "lst, edf, fifo, capacity, drf, carbyne, tetris, srpt, svf or dollymp";
 
     /// The name in settings.
     pub fn label(self) -> &'static str {
@@ -57,10 +62,21 @@ impl Order {
             Self::Fifo => "fifo",
             Self::Capacity => "capacity",
             Self::Drf => "drf",
+            Self::Carbyne => "carbyne",
             Self::Tetris => "tetris",
             Self::Srpt => "srpt",
             Self::Svf => "svf",
             Self::DollyMp => "dollymp",
+        }
+    }
+
+    /// Whether it ranks jobs by their size, in which the other phases of a run count.
+    pub fn reads_sizes(self) -> bool {
+        match self {
+            Self::Carbyne | Self::Tetris | Self::Srpt | Self::Svf | Self::DollyMp => true,
+            Self::LeastSlack | Self::EarliestDeadline | Self::Fifo | Self::Capacity | Self::Drf => {
+                false
+            }
         }
     }
 }

@@ -137,6 +137,6 @@ fn an_order_is_read_by_its_label() {
     let message = "lifo".parse::<Order>().unwrap_err().to_string();
     assert_eq!(
         message,
-        "unknown order `lifo`: use lst, edf, fifo, capacity, drf, tetris, srpt, svf or dollymp"
+        "unknown order `lifo`: use lst, edf, fifo, capacity, drf, carbyne, tetris, srpt, svf or dollymp"
     );
 }

@@ -32,12 +32,14 @@ fn reordered(snapshot: &Snapshot, jobs: &[usize], nodes: &[usize]) -> Snapshot {
     other
 }
 
-/// Nodes whose free capacities all differ: all demands are multiples of half a core.
+/// Nodes whose free capacities all differ, whatever attempts end on them: all demands are multiples of half a core, and
+/// only the first node's number is odd.
 fn without_ties(mut snapshot: Snapshot) -> Snapshot {
     for (node, milli_cpu) in snapshot.nodes.iter_mut().zip([1, 2, 4]) {
         let taken = |amounts: &mut shed_core::resources::Resources, by: i64| {
             amounts.set("cpu", amounts.get("cpu") + by);
         };
+        let milli_cpu = milli_cpu - node.used_by_others.get("cpu") % 2;
         taken(&mut node.used_by_others, milli_cpu);
         taken(&mut node.free, -milli_cpu);
     }

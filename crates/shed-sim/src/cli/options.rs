@@ -48,7 +48,7 @@ pub struct RunOptions {
     /// The policy about clones, with parameters: shed-prime, shed-plus{xi=0.1,joint=off}, hadoop-ns, …
     #[arg(long, default_value = "shed-prime", value_parser = values::policy)]
     pub policy: String,
-    /// The order of first attempts when capacity is short: lst (least slack), edf, fifo, capacity, drf, tetris,
+    /// The order of first attempts when capacity is short: lst (least slack), edf, fifo, capacity, drf, carbyne, tetris,
     /// srpt, svf or dollymp. Without --tenants, capacity is fifo. The policy's own `order` parameter takes precedence.
     #[arg(long, default_value = "lst")]
     pub order: Order,

@@ -14,6 +14,7 @@ mod launch;
 mod listed;
 mod nodes;
 mod passes;
+mod phases;
 mod record;
 mod settle;
 mod stage_deadline;
@@ -112,8 +113,8 @@ pub enum RunError {
 struct JobProgress {
     /// Per stage: parents that are not done.
     missing: Vec<u32>,
-    /// Stages that are available and not done.
-    active: u32,
+    /// The groups of stages that are available and not done.
+    active: Vec<u32>,
     failed: bool,
     /// The median of the job's task times.
     median: Span,
@@ -394,7 +395,7 @@ impl<'a> Engine<'a> {
         let missing: Vec<u32> = job.stages.iter().map(|s| s.parents.len() as u32).collect();
         self.jobs.push(JobProgress {
             missing,
-            active: 0,
+            active: Vec::new(),
             failed: false,
             median: job.usual_duration(),
             paths: self.paths(job),
@@ -409,6 +410,7 @@ impl<'a> Engine<'a> {
         for stage in first {
             self.open_group(position, stage);
         }
+        self.show_phases(position);
     }
 
     /// A stage becomes available.
@@ -440,7 +442,7 @@ impl<'a> Engine<'a> {
         if let Some(own) = own {
             self.queue.put(own, Event::StageDeadline(id));
         }
-        self.jobs[position as usize].active += 1;
+        self.jobs[position as usize].active.push(id);
         self.show_stage(id, JobState::Open);
         self.touch(id, News::Urgent);
         self.touch_place(id, true);
@@ -509,6 +511,7 @@ impl<'a> Engine<'a> {
             asks_feasibility: false,
             admitted: None,
             is_stage: false,
+            phases: None,
             avoid: Vec::new(),
         }
     }

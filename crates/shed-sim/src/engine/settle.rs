@@ -143,20 +143,21 @@ impl Engine<'_> {
         let group = &self.groups[id as usize];
         let (job, stage) = (group.job, group.stage as usize);
         let progress = &mut self.jobs[job as usize];
-        progress.active -= 1;
+        progress.active.retain(|&other| other != id);
         progress.failed |= conclusion != Conclusion::Complete;
         if !progress.failed {
             for child in self.children_ready(job, stage) {
                 self.open_group(job, child);
             }
         }
+        self.show_phases(job);
         let state = match conclusion {
             Conclusion::Complete => JobState::Complete(self.now),
             _ => JobState::Failed,
         };
         self.show_stage(id, state);
         let progress = &self.jobs[job as usize];
-        if progress.active == 0 {
+        if progress.active.is_empty() {
             let outcome = &mut self.outcomes[job as usize];
             outcome.ended = Some(self.now);
             outcome.complete = !progress.failed;

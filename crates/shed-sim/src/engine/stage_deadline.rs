@@ -58,7 +58,7 @@ impl Engine<'_> {
             created: group.opened,
             run_start: Some(job.arrival),
             state,
-            is_last: self.jobs[group.job as usize].active == 0,
+            is_last: self.jobs[group.job as usize].active.is_empty(),
         };
         self.workflows.see(&class, &job.id, &part);
     }

@@ -172,15 +172,28 @@ impl Job {
     /// By stage: the usual time from its begin to the end of the job, if it and the longest chain of later stages take
     /// their usual times.
     pub fn paths(&self) -> Vec<Span> {
-        let mut paths = vec![Span(0); self.stages.len()];
+        let times = self.stages.iter().map(|stage| stage.usual_time());
+        let behind = self.longest_behind(&times.collect::<Vec<_>>(), |a, b| Span(a.0 + b.0));
+        behind.into_iter().map(|[path, _]| path).collect()
+    }
+
+    /// By stage, given the length of each: that of the longest chain from it on, and that of the longest one behind it.
+    pub fn longest_behind<L>(&self, lengths: &[L], sum: impl Fn(L, L) -> L) -> Vec<[L; 2]>
+    where
+        L: Copy + Default + PartialOrd,
+    {
+        let mut chains = vec![[L::default(); 2]; self.stages.len()];
         for (at, stage) in self.stages.iter().enumerate().rev() {
             // Later stages have higher positions, so the longest chain behind this one is known.
-            paths[at].0 += stage.usual_time().0;
+            let chain = sum(lengths[at], chains[at][1]);
+            chains[at][0] = chain;
             for &parent in &stage.parents {
-                paths[parent] = paths[parent].max(paths[at]);
+                if chain > chains[parent][1] {
+                    chains[parent][1] = chain;
+                }
             }
         }
-        paths
+        chains
     }
 }
 
@@ -188,6 +201,15 @@ impl Stage {
     /// The median of the stage's task times.
     pub fn median_duration(&self) -> Span {
         median(self.durations.iter().copied())
+    }
+
+    /// The standard deviation of the stage's task times, in seconds.
+    pub fn deviation(&self) -> f64 {
+        let count = self.durations.len().max(1) as f64;
+        let seconds = || self.durations.iter().map(|time| time.seconds());
+        let mean = seconds().sum::<f64>() / count;
+        let squares: f64 = seconds().map(|time| (time - mean) * (time - mean)).sum();
+        (squares / count).sqrt()
     }
 
     /// How long the stage takes usually.

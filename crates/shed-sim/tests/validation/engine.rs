@@ -87,6 +87,27 @@ fn a_stage_starts_when_its_parents_are_done() {
 }
 
 #[test]
+fn later_stages_count_in_what_remains_of_a_job() {
+    let mut chain = job(0, 0, &[1000]);
+    chain.stages.push(stage(&[10_000], &[0]));
+    let jobs = [chain, job(1, 0, &[5000])];
+    for order in [Order::Srpt, Order::Svf] {
+        let outcome = run(&on_slots(policy("hadoop-ns", order), 1), &jobs);
+        assert_eq!(flowtimes(&outcome), [16_000, 5000], "{order}");
+    }
+}
+
+#[test]
+fn with_carbyne_a_stage_lends_until_its_run_waits_for_it() {
+    let mut two = job(0, 0, &[20_000]);
+    two.stages.push(stage(&[1000; 4], &[]));
+    let jobs = [two, job(1, 0, &[3000; 4])];
+    let of = |order| flowtimes(&run(&on_slots(policy("hadoop-ns", order), 3), &jobs));
+    assert_eq!(of(Order::Drf), [20_000, 9000]);
+    assert_eq!(of(Order::Carbyne), [20_000, 6000]);
+}
+
+#[test]
 fn machine_time_is_conserved_and_every_task_ends_once() {
     for order in [Order::Fifo, Order::EarliestDeadline, Order::LeastSlack] {
         let jobs = mixed(1, 40, 6, 1.2);

@@ -5,6 +5,7 @@ use crate::fixtures::{JobBuilder, World, attempt, job, world};
 use crate::ids::Tenant;
 use crate::memory::Memory;
 use crate::policy::{Order, Policy};
+use crate::snapshot::{PhaseTime, Phases};
 
 /// Long tasks, submitted first.
 fn big() -> JobBuilder {
@@ -45,7 +46,7 @@ fn each_order_serves_whom_it_says() {
             Order::LeastSlack | Order::Srpt | Order::Svf | Order::DollyMp | Order::Tetris => {
                 ["small: original 0", "small: original 1"]
             }
-            Order::Drf => ONE_EACH,
+            Order::Drf | Order::Carbyne => ONE_EACH,
         };
         check(order, cluster(), expected);
     }
@@ -82,4 +83,80 @@ fn larger_demands_weigh_more_in_dominant_shares() {
     let (plan, _) = plan_of(&cluster.build(), &Memory::default(), &policy);
     let expected = ["big: original 0", "small: original 0", "small: original 1"];
     assert_eq!(brief(&plan), expected);
+}
+
+fn seconds(mean: f64, deviation: f64) -> PhaseTime {
+    PhaseTime { mean, deviation }
+}
+
+#[test]
+fn with_carbyne_a_phase_that_can_wait_lends_its_share() {
+    let beside = |chain| Phases {
+        beside: seconds(chain, 0.0),
+        ..Phases::default()
+    };
+    let by_chain = |chain| {
+        let phase = big().with(|job| job.phases = Some(beside(chain)));
+        two_slots().job(phase).job(small())
+    };
+    // Its tasks take 50 s. Another chain of its run takes a slot's length of 5 s more, or less.
+    check(Order::Carbyne, by_chain(54.9), ONE_EACH);
+    let lent = ["small: original 0", "small: original 1"];
+    check(Order::Carbyne, by_chain(55.0), lent);
+    check(Order::Drf, by_chain(55.0), ONE_EACH);
+    // What nobody else needs it takes back.
+    let alone = big().with(|job| job.phases = Some(beside(55.0)));
+    let own = ["big: original 0", "big: original 1"];
+    check(Order::Carbyne, two_slots().job(alone), own);
+}
+
+#[test]
+fn later_phases_count_in_the_size_of_a_job() {
+    let last = ["small: original 0", "small: original 1"];
+    let first = ["big: original 0", "big: original 1"];
+    let orders = [
+        (Order::Srpt, seconds(46.0, 0.0), PhaseTime::default(), first),
+        (Order::Srpt, seconds(44.0, 9.0), PhaseTime::default(), last),
+        (Order::Svf, PhaseTime::default(), seconds(191.0, 0.0), first),
+        (Order::Svf, PhaseTime::default(), seconds(189.0, 9.0), last),
+        // θ + ρσ
+        (
+            Order::DollyMp,
+            seconds(200.0, 40.0),
+            seconds(500.0, 0.0),
+            first,
+        ),
+    ];
+    for (order, after, volume, expected) in orders {
+        let own = seconds(7.0, 0.0);
+        let phases = Phases {
+            own,
+            after,
+            volume,
+            ..Phases::default()
+        };
+        let early = small().with(|job| job.phases = Some(phases));
+        check(order, two_slots().job(big()).job(early), expected);
+    }
+}
+
+#[test]
+fn a_phase_that_nothing_is_known_of_has_its_usual_time() {
+    let unknown = |own| {
+        let phases = Phases {
+            own: seconds(own, 0.0),
+            ..Phases::default()
+        };
+        job("new")
+            .tasks(2)
+            .submitted(20.0)
+            .with(|job| job.phases = Some(phases))
+    };
+    let of = |own| two_slots().job(small()).job(unknown(own));
+    check(Order::Srpt, of(4.0), ["new: original 0", "new: original 1"]);
+    check(
+        Order::Srpt,
+        of(6.0),
+        ["small: original 0", "small: original 1"],
+    );
 }
