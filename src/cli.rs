@@ -88,7 +88,12 @@ impl Args {
                 runtime(1)?.block_on(uninstall_check::run(args))
             }
             Command::Crds => {
-                print!("{}", serde_yaml_ng::to_string(&DeadlineJob::crd())?);
+                let whole_lines = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+                let crd = DeadlineJob::crd();
+                print!(
+                    "{}",
+                    serde_saphyr::to_string_with_options(&crd, whole_lines)?
+                );
                 Ok(())
             }
         }

@@ -24,7 +24,7 @@ pub static SPANS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// A valid job of 4 tasks with a deadline of 10 minutes; `change` is YAML whose keys replace
 /// those of the specification.
 pub fn job(change: &str) -> DeadlineJob {
-    let mut value: serde_json::Value = serde_yaml_ng::from_str(
+    let mut value: serde_json::Value = serde_saphyr::from_str(
         r"
 apiVersion: shed.dev/v1alpha1
 kind: DeadlineJob
@@ -44,8 +44,11 @@ spec:
 ",
     )
     .expect("fixture");
+    let last = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+    };
     let change: Option<serde_json::Map<String, serde_json::Value>> =
-        serde_yaml_ng::from_str(change).expect("change is a YAML map");
+        serde_saphyr::from_str_with_options(change, last).expect("change is a YAML map");
     for (key, field) in change.unwrap_or_default() {
         value["spec"][key] = field;
     }
@@ -130,12 +133,12 @@ pub fn node(name: &str, cores: u32) -> Node {
         "{{metadata: {{name: {name}}}, status: {{allocatable: {{cpu: '{cores}', memory: 8Gi, \
          pods: '110'}}, conditions: [{{type: Ready, status: 'True'}}]}}}}"
     );
-    serde_yaml_ng::from_str(&yaml).expect("node")
+    serde_saphyr::from_str(&yaml).expect("node")
 }
 
 /// A batch/v1 Job that shed runs; `change` holds further keys of its specification, as YAML.
 pub fn batch_job(change: &str) -> Job {
-    let mut job: serde_json::Value = serde_yaml_ng::from_str(
+    let mut job: serde_json::Value = serde_saphyr::from_str(
         r"
 metadata: {name: pi, namespace: team, uid: job-uid, resourceVersion: '7', creationTimestamp: '1970-01-01T00:00:00Z'}
 spec:
@@ -146,7 +149,7 @@ spec:
     )
     .expect("fixture");
     let change: serde_json::Map<String, serde_json::Value> =
-        serde_yaml_ng::from_str(&format!("{{{change}}}")).expect("change is a YAML map");
+        serde_saphyr::from_str(&format!("{{{change}}}")).expect("change is a YAML map");
     for (key, field) in change {
         job["spec"][key] = field;
     }

@@ -396,7 +396,7 @@ mod tests {
     use super::*;
 
     fn wishes(yaml: &str) -> Result<Wishes, String> {
-        let annotations: BTreeMap<String, String> = serde_yaml_ng::from_str(yaml).unwrap();
+        let annotations: BTreeMap<String, String> = serde_saphyr::from_str(yaml).unwrap();
         read(Some(&annotations)).map_err(|error| error.to_string())
     }
 
@@ -521,6 +521,11 @@ mod tests {
             ),
             ("{shed.dev/deadline: PT30M}", "such as 90s"),
             ("{shed.dev/resume: Checkpoint}", "needs shed.dev/progress"),
+            ("{shed.dev/progress: '{file: {}, file: {}}'}", "use `file`"),
+            (
+                "{shed.dev/progress: '{httpGet: &a {port: 1, path: *a}}'}",
+                "use `file`",
+            ),
             (
                 "{shed.dev/resume: Range, shed.dev/progress: file}",
                 "shed.dev/idempotency: Safe",

@@ -19,10 +19,11 @@ pub(super) fn read(text: &str) -> Result<ProgressSource, String> {
 /// The object of a YAML text, or why it is not one, as far as known. The apiserver would drop unknown keys without a word.
 pub(super) fn object<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let mut unknown = None;
-    let from = serde_yaml_ng::Deserializer::from_str(text);
-    let read = serde_ignored::deserialize(from, |key| {
-        // A question mark stands for an optional field.
-        unknown = Some(key.to_string().replace(".?", ""));
+    let read = serde_saphyr::with_deserializer_from_str(text, |from| {
+        serde_ignored::deserialize(from, |key| {
+            // A question mark stands for an optional field.
+            unknown = Some(key.to_string().replace(".?", ""));
+        })
     });
     match (read, unknown) {
         (Ok(_), Some(key)) => Err(format!("unknown key `{key}`; ")),

@@ -62,7 +62,7 @@ mod tests {
             "{{metadata: {{name: {name}, namespace: n, uid: {name}}}, spec: {{schedulerName: {scheduler}, \
              {node} containers: []}}, status: {{conditions: [{placed}]}}}}"
         );
-        PodFacts::from_pod(&serde_yaml_ng::from_str(&yaml).unwrap(), Instant(0))
+        PodFacts::from_pod(&serde_saphyr::from_str(&yaml).unwrap(), Instant(0))
     }
 
     const PLACED: &str =

@@ -101,7 +101,7 @@ mod tests {
 
     fn pod(status: &str) -> Failure {
         let yaml = format!("status: {status}");
-        Failure::of(&serde_yaml_ng::from_str(&yaml).unwrap())
+        Failure::of(&serde_saphyr::from_str(&yaml).unwrap())
     }
 
     fn ended(code: i32) -> Failure {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn matched(failure: &Failure, rules: &str) -> Option<(PodFailureAction, usize)> {
-        let rules: Vec<PodFailureRule> = serde_yaml_ng::from_str(rules).unwrap();
+        let rules: Vec<PodFailureRule> = serde_saphyr::from_str(rules).unwrap();
         let found = failure.first_match(&rules)?;
         Some((found.action, found.position))
     }

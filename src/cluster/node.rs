@@ -225,7 +225,7 @@ mod tests {
             "{{metadata: {{name: node-1, labels: {{zone: a, size: '4'}}}}, spec: {{{extra}}}, \
              status: {{conditions: [{{type: Ready, status: 'True'}}], allocatable: {{cpu: '2'}}}}}}"
         );
-        NodeFacts::from_node(&serde_yaml_ng::from_str(&yaml).unwrap())
+        NodeFacts::from_node(&serde_saphyr::from_str(&yaml).unwrap())
     }
 
     fn admits(node: &NodeFacts, spec: &PodSpec) -> bool {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn spec(extra: &str) -> PodSpec {
-        serde_yaml_ng::from_str(&format!("{{containers: [{{name: c}}], {extra}}}")).unwrap()
+        serde_saphyr::from_str(&format!("{{containers: [{{name: c}}], {extra}}}")).unwrap()
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
     fn a_node_whose_maintenance_is_announced_takes_no_attempts() {
         let with = |condition: &str, cordoned: bool| {
             let mut node = crate::fixtures::node("node-1", 4);
-            let condition = serde_yaml_ng::from_str(condition).unwrap();
+            let condition = serde_saphyr::from_str(condition).unwrap();
             let conditions = &mut node.status.as_mut().unwrap().conditions;
             conditions.get_or_insert_default().push(condition);
             node.spec.get_or_insert_default().unschedulable = Some(cordoned);

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn pod(yaml: &str) -> PodSpec {
-        serde_yaml_ng::from_str(yaml).unwrap()
+        serde_saphyr::from_str(yaml).unwrap()
     }
 
     #[test]

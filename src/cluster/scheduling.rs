@@ -117,7 +117,7 @@ mod tests {
             "{{metadata: {{creationTimestamp: '1970-01-01T00:00:01Z'}}, spec: {{{spec} containers: []}}, \
              status: {{conditions: [{condition}]}}}}"
         );
-        Scheduling::of(&serde_yaml_ng::from_str(&pod).unwrap(), true)
+        Scheduling::of(&serde_saphyr::from_str(&pod).unwrap(), true)
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
                      placement on node-1, preempting 2 victims.";
         assert!(refused("", words).preempts);
         let pod = "{status: {nominatedNodeName: node-1}}";
-        let nominated = Scheduling::of(&serde_yaml_ng::from_str(pod).unwrap(), true);
+        let nominated = Scheduling::of(&serde_saphyr::from_str(pod).unwrap(), true);
         assert!(nominated.preempts);
     }
 }

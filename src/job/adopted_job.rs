@@ -274,7 +274,7 @@ mod tests {
         let pod = "{metadata: {deletionTimestamp: '1970-01-01T00:00:10Z', deletionGracePeriodSeconds: 3, \
                    labels: {shed.dev/job-uid: d, shed.dev/task: '0', shed.dev/attempt: '0'}}, \
                    spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Running}}";
-        let pod = serde_yaml_ng::from_str(pod).unwrap();
+        let pod = serde_saphyr::from_str(pod).unwrap();
         (launched(), PodFacts::from_pod(&pod, Instant(0)))
     }
 

@@ -393,7 +393,7 @@ mod tests {
     }
 
     fn pods(ids: &[AttemptId]) -> JobPods {
-        let pod = serde_yaml_ng::from_str("{metadata: {name: p}, spec: {containers: [{name: c}]}}");
+        let pod = serde_saphyr::from_str("{metadata: {name: p}, spec: {containers: [{name: c}]}}");
         let pod = Arc::new(PodFacts::from_pod(&pod.unwrap(), Instant(0)));
         ids.iter().map(|&id| (id, Arc::clone(&pod))).collect()
     }

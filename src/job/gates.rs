@@ -53,7 +53,7 @@ mod tests {
                 "{{metadata: {{labels: {{shed.dev/job-uid: j, shed.dev/task: '{task}', \
                  shed.dev/attempt: '0'}}}}, spec: {{{spec} containers: [{{name: c}}]}}}}"
             );
-            let pod = PodFacts::from_pod(&serde_yaml_ng::from_str(&pod).unwrap(), Instant(0));
+            let pod = PodFacts::from_pod(&serde_saphyr::from_str(&pod).unwrap(), Instant(0));
             view.pods.insert((task, 0), Arc::new(pod));
         }
         view

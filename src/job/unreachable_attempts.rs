@@ -69,7 +69,7 @@ mod tests {
              batch.kubernetes.io/job-completion-index: '0'}}, deletionTimestamp: '1970-01-01T00:00:10Z'}}, \
              spec: {{{node} containers: [{{name: task}}]}}, status: {{{status}}}}}"
         );
-        let pod = serde_yaml_ng::from_str(&yaml).unwrap();
+        let pod = serde_saphyr::from_str(&yaml).unwrap();
         let pod = PodFacts::from_pod(&pod, Instant(0));
         [((0, 0), Arc::new(pod))].into()
     }
@@ -90,7 +90,7 @@ mod tests {
             node
         };
         let mut off = silent("True");
-        off.spec = serde_yaml_ng::from_str(
+        off.spec = serde_saphyr::from_str(
             "{taints: [{key: node.kubernetes.io/out-of-service, effect: NoExecute}]}",
         )
         .unwrap();

@@ -111,7 +111,7 @@ mod tests {
     fn a_claim_is_for_one_node_unless_a_mode_says_otherwise() {
         let mode = |modes: &str, read_only| {
             let claim = format!("{{spec: {{accessModes: {modes}}}}}");
-            one_node_mode(&serde_yaml_ng::from_str(&claim).unwrap(), read_only)
+            one_node_mode(&serde_saphyr::from_str(&claim).unwrap(), read_only)
         };
         assert_eq!(mode("[ReadWriteOnce]", false).unwrap(), "ReadWriteOnce");
         assert_eq!(

@@ -178,7 +178,7 @@ mod tests {
     use crate::validate::validate;
 
     fn read(yaml: &str) -> Result<Option<Workflow>, String> {
-        let annotations: BTreeMap<String, String> = serde_yaml_ng::from_str(yaml).unwrap();
+        let annotations: BTreeMap<String, String> = serde_saphyr::from_str(yaml).unwrap();
         Workflow::read(Some(&annotations)).map_err(|fault| fault.to_string())
     }
 

@@ -20,7 +20,7 @@ spec:
 status: {status}
 "
     );
-    let pod = serde_yaml_ng::from_str(&yaml).unwrap();
+    let pod = serde_saphyr::from_str(&yaml).unwrap();
     PodFacts::from_pod(&pod, Instant(99_000))
 }
 
@@ -94,7 +94,7 @@ fn a_failed_image_pull_is_stuck_with_the_kubelets_message() {
 
 #[test]
 fn a_pod_without_our_labels_only_counts_as_load() {
-    let pod = serde_yaml_ng::from_str(
+    let pod = serde_saphyr::from_str(
         "{metadata: {name: x, namespace: y}, spec: {nodeName: n, containers: [{name: c, resources: \
          {requests: {cpu: '1'}}}]}}",
     )
@@ -173,7 +173,7 @@ fn a_crash_loop_is_over_once_the_container_has_run_for_a_minute() {
 
 #[test]
 fn a_sidecar_that_waits_for_its_restart_is_shown_as_ended() {
-    let pod = serde_yaml_ng::from_str(
+    let pod = serde_saphyr::from_str(
         "{metadata: {name: x, namespace: y, labels: {shed.dev/job-uid: u, shed.dev/attempt: '0', \
           batch.kubernetes.io/job-completion-index: '0'}}, \
           spec: {initContainers: [{name: prepare, restartPolicy: Always}], containers: [{name: task}]}, \
@@ -210,7 +210,7 @@ status:
     state: {{{agent}}}}}]
 "
         );
-        let pod = serde_yaml_ng::from_str(&yaml).unwrap();
+        let pod = serde_saphyr::from_str(&yaml).unwrap();
         PodFacts::from_pod(&pod, Instant(99_000)).attempt.unwrap()
     };
     let said = r#"terminated: {exitCode: 0, message: "40/100\n"}"#;

@@ -25,7 +25,7 @@ fn pod(metadata: &str, conditions: &str, ended: bool) -> Trimmed<Pod> {
          status: {{phase: {phase}, conditions: [{conditions}], containerStatuses: [{{name: task, \
          ready: false, restartCount: 0, image: i, imageID: i, state: {{{state}}}}}]}}}}"
     );
-    serde_yaml_ng::from_str(&yaml).unwrap()
+    serde_saphyr::from_str(&yaml).unwrap()
 }
 
 fn seconds(at: i64) -> Instant {
@@ -184,7 +184,7 @@ mod judged {
 
     fn adopted(annotations: &str) -> ValidatedJob {
         let mut job = fixtures::batch_job("completions: 4, parallelism: 4");
-        job.metadata.annotations = serde_yaml_ng::from_str(annotations).unwrap();
+        job.metadata.annotations = serde_saphyr::from_str(annotations).unwrap();
         translate::validated(&fixtures::companion(&job), &job).unwrap()
     }
 

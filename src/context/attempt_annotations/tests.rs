@@ -16,7 +16,7 @@ fn pods(annotations: &str) -> JobPods {
         "{{metadata: {{name: p, uid: u, annotations: {{{annotations}}}, labels: {{shed.dev/job-uid: j, \
          shed.dev/task: '0', shed.dev/attempt: '0'}}}}, spec: {{containers: [{{name: c}}]}}}}"
     );
-    let pod = PodFacts::from_pod(&serde_yaml_ng::from_str(&yaml).unwrap(), at(0));
+    let pod = PodFacts::from_pod(&serde_saphyr::from_str(&yaml).unwrap(), at(0));
     [((0, 0), Arc::new(pod))].into()
 }
 

@@ -60,7 +60,7 @@ impl Case {
              status: {{phase: Pending, conditions: [{condition}]}}}}",
             id.0, id.1, id.1, id.0
         );
-        let pod = PodFacts::from_pod(&serde_yaml_ng::from_str(&yaml).unwrap(), at(0));
+        let pod = PodFacts::from_pod(&serde_saphyr::from_str(&yaml).unwrap(), at(0));
         self.pods.insert(id, Arc::new(pod));
     }
 

@@ -207,7 +207,7 @@ fn count(job: &ValidatedJob, ledger: &Ledger, pod: PodFacts) -> Count {
 
 fn adopted(change: &str, annotations: &str) -> ValidatedJob {
     let mut job = fixtures::batch_job(&format!("completions: 4, parallelism: 4 {change}"));
-    job.metadata.annotations = serde_yaml_ng::from_str(annotations).unwrap();
+    job.metadata.annotations = serde_saphyr::from_str(annotations).unwrap();
     translate::validated(&fixtures::companion(&job), &job).unwrap()
 }
 

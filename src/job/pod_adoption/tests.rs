@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 /// The first attempt's pod of the Job of the fixtures: its labels and its owner, as YAML.
 fn pod(labels: &str, owner: &str) -> Arc<PodFacts> {
     let name = pod_names::of_job_pod(job().adopted.as_ref().unwrap(), 0, 0);
-    let pod: Pod = serde_yaml_ng::from_str(&format!(
+    let pod: Pod = serde_saphyr::from_str(&format!(
         "{{metadata: {{name: {name}, namespace: team, uid: u, labels: {labels}, ownerReferences: [{owner}]}}, \
          spec: {{containers: [{{name: c}}]}}}}"
     ))

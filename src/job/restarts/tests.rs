@@ -35,7 +35,7 @@ fn pod(id: AttemptId, phase: &str, restarts: u32) -> (AttemptId, Arc<PodFacts>) 
          [{{name: c, restartCount: {restarts}, ready: true, image: i, imageID: i}}]}}}}",
         id.0, id.1
     );
-    let pod = serde_yaml_ng::from_str(&yaml).unwrap();
+    let pod = serde_saphyr::from_str(&yaml).unwrap();
     (id, Arc::new(PodFacts::from_pod(&pod, Instant(0))))
 }
 

@@ -23,7 +23,7 @@ fn deleted(phase: &str) -> (Ledger, JobPods) {
          batch.kubernetes.io/job-completion-index: '0'}}, deletionTimestamp: '1970-01-01T00:00:10Z'}}, \
          spec: {{nodeName: node-1, containers: [{{name: task}}]}}, status: {{phase: {phase}}}}}"
     );
-    let pod = PodFacts::from_pod(&serde_yaml_ng::from_str(&yaml).unwrap(), Instant(0));
+    let pod = PodFacts::from_pod(&serde_saphyr::from_str(&yaml).unwrap(), Instant(0));
     (ledger, [((0, 0), Arc::new(pod))].into())
 }
 

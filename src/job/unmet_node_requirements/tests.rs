@@ -7,7 +7,7 @@ fn node(labels: &str, spec: &str, allocatable: &str) -> NodeFacts {
         "{{metadata: {{name: n, labels: {{{labels}}}}}, spec: {{{spec}}}, status: {{allocatable: \
          {{{allocatable}}}, conditions: [{{type: Ready, status: 'True'}}]}}}}"
     );
-    NodeFacts::from_node(&serde_yaml_ng::from_str(&yaml).unwrap())
+    NodeFacts::from_node(&serde_saphyr::from_str(&yaml).unwrap())
 }
 
 const SMALL: &str = "cpu: '8', memory: 16Gi, pods: '110'";
@@ -16,7 +16,7 @@ const SMALL: &str = "cpu: '8', memory: 16Gi, pods: '110'";
 fn missing(requests: &str, spec: &str, nodes: &[NodeFacts]) -> Option<String> {
     let pod =
         format!("{{{spec} containers: [{{name: c, resources: {{requests: {{{requests}}}}}}}]}}");
-    let pod: PodSpec = serde_yaml_ng::from_str(&pod).unwrap();
+    let pod: PodSpec = serde_saphyr::from_str(&pod).unwrap();
     unmet_requirement(&pod, &requests::of_pod(&pod), nodes.iter())
 }
 

@@ -138,7 +138,7 @@ fn jobs_that_ask_for_the_same_nodes_share_the_search_for_them() {
         node.metadata.labels = Some([zone].into());
         if number % 10 == 0 {
             let taint = "{taints: [{key: gpu, effect: NoSchedule}]}";
-            node.spec = serde_yaml_ng::from_str(taint).unwrap();
+            node.spec = serde_saphyr::from_str(taint).unwrap();
         }
         node
     });

@@ -19,7 +19,7 @@ fn job() -> ValidatedJob {
 
 /// An attempt that ended well at this unit.
 fn ended_at(task: u32, number: u32, reached: u64) -> PodFacts {
-    let pod = serde_yaml_ng::from_str(&format!(
+    let pod = serde_saphyr::from_str(&format!(
         "{{metadata: {{name: p-{task}-{number}, uid: u-{task}-{number}, labels: {{{}: job, {}: '{task}', \
          {}: '{number}'}}}}, spec: {{containers: [{{name: task}}]}}}}",
         api::LABEL_JOB_UID,

@@ -387,7 +387,7 @@ fn fail(world: &mut World, id: AttemptId, code: i32) {
     let status = format!(
         "{{status: {{containerStatuses: [{{name: task, state: {{terminated: {{exitCode: {code}}}}}}}]}}}}"
     );
-    let failure = crate::cluster::failure::Failure::of(&serde_yaml_ng::from_str(&status).unwrap());
+    let failure = crate::cluster::failure::Failure::of(&serde_saphyr::from_str(&status).unwrap());
     let mut pod = (*world.pods[&id]).clone();
     pod.attempt.as_mut().unwrap().failure = Some(Box::new(failure));
     world.pods.insert(id, Arc::new(pod));

@@ -7,7 +7,7 @@ const WAITING: &str = "containerStatuses: [{name: task, ready: false, restartCou
                        imageID: '', state: {waiting: {reason: PodInitializing}}}]";
 
 fn pod(spec: &str, status: &str) -> Pod {
-    serde_yaml_ng::from_str(&format!(
+    serde_saphyr::from_str(&format!(
         "{{metadata: {{name: p}}, spec: {{nodeName: n, {spec}}}, status: {{phase: Failed, {status}}}}}"
     ))
     .unwrap()

@@ -209,7 +209,7 @@ fn node(boot: &str, taint: &str) -> Node {
          kubeProxyVersion: p, kubeletVersion: k, machineID: m, operatingSystem: o, osImage: i, \
          systemUUID: s}}}}}}"
     );
-    serde_yaml_ng::from_str(&yaml).expect("node")
+    serde_saphyr::from_str(&yaml).expect("node")
 }
 
 /// A process that sees this node.

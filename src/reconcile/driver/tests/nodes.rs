@@ -378,7 +378,7 @@ async fn a_clone_that_is_preempted_is_reported_to_the_planner() {
             .get_mut(&name)
             .and_then(|pod| pod.status.as_mut());
         let preempted = "[{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]";
-        status.unwrap().conditions = serde_yaml_ng::from_str(preempted).unwrap();
+        status.unwrap().conditions = serde_saphyr::from_str(preempted).unwrap();
     }
     process.look(&api).await.unwrap();
     assert_eq!(counts(&api).disrupted, 1);
