@@ -169,6 +169,10 @@ has 'forbidden' "a forged status" write_status --as editor
 # shellcheck source=/dev/null
 . "$here/chart-job-policies.sh"
 
+# The policies on the operator's own writes.
+# shellcheck source=/dev/null
+. "$here/chart-operator-policies.sh"
+
 # What the CRD refuses, and what it says.
 refused 'spec.completions' "$deadline" 'completions: 0' "$safe" "$template"
 refused 'spec.idempotency: Required value' "$deadline" "$completions" "$template"

@@ -191,7 +191,7 @@ def rights(variants):
         "<!-- Generated from charts/shed/templates/rbac.yaml by e2e/generate.sh. Don't edit. -->",
         "",
         "The chart binds these rights to the operator's service account.",
-        "Rights in the cluster hold in all namespaces. There is no value that confines shed to some namespaces.",
+        "Rights in the cluster hold in all namespaces. Admission policies of the chart (`operatorPolicy`) limit what shed writes within them.",
         "[SECURITY.md](../../SECURITY.md#a-stolen-token-of-the-operator) explains what a stolen token reaches.",
         "",
         "| scope | API group | resource | names | verbs | for | condition |",
