@@ -1,4 +1,4 @@
-//! What a run of several stages has to do beside a stage.
+//! What a run of several stages has to do in addition to a stage.
 
 use std::cmp::Ordering;
 

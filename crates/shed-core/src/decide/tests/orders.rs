@@ -104,7 +104,7 @@ fn with_carbyne_a_phase_that_can_wait_lends_its_share() {
     let lent = ["small: original 0", "small: original 1"];
     check(Order::Carbyne, by_chain(55.0), lent);
     check(Order::Drf, by_chain(55.0), ONE_EACH);
-    // What nobody else needs it takes back.
+    // What no other job needs it takes back.
     let alone = big().with(|job| job.phases = Some(beside(55.0)));
     let own = ["big: original 0", "big: original 1"];
     check(Order::Carbyne, two_slots().job(alone), own);
