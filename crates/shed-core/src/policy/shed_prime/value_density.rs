@@ -57,9 +57,7 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> ValueDensity {
     let waiting = f64::from(fresh.state.waiting_now().max(1));
     let hope = estimate.slack.map_or(0.0, |_| libm::exp(ln_hope));
     let own = hope / waiting / fresh.holds(0.0).max(1.0);
-    // The end of a stage meets no deadline yet. What follows is unknown: the run is taken to hold a slot until its deadline.
-    let of_run = estimate.slack.filter(|_| fresh.state.job.is_stage);
-    let of_run = of_run.map_or(f64::INFINITY, |left| hope / left.max(1.0));
+    let of_run = until_deadline(fresh).map_or(f64::INFINITY, |left| hope / left);
     let mut tasks = estimate.cloned();
     let clones = tasks.next().map(|first| {
         let ln_hope = if estimate.is_assumed {
@@ -76,12 +74,26 @@ pub(super) fn worth(fresh: &Fresh<'_, '_>, ln_hope: f64) -> ValueDensity {
     }
 }
 
+/// Seconds until the deadline of a stage, at least 1. Its end meets no deadline yet, and what follows is unknown: the
+/// run is taken to hold a slot until its deadline.
+fn until_deadline(fresh: &Fresh<'_, '_>) -> Option<f64> {
+    let left = fresh.state.estimate.slack;
+    let left = left.filter(|_| fresh.state.job.is_stage);
+    left.map(|left| left.max(1.0))
+}
+
+/// Seconds of a slot that a clone costs which would hold it for `holds` seconds: at most until the deadline.
+fn slot_time(fresh: &Fresh<'_, '_>, holds: f64) -> f64 {
+    let slack = fresh.state.estimate.slack.unwrap_or(f64::INFINITY);
+    until_deadline(fresh).unwrap_or(holds.min(slack).max(1.0))
+}
+
 /// The value density of each clone of the task: an equal part of the value that the clones save together.
-fn of_clones<'t>(
+fn of_clones(
     fresh: &Fresh<'_, '_>,
-    task: &'t TaskEstimate,
+    task: &TaskEstimate,
     ln_hope: f64,
-) -> impl Iterator<Item = ((TaskIndex, AttemptNumber), f64)> + 't {
+) -> Vec<((TaskIndex, AttemptNumber), f64)> {
     let is_clone = |attempt: &&AttemptEstimate| attempt.kind == AttemptKind::Clone;
     let [with, without] = [true, false].map(|counts| {
         let ln_miss = task.ln_miss(|attempt| counts || !is_clone(&attempt));
@@ -90,19 +102,19 @@ fn of_clones<'t>(
     let count = task.attempts.iter().filter(is_clone).count().max(1);
     let saved = hope_of_others(fresh, task, ln_hope) * (without - with) / count as f64;
     let whole = fresh.holds(task.clone_begin());
-    let slack = fresh.state.estimate.slack.unwrap_or(f64::INFINITY);
     let clones = task.attempts.iter().filter(is_clone);
-    clones.map(move |clone| {
+    let density = |clone: &AttemptEstimate| {
         let remaining = clone.remaining.filter(|_| clone.reports());
         let holds = remaining.unwrap_or(whole - clone.since_launch);
         // A clone launched at this very instant stays, so that no pass reverses the previous one.
         let worth = if clone.since_launch > 0.0 {
-            saved / holds.min(slack).max(1.0)
+            saved / slot_time(fresh, holds)
         } else {
             f64::INFINITY
         };
         ((task.index, clone.number), worth)
-    })
+    };
+    clones.map(density).collect()
 }
 
 /// P(all other tasks of the job are in time), if the job has any hope. With a factor in common, it is that given that
@@ -199,7 +211,7 @@ struct Trial {
     profit: f64,
     /// P(the other tasks are in time).
     others: f64,
-    /// Seconds for which the clone holds its slot.
+    /// Seconds for which the clone holds its slot, or a stage until its deadline.
     holds: f64,
     job: usize,
     task: usize,
@@ -218,13 +230,11 @@ fn trials_of<'j>(
         let (ln_hope, fresh) = fresh.as_ref()?;
         let estimate = &fresh.state.estimate;
         let running = estimate.running(task.index)?;
-        let slack = estimate.slack.unwrap_or(f64::INFINITY);
-        let holds = fresh.holds(running.clone_begin());
         let trial = Trial {
             worth: 0.0,
             profit: 0.0,
             others: hope_of_others(fresh, running, *ln_hope),
-            holds: holds.min(slack).max(1.0),
+            holds: slot_time(fresh, fresh.holds(running.clone_begin())),
             job: at,
             task: place,
         };
