@@ -79,11 +79,11 @@ fn task_time(state: &JobView<'_>) -> PhaseTime {
     let known = state.job.ended_runs.iter().map(|run| run.seconds());
     let attempts = state.estimate.tasks.iter().flat_map(|task| &task.attempts);
     let times: Vec<f64> = known.chain(attempts.filter_map(|a| a.total)).collect();
-    let of_law = || {
-        let law = state.estimate.distribution.as_ref();
-        law.map(AttemptDistribution::mean)
+    let expected = || {
+        let distribution = state.estimate.distribution.as_ref();
+        distribution.map(AttemptDistribution::mean)
     };
-    let mean = state.estimate.mean_run.or_else(of_law);
+    let mean = state.estimate.mean_run.or_else(expected);
     let mean = mean.filter(|mean| mean.is_finite());
     if let (None, Some(phases)) = (mean, &state.job.phases) {
         return phases.own;
