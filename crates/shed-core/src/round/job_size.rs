@@ -30,9 +30,9 @@ impl Round<'_> {
         let mut time = own.effective(rho) / slot;
         let mut tasks_time = f64::from(state.unfinished()) * time;
         if let Some(phases) = &state.job.phases {
-            let chains = [own.plus(phases.after), phases.beside];
-            let [through, beside] = chains.map(|chain| chain.effective(rho));
-            time = through.max(beside) / slot;
+            let chains = [own.plus(phases.after), phases.other_chain];
+            let [through, other_chain] = chains.map(|chain| chain.effective(rho));
+            time = through.max(other_chain) / slot;
             tasks_time += phases.volume.effective(rho) / slot;
         }
         let volume = tasks_time * self.capacity.dominant_share(position);
@@ -49,7 +49,7 @@ impl Round<'_> {
         let of = |state: &JobView<'_>| {
             let phases = state.job.phases.as_ref()?;
             let through = task_time(state).plus(phases.after);
-            Some((phases.beside.mean - through.mean).max(0.0))
+            Some((phases.other_chain.mean - through.mean).max(0.0))
         };
         state.and_then(of).unwrap_or(0.0)
     }

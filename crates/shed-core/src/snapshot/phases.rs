@@ -53,7 +53,7 @@ pub struct Phases {
     /// The longest chain of the phases that depend on this one; none: zero.
     pub after: PhaseTime,
     /// The longest chain of unfinished phases that begins with another available one; none: zero.
-    pub beside: PhaseTime,
+    pub other_chain: PhaseTime,
     /// All unfinished tasks of the other phases, as of the last begin or end of a phase.
     pub volume: PhaseTime,
 }

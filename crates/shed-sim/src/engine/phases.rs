@@ -24,7 +24,7 @@ impl Engine<'_> {
         for &id in &active {
             let stage = stage_of(id);
             let others = active.iter().filter(|&&other| other != id);
-            let beside = others.map(|&other| chains[stage_of(other)][0]);
+            let other_chain = others.map(|&other| chains[stage_of(other)][0]);
             let longer = |a: PhaseTime, b: PhaseTime| if b > a { b } else { a };
             let volume = volumes.iter().enumerate();
             let volume = volume.filter(|(other, _)| *other != stage);
@@ -32,7 +32,7 @@ impl Engine<'_> {
             let phases = Phases {
                 own: times[stage],
                 after: chains[stage][1],
-                beside: beside.fold(PhaseTime::default(), longer),
+                other_chain: other_chain.fold(PhaseTime::default(), longer),
                 volume: volume.fold(PhaseTime::default(), PhaseTime::plus),
             };
             shown.push((id, phases));

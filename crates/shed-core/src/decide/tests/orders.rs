@@ -91,12 +91,12 @@ fn seconds(mean: f64, deviation: f64) -> PhaseTime {
 
 #[test]
 fn with_carbyne_a_phase_that_can_wait_lends_its_share() {
-    let beside = |chain| Phases {
-        beside: seconds(chain, 0.0),
+    let other_chain = |chain| Phases {
+        other_chain: seconds(chain, 0.0),
         ..Phases::default()
     };
     let by_chain = |chain| {
-        let phase = big().with(|job| job.phases = Some(beside(chain)));
+        let phase = big().with(|job| job.phases = Some(other_chain(chain)));
         two_slots().job(phase).job(small())
     };
     // Its tasks take 50 s. Another chain of its run takes a slot's length of 5 s more, or less.
@@ -105,7 +105,7 @@ fn with_carbyne_a_phase_that_can_wait_lends_its_share() {
     check(Order::Carbyne, by_chain(55.0), lent);
     check(Order::Drf, by_chain(55.0), ONE_EACH);
     // What no other job needs it takes back.
-    let alone = big().with(|job| job.phases = Some(beside(55.0)));
+    let alone = big().with(|job| job.phases = Some(other_chain(55.0)));
     let own = ["big: original 0", "big: original 1"];
     check(Order::Carbyne, two_slots().job(alone), own);
 }
