@@ -521,11 +521,6 @@ mod tests {
             ),
             ("{shed.dev/deadline: PT30M}", "such as 90s"),
             ("{shed.dev/resume: Checkpoint}", "needs shed.dev/progress"),
-            ("{shed.dev/progress: '{file: {}, file: {}}'}", "use `file`"),
-            (
-                "{shed.dev/progress: '{httpGet: &a {port: 1, path: *a}}'}",
-                "use `file`",
-            ),
             (
                 "{shed.dev/resume: Range, shed.dev/progress: file}",
                 "shed.dev/idempotency: Safe",
@@ -554,6 +549,14 @@ mod tests {
             let yaml = yaml.replace(": 8080", ": '8080'");
             let said = wishes(&yaml).unwrap_err();
             assert!(said.contains(words), "{yaml}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_progress_text_that_is_no_plain_object_is_refused() {
+        for text in ["{file: {}, file: {}}", "{httpGet: &a {port: 1, path: *a}}"] {
+            let said = wishes(&format!("{{shed.dev/progress: '{text}'}}")).unwrap_err();
+            assert!(said.contains("use `file`"), "{text}: {said}");
         }
     }
 }
