@@ -75,8 +75,10 @@ change no finalizer|{"metadata": {"finalizers": ["shed.dev/attempt-tracking", "e
 change no label|{"metadata": {"labels": {"app": "other"}}}
 change no label|{"metadata": {"labels": {"app": null}}}
 change no label|{"metadata": {"labels": {"more": "x"}}}
-no annotation but|{"metadata": {"annotations": {"example.org/team": "other"}}}
-no annotation but|{"metadata": {"annotations": {"example.org/more": "x"}}}
+change no label|{"metadata": {"labels": {"karpenter.sh/do-not-disrupt": "true"}}}
+change no annotation|{"metadata": {"annotations": {"shed.dev/job-uid": "x"}}}
+change no annotation|{"metadata": {"annotations": {"example.org/team": "other"}}}
+change no annotation|{"metadata": {"annotations": {"example.org/more": "x"}}}
 change no owner|{"metadata": {"ownerReferences": null}}
 may not change the spec|{"spec": {"containers": [{"name": "task", "image": "busybox:1.36"}]}}
 may not change the spec|{"spec": {"activeDeadlineSeconds": 1}}
