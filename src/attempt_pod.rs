@@ -141,6 +141,9 @@ fn labels(
 ) -> BTreeMap<String, String> {
     let mut labels = template.unwrap_or_default();
     reserved_keys::strip(&mut labels);
+    // A restored pod would run next to the attempts of its restored job. The template may ask for it nevertheless.
+    let no_backup = labels.entry(api::LABEL_NO_BACKUP.to_owned());
+    no_backup.or_insert_with(|| "true".to_owned());
     let short_name = pod_names::label_value(&job.name);
     let index_label = match has_index(job) {
         true => api::LABEL_INDEX,

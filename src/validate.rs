@@ -87,6 +87,8 @@ pub struct ValidatedJob {
     pub adopted: Option<Arc<Adopted>>,
     /// Why the present specification of a job that has begun is not in force.
     pub fault: Option<SpecFault>,
+    /// Whether a backup restored the job without its ledger. Then its rules suspend it, because its tasks may be done.
+    pub lacks_ledger: bool,
 }
 
 /// When a finished job with this time to live expires.
@@ -146,6 +148,7 @@ pub fn validate(job: &DeadlineJob) -> Result<ValidatedJob, InvalidSpec> {
         template: Arc::new(spec.template.clone()),
         adopted: None,
         fault: None,
+        lacks_ledger: false,
     })
 }
 

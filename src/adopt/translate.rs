@@ -68,10 +68,13 @@ pub fn companion(job: &Job) -> Result<DeadlineJob, BadAnnotation> {
     );
     let class = super::class(metadata);
     let name = metadata.name.as_deref().unwrap_or_default();
-    let mut labels = BTreeMap::from([(
-        api::LABEL_BATCH_JOB_NAME.to_owned(),
-        pod_names::label_value(name),
-    )]);
+    let mut labels = BTreeMap::from([
+        (
+            api::LABEL_BATCH_JOB_NAME.to_owned(),
+            pod_names::label_value(name),
+        ),
+        (api::LABEL_NO_BACKUP.to_owned(), "true".to_owned()),
+    ]);
     labels.extend(class.map(|class| (api::LABEL_CLASS.to_owned(), class.to_owned())));
     companion.metadata = ObjectMeta {
         namespace: metadata.namespace.clone(),

@@ -43,7 +43,7 @@ pub enum BatchRest {
 impl WatchedBatchJob {
     /// The Job as it is kept: whole if its companion needs it.
     pub fn new(mode: AdoptJobs, job: Job, is_needed: bool) -> Self {
-        let metadata = || Arc::new(essentials(&job.metadata, api::LABEL_CLASS));
+        let metadata = || Arc::new(essentials(&job.metadata));
         if !mode.takes(&job) {
             Self::Foreign(metadata())
         } else if is_needed {
@@ -177,7 +177,7 @@ fn skeleton(job: &Job) -> Job {
     Job {
         metadata: ObjectMeta {
             annotations: Some(annotations.collect()),
-            ..essentials(&job.metadata, api::LABEL_CLASS)
+            ..essentials(&job.metadata)
         },
         spec,
         status,

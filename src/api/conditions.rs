@@ -79,6 +79,8 @@ pub mod reason {
     pub const DEADLINE_MET: &str = "DeadlineMet";
     /// `Suspended` is true.
     pub const JOB_SUSPENDED: &str = "JobSuspended";
+    /// `Suspended`: the job came out of a backup without its ledger.
+    pub const RESTORED_WITHOUT_STATUS: &str = "RestoredWithoutStatus";
     /// `Suspended` is false again.
     pub const JOB_RESUMED: &str = "JobResumed";
     /// `DeadlineAtRisk`: a few tasks are far behind the others.

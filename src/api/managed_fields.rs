@@ -13,7 +13,7 @@ use kube::api::ObjectMeta;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::api::{WORKFLOW_ANNOTATIONS, WORKFLOW_VALUE_MAX};
+use crate::api::{LABEL_CLASS, LABEL_RESTORED, WORKFLOW_ANNOTATIONS, WORKFLOW_VALUE_MAX};
 use crate::size;
 
 /// A decoded object: its parts, and the number of bytes that were skipped.
@@ -87,11 +87,17 @@ fn of_workflow(metadata: &ObjectMeta) -> Option<BTreeMap<String, String>> {
     (!kept.is_empty()).then_some(kept)
 }
 
+/// The labels of a job that decide anything.
+const LABELS: [&str; 2] = [LABEL_CLASS, LABEL_RESTORED];
+
 /// The metadata that identifies an object, its owner and its workflow, without other annotations, finalizers, and labels
-/// other than `label`.
-pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
-    let labels = metadata.labels.as_ref();
-    let kept = labels.and_then(|labels| labels.get_key_value(label));
+/// that decide nothing.
+pub fn essentials(metadata: &ObjectMeta) -> ObjectMeta {
+    let labels = metadata.labels.iter().flatten();
+    let kept = labels.filter(|(key, _)| LABELS.contains(&&***key));
+    let kept: BTreeMap<String, String> = kept
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     ObjectMeta {
         name: metadata.name.clone(),
         namespace: metadata.namespace.clone(),
@@ -101,7 +107,7 @@ pub fn essentials(metadata: &ObjectMeta, label: &str) -> ObjectMeta {
         creation_timestamp: metadata.creation_timestamp.clone(),
         deletion_timestamp: metadata.deletion_timestamp.clone(),
         owner_references: metadata.owner_references.clone(),
-        labels: kept.map(|(key, value)| [(key.clone(), value.clone())].into()),
+        labels: (!kept.is_empty()).then_some(kept),
         annotations: of_workflow(metadata),
         ..ObjectMeta::default()
     }
@@ -322,6 +328,16 @@ mod tests {
         let mut whole: Pod = serde_json::from_value(pod).unwrap();
         assert!(whole.metadata.managed_fields.take().is_some());
         assert_eq!(trimmed, whole, "all else is kept");
+    }
+
+    #[test]
+    fn labels_that_decide_something_are_essential() {
+        let labels =
+            json!({"shed.dev/class": "nightly", "velero.io/restore-name": "r", "team": "a"});
+        let metadata: ObjectMeta = serde_json::from_value(json!({"labels": labels})).unwrap();
+        let kept = essentials(&metadata).labels.unwrap();
+        assert_eq!(kept.into_keys().collect::<Vec<_>>(), LABELS);
+        assert_eq!(essentials(&ObjectMeta::default()), ObjectMeta::default());
     }
 
     #[test]

@@ -91,6 +91,10 @@ pub const ANNOTATION_DELETION_COST: &str = "controller.kubernetes.io/pod-deletio
 pub const ANNOTATION_DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 /// Annotation by which the cluster autoscaler leaves a pod's node alone.
 pub const ANNOTATION_SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+/// Label by which Velero leaves an object out of its backups.
+pub const LABEL_NO_BACKUP: &str = "velero.io/exclude-from-backup";
+/// Label that Velero gives every object that it restores: the restore's name.
+pub const LABEL_RESTORED: &str = "velero.io/restore-name";
 /// Label of batch/v1: the job's name.
 pub const LABEL_BATCH_JOB_NAME: &str = "batch.kubernetes.io/job-name";
 

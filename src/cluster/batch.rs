@@ -18,7 +18,6 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::adopt::{self, AdoptJobs, BatchRest, WatchedBatchJob, translate};
-use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::{Parts, essentials, stands_for};
 use crate::cluster::whole_bytes::Kind;
 use crate::cluster::{JobStore, Stores, Touched, Versioned, WatchedJob, config, version};
@@ -39,7 +38,7 @@ impl<'de> Deserialize<'de> for BatchObject {
         let (metadata, _) = parts.metadata.split();
         let spec = parts.spec.unwrap_or_default();
         let status = parts.status.unwrap_or_default();
-        let identity = essentials(&metadata, LABEL_CLASS);
+        let identity = essentials(&metadata);
         let read = template_extras::read(metadata, &spec, &status);
         Ok(Self {
             metadata: identity,

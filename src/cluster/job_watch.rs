@@ -13,7 +13,6 @@ use kube::runtime::watcher::{Event, watcher};
 use kube::{Api, Client, Resource};
 
 use crate::adopt;
-use crate::api::LABEL_CLASS;
 use crate::api::managed_fields::essentials;
 use crate::cluster::jobs::key;
 use crate::cluster::status_only_changes::is_status_only_job;
@@ -35,7 +34,7 @@ pub struct JobFault {
 impl JobFault {
     pub(super) fn unknown_fields(job: &WatchedJob, unknown_fields: Vec<String>) -> Self {
         Self {
-            metadata: essentials(job.meta(), LABEL_CLASS),
+            metadata: essentials(job.meta()),
             problem: None,
             unknown_fields,
         }

@@ -11,7 +11,7 @@ use shed_core::time::{Instant, Span};
 
 use crate::api::decoding::{Read, read};
 use crate::api::managed_fields::{Parts, essentials, stands_for};
-use crate::api::{self, DeadlineJob, DeadlineJobSpec, DeadlineJobStatus, LABEL_CLASS, Ledger};
+use crate::api::{self, DeadlineJob, DeadlineJobSpec, DeadlineJobStatus, Ledger};
 use crate::clock;
 use crate::cluster::version;
 use crate::completion_history::Completion;
@@ -172,7 +172,7 @@ impl WatchedJob {
 
     fn resting(job: &DeadlineJob, rest: Rest) -> Self {
         Self::Skeleton(Arc::new(Skeleton {
-            metadata: essentials(&job.metadata, LABEL_CLASS),
+            metadata: essentials(&job.metadata),
             is_companion: job.spec.is_companion(),
             version: job_version(job),
             rest,
@@ -433,7 +433,7 @@ impl<'de> Deserialize<'de> for JobObject {
             parts.spec.unwrap_or_default(),
             parts.status.unwrap_or_default(),
         );
-        let identity = essentials(&metadata, LABEL_CLASS);
+        let identity = essentials(&metadata);
         let kept = ObjectMeta {
             finalizers: metadata.finalizers.clone(),
             ..identity.clone()

@@ -38,8 +38,10 @@ struct Version {
     generation: i64,
     /// Deadlines count from it.
     created: Option<Time>,
-    /// The only label that matters.
+    /// One of two labels that matter.
     class: Option<String>,
+    /// By the other one, a backup restored it without a ledger.
+    lacks_ledger: bool,
     /// The annotations of its workflow, which are no part of its specification.
     workflow: Vec<(String, String)>,
     /// The batch/v1 Job that it represents.
@@ -75,6 +77,7 @@ impl Version {
             generation: job.metadata.generation?,
             created: job.metadata.creation_timestamp.clone(),
             class: class.cloned(),
+            lacks_ledger: lacks_ledger(job),
             workflow: workflow
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
@@ -146,10 +149,23 @@ fn judge(
         reason: reason::INVALID_ANNOTATION,
         message: bad.to_string(),
     });
+    let mut rules = validated.rules;
+    let lacks_ledger = lacks_ledger(job);
+    rules.suspend |= lacks_ledger;
     Ok(ValidatedJob {
         fault: validated.fault.or(refused),
+        rules,
+        lacks_ledger,
         ..validated
     })
+}
+
+/// Whether a backup restored the job without the record of what it has done. Velero restores a status right after the
+/// object, and only if it is asked to. A companion is made again.
+fn lacks_ledger(job: &DeadlineJob) -> bool {
+    let labels = job.metadata.labels.as_ref();
+    let is_restored = labels.is_some_and(|labels| labels.contains_key(api::LABEL_RESTORED));
+    is_restored && !job.spec.is_companion() && !has_begun(job)
 }
 
 /// The last valid specification, or what the ledger needs. A suspension applies in any case, because it only stops.

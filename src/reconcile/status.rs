@@ -301,7 +301,11 @@ fn conditions(input: Input<'_>) -> Vec<Condition> {
         None => list.clear(api::SPEC_INVALID, reason::SPEC_CORRECTED, ""),
     }
     if input.job.rules.suspend && is_open {
-        list.say(api::SUSPENDED, reason::JOB_SUSPENDED, "");
+        let reason = match input.job.lacks_ledger {
+            true => reason::RESTORED_WITHOUT_STATUS,
+            false => reason::JOB_SUSPENDED,
+        };
+        list.say(api::SUSPENDED, reason, "");
     } else {
         list.clear(api::SUSPENDED, reason::JOB_RESUMED, "");
     }

@@ -3,6 +3,7 @@
 //! than most of the tests.
 
 mod adopted;
+mod backups;
 mod batch;
 mod blocked;
 mod clocks;

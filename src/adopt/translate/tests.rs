@@ -19,10 +19,12 @@ fn a_companion_belongs_to_its_job_and_says_so() {
     assert_eq!(owner.controller, Some(true));
     assert!(companion.spec.is_companion() && companion.spec.is_ours());
     let labels = companion.metadata.labels.unwrap();
-    assert_eq!(
-        labels,
-        [(api::LABEL_BATCH_JOB_NAME.to_owned(), "pi".to_owned())].into()
-    );
+    let expected = [
+        (api::LABEL_BATCH_JOB_NAME, "pi"),
+        (api::LABEL_NO_BACKUP, "true"),
+    ];
+    let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert_eq!(labels, expected.into());
     let name = companion.metadata.name.unwrap();
     let mut again = job.clone();
     again.metadata.uid = Some("another".to_owned());

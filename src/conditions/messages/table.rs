@@ -54,10 +54,17 @@ pub const TABLE: &[Row] = &[
         "spec.suspend is true: shed starts no attempts, and the deadline's clock keeps running",
         "set spec.suspend to false to resume the job; a queue such as Kueue's does that when it admits the job",
     ),
+    blocked(
+        &[api::SUSPENDED],
+        reason::RESTORED_WITHOUT_STATUS,
+        "a backup restored the job without its status, so which tasks were done is unknown; shed starts no attempts, and \
+         the deadline's clock keeps running",
+        "restore the status too, or remove the label velero.io/restore-name to run all tasks again",
+    ),
     over(
         &[api::SUSPENDED],
         reason::JOB_RESUMED,
-        "spec.suspend is false",
+        "nothing suspends the job any more",
     ),
     blocked(
         &[api::ATTEMPTS_BLOCKED],

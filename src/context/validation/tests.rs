@@ -219,6 +219,32 @@ fn a_job_that_has_begun_keeps_its_last_valid_specification() {
 }
 
 #[test]
+fn a_restored_job_waits_for_its_ledger() {
+    let memories = JobMemories::default();
+    let mut restored = job(1, 1);
+    let labels = restored.metadata.labels.get_or_insert_default();
+    labels.insert(api::LABEL_RESTORED.to_owned(), "monday".to_owned());
+    let is_held = |job: &DeadlineJob| {
+        let read = read(&memories, job, None).unwrap();
+        assert_eq!(read.rules.suspend, read.lacks_ledger);
+        read.lacks_ledger
+    };
+    assert!(is_held(&restored));
+    // Without the label it is a new job. With the ledger it goes on.
+    assert!(!is_held(&job(1, 1)));
+    assert!(is_held(&restored));
+    let ledger = Ledger {
+        started: Some(Instant(1)),
+        ..Ledger::default()
+    };
+    restored.status = Some(DeadlineJobStatus {
+        ledger: Some(ledger),
+        ..DeadlineJobStatus::default()
+    });
+    assert!(!is_held(&restored));
+}
+
+#[test]
 fn annotations_count_though_they_raise_no_generation() {
     let mut world = World::new();
     world.check();
