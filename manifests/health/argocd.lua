@@ -27,7 +27,10 @@ if found.Complete then
   end
   return health("Healthy", "complete")
 end
-if found.Suspended or (obj.spec ~= nil and obj.spec.suspend == true) then
+if found.Suspended then
+  return health("Suspended", because(found.Suspended))
+end
+if obj.spec ~= nil and obj.spec.suspend == true then
   return health("Suspended", "spec.suspend is true")
 end
 
