@@ -39,6 +39,7 @@ unit: ## All unit tests, property tests and golden vectors of the product, witho
 	cargo test --locked --workspace --test vectors -- --nocapture
 	.ci/example-policy
 	scripts/fetch-traces-test
+	scripts/release-test
 	go -C e2e/cluster/manager test .
 	go -C e2e/health test -count=1 .
 	e2e/docs-commands-test.py
@@ -253,12 +254,12 @@ profile: ## Flame graphs of the simulator and of the operator under a bench (nee
 .PHONY: image
 image: ## Build the operator's image into an archive
 	CARGO_PROFILE_RELEASE_LTO=thin e2e/image.sh
-.PHONY: release-registry release-dry-run release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums advisories
+.PHONY: release-registry release-dry-run release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-index release-checksums release-sign advisories
 release-registry: ## Push the chart and the image to a registry on this machine, and install them from there if a local cluster is up (2 min)
 	e2e/release-registry.sh
 # All steps take the same commit, also if another one is made meanwhile.
 release-dry-run: export SHED_RELEASE_COMMIT := $(shell git rev-parse HEAD)
-release-dry-run: release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-checksums ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 25 min)
+release-dry-run: release-version release-image release-chart release-plugin release-sbom release-schema release-notes release-index release-checksums release-sign ## Make all files of a release in target/release-files, and publish nothing (docs/develop/release.md; 25 min)
 	scripts/release table
 release-version: ## Check that Cargo.toml, the chart, CITATION.cff and the tag (TAG=v0.1.0) have the same version
 	clients/generate.sh --check
@@ -267,15 +268,19 @@ release-image: ## Build the image twice from HEAD, and compare the archives byte
 	scripts/release image
 release-chart: ## Package the chart twice from HEAD, and compare the packages
 	scripts/release chart
-release-plugin: ## Build kubectl-shed from HEAD for this platform, with its manifest for krew (BASE_URL=https://… is where the files are published)
-	scripts/release plugin
-release-sbom: ## List the packages in the operator's program, as CycloneDX (the first time it builds cargo-cyclonedx)
+release-plugin: ## Build kubectl-shed from HEAD for PLATFORMS (by default this one), with its manifest for krew (BASE_URL=https://… is where the files are published)
+	scripts/release plugin $(PLATFORMS)
+release-sbom: ## List the packages in both programs, as CycloneDX (the first time it builds cargo-cyclonedx)
 	scripts/release sbom
 release-schema: ## Write the JSON schema of a DeadlineJob, for editors and validators
 	scripts/release schema
 release-notes: ## Take the version's section of CHANGELOG.md
 	scripts/release notes
+release-index: ## Write the index.yaml of a Helm repository that has the chart
+	scripts/release index
 release-checksums: ## Write the SHA-256 of the files
 	scripts/release checksums
+release-sign: ## Sign the checksums and a provenance (SIGNING_KEY=FILE; without it a dry run with a key that is thrown away)
+	scripts/release sign
 advisories: ## Compare the dependencies with RustSec's database of vulnerabilities (downloads it)
 	.ci/deny advisories
