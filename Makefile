@@ -163,8 +163,8 @@ campaign-sample: ## A random sample of the campaign (SEED=1), without the slow f
 	  --workload plain,clones,failures,adopted,mixed,unplaceable,quota,big-spec --sample 16 --seed $(SEED)
 
 ROUNDS ?= 3
-.PHONY: verify research otel scale clone-cost polls prometheus airflow workflows clients page
-verify: scale otel research prometheus airflow workflows clients page test-differential ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, workflows with a slow node, kubectl shed and the clients, the live page in Chromium, 1000 random Jobs under both controllers, slow commands of the docs (90 min)
+.PHONY: verify research otel fuzz scale clone-cost polls prometheus airflow workflows clients page
+verify: scale otel fuzz research prometheus airflow workflows clients page test-differential ## The operator at scale, the laboratory, slow webhooks, overload, large objects, alerts on a real Prometheus, a real Airflow, workflows with a slow node, kubectl shed and the clients, the live page in Chromium, 1000 random Jobs under both controllers, slow commands of the docs (90 min)
 	e2e/release-registry.sh
 	e2e/scale.sh --operator "$${CARGO_TARGET_DIR:-target}/release/shed" --scenario finished --finished 1000
 	e2e/campaign.sh --fault none,crash --workload big-spec,many-finished,bloated --sample 12 --seed $(SEED)
@@ -182,6 +182,8 @@ research: ## Format, clippy and tests of the laboratory in research/, a workspac
 otel: ## Clippy and the tests of spans with the export over OTLP (5 min)
 	cargo clippy --locked --package shed --features otel --all-targets -- -D warnings
 	cargo test --locked --package shed --features otel --lib -- span
+fuzz: ## Each parser of foreign bytes by libFuzzer, SECONDS_EACH=60 (8 min, and a build of 10 min; docs/develop/fuzzing.md)
+	fuzz/run
 airflow: ## The DAG of docs/how-to/airflow.md on a real Airflow, on real nodes (6 min; the first time it installs Airflow)
 	SHED_E2E_THEN=e2e/airflow.sh e2e/run.sh example_tasks
 workflows: ## A workflow of three Jobs with a slow node, from a shell script and from a real Airflow, with shed and without (20 min; the first time it installs Airflow)

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use shed_core::memory::Durable;
 
-pub use format::State;
+pub use format::{Fault, State, decode, encode};
 pub use store::Store;
 pub use writer::{Counted, HandOver, HandOverRequests, hand_over, run};
 
