@@ -73,13 +73,15 @@ fn reasons(job: &DeadlineJob) -> impl Iterator<Item = &str> {
 
 fn is_held(condition: &Condition) -> bool {
     let type_ = condition.type_.as_str();
-    let invalid = [
+    // Other reasons of these conditions are wanted, or hold nothing up.
+    let holding = [
         (api::FAILED, reason::INVALID_SPEC),
         (api::SPEC_INVALID, reason::VALID_SPEC_UNKNOWN),
+        (api::SUSPENDED, reason::RESTORED_WITHOUT_STATUS),
     ];
-    let is_invalid = invalid.contains(&(type_, condition.reason.as_str()));
+    let is_holding = holding.contains(&(type_, condition.reason.as_str()));
     let holds = [api::ATTEMPTS_BLOCKED, api::TERMINATION_UNCONFIRMED].contains(&type_);
-    condition.status == "True" && (holds || is_invalid)
+    condition.status == "True" && (holds || is_holding)
 }
 
 #[cfg(test)]
@@ -115,6 +117,8 @@ mod tests {
             job("over", "AttemptsBlocked", "False", "AttemptsStarting"),
             job("lost", "TerminationUnconfirmed", "True", "NodeUnreachable"),
             job("typo", "Failed", "True", "InvalidSpec"),
+            job("restored", "Suspended", "True", "RestoredWithoutStatus"),
+            job("suspended", "Suspended", "True", "JobSuspended"),
             newer,
         ];
         let refused = |name: &str| {
@@ -138,6 +142,7 @@ mod tests {
             "team LedgerTooNew 1",
             "team NodeUnreachable 1",
             "team PodForbidden 2",
+            "team RestoredWithoutStatus 1",
         ];
         assert_eq!(found, expected);
     }
