@@ -12,10 +12,8 @@ use shed::api::{self, DeadlineJob, reason};
 use shed_e2e::jobs::{Job, SOON, assert_counts_balance, is_true, label, shell_or_fake, status};
 use shed_e2e::patches::merge;
 use shed_e2e::scenario::{Company, Needs, World, scenario};
-use shed_e2e::wait::{self, Seen};
+use shed_e2e::wait::{self, Seen, for_absence};
 
-/// The guarantees about deletion.
-const GONE: Duration = Duration::from_secs(30);
 /// In this time a job that may start has started.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -43,7 +41,7 @@ async fn half_done(job: &Job<'_>) -> Result<DeadlineJob> {
         );
     }
     job.delete(&DeleteParams::background()).await?;
-    job.wait_nothing_left(GONE).await?;
+    for_absence(&job.api, &job.name, SOON).await?;
     Ok(copy)
 }
 
@@ -127,7 +125,7 @@ async fn a_finished_job_stays_finished_when_it_is_restored() {
         let job = submit(world, "finished").await?;
         let copy = job.wait_complete().await?;
         job.delete(&DeleteParams::background()).await?;
-        job.wait_nothing_left(GONE).await?;
+        for_absence(&job.api, &job.name, SOON).await?;
         let restored = restore(world, &copy).await?;
         restore_status(&restored, &copy).await?;
         restored.wait_complete().await?;
