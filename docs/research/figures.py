@@ -359,15 +359,15 @@ def table_steps():
 
 def table_now():
     """The current default over today's rivals, without preemption, in points."""
-    met = {(row["preset"], row["load"], row["policy"]): row for row in rows("league-now")}
-    rivals = [NO_CLONES[0], "shed-plus", "s-resume-event"]
+    met = {(row["preset"], row["load"], row["policy"]): row for row in rows("excerpts")}
+    # Paired by seed.
+    rivals = {NO_CLONES[0]: ("points_to_hadoop_ns", "no_clones_half95"), "shed-plus": ("points_to_shed_plus", "points_half95"), "s-resume-event": ("points_to_s_resume_event", "rival_half95")}
     loads = sorted({load for _, load, _ in met}, key=float)
     lines = ["| preset | load | `shed-prime` | clones per task | " + " | ".join(f"ahead of `{name}`" for name in rivals) + " |", "|---" * 7 + "|"]
     for preset in dict.fromkeys(preset for preset, _, _ in met):
         for load in loads:
             own = met[preset, load, "shed-prime"]
-            ahead = (float(own["met_percent"]) - float(met[preset, load, name]["met_percent"]) for name in rivals)
-            points = " | ".join(f"{value:.1f}".replace("-", "−") for value in ahead)
+            points = " | ".join(f"{own[mean]} ± {own[half]}".replace("-", "−") for mean, half in rivals.values())
             lines.append(f"| {preset} | {load} | {own['met_percent']} ± {own['met_half95']} | {own['clones_per_task']} | {points} |")
     return lines
 

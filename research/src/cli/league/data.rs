@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::super::clone_counts::CloneCounts;
-use super::{BASE, RIVAL, Table, Tables, paired, shares, value};
+use super::{BASE, NO_CLONES, RIVAL, Table, Tables, paired, shares, value};
 use shed_sim::cli::CliError;
 use shed_sim::cli::files::write_text;
 use shed_sim::outcome::Figures;
 use shed_sim::stats;
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 23] = [
     "preset",
     "load",
     "k",
@@ -32,6 +32,8 @@ const COLUMNS: [&str; 21] = [
     "bound_percent",
     "bound_half95",
     "preemption",
+    "points_to_hadoop_ns",
+    "no_clones_half95",
 ];
 
 /// By seed.
@@ -92,6 +94,7 @@ fn row(cell: &str, table: &Table, policy: &str, runs: &Runs) -> Vec<String> {
     row.push(format!("{:.0}", counts.lost_per_run()));
     row.extend(with_half(Some(&bound).filter(|bound| !bound.is_empty())));
     row.push(value(cell, "--preemption"));
+    row.extend(with_half(ahead(table.runs.get(NO_CLONES)).as_ref()));
     row
 }
 
