@@ -6,6 +6,7 @@ use k8s_openapi::api::batch::v1::JobStatus;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use shed::api::LABEL_NO_BACKUP;
 
 use super::case::LABEL;
 use super::view::{View, index};
@@ -185,7 +186,8 @@ fn shape(pod: &Pod) -> String {
             tidy_index(container, index(pod));
         }
     }
-    let foreign = |name: &&String| !name.contains("shed.dev/") || name.as_str() == LABEL;
+    let is_own = |name: &str| name.contains("shed.dev/") || name == LABEL_NO_BACKUP;
+    let foreign = |name: &&String| !is_own(name) || name.as_str() == LABEL;
     let labels = pod.labels().keys().filter(foreign);
     let labels: BTreeMap<_, _> = labels
         .filter(|name| !name.ends_with("controller-uid"))
