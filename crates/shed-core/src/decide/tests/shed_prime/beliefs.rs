@@ -101,6 +101,24 @@ fn a_job_is_judged_again_after_a_part_of_its_task_time() {
 }
 
 #[test]
+fn a_late_job_of_which_nothing_runs_is_rarely_judged() {
+    // At 30 s. No slot is left for the job's other task.
+    let next = |deadline: f64, attempts: &[_]| {
+        let job = job("a").tasks(2).deadline_in(deadline);
+        let job = match attempts {
+            [] => job,
+            some => job.task(0, some.iter().cloned()),
+        };
+        let plan = decided("shed-prime", slots(attempts.len()).job(job));
+        plan.report.next_pass.unwrap()
+    };
+    let runs = [super::ends_in(0, 20.0).on(0)];
+    assert_eq!(next(10.0, &[]), at(630.0));
+    assert!(next(10.0, &runs) < at(60.0));
+    assert!(next(40.0, &[]) < at(60.0));
+}
+
+#[test]
 fn long_launches_of_others_do_not_make_a_short_job_hopeless() {
     // Over all jobs a launch took 100 s.
     let one_slot = |seconds: i64| {
