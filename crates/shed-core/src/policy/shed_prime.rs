@@ -59,7 +59,7 @@ pub struct ShedPrime {
     /// A job is judged again after twice the time for which its urgent news wait, but at most after this if its times
     /// are unknown, else after [`INTERVALS_MAX`] times this. If no task waits and the executor names the jobs that
     /// have changed, a job of unknown times is judged as late as others, and others at the latest after ten minutes. So
-    /// is a job past its deadline of which nothing runs: its rank changes no more.
+    /// is a job past its deadline without live attempts: its rank changes no more.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
