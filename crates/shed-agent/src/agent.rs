@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
@@ -23,8 +24,9 @@ use tokio::sync::Semaphore;
 use crate::config::{AgentConfig, FenceConfig, Resume};
 use crate::connection::{BoundedListener, Limits};
 use crate::fence::{FENCE_PATH, Fence};
+use crate::reply::{CODE_HEADER, NONCE_HEADER, ReplyKey};
 use crate::stop::{STOP_PATH, Stop, StopError};
-use crate::wire::{FileContent, PROGRESS_PATH, write_reply};
+use crate::wire::{FileContent, PROGRESS_PATH, REPLY_BYTES_MAX, write_reply};
 use crate::{commit, progress_file, resume};
 
 /// Where the startup probe asks. It answers only once the resume file is complete.
@@ -105,6 +107,7 @@ struct Attempt {
     /// One reader at a time. The permit goes with the read, so that reads of a volume that
     /// hangs do not pile up.
     reader: Arc<Semaphore>,
+    reply_key: Option<ReplyKey>,
     stop: Option<Stop>,
 }
 
@@ -116,6 +119,7 @@ impl Agent {
             port,
             health_port,
             resume,
+            reply_key,
             fence,
             stop,
         } = config;
@@ -144,6 +148,7 @@ impl Agent {
             uid: attempt_uid,
             progress_file,
             reader: Arc::new(Semaphore::new(1)),
+            reply_key,
         });
         Ok(Agent {
             listener,
@@ -177,6 +182,8 @@ impl Agent {
             .route(STOP_PATH, post(take_stop))
             .with_state(Arc::clone(&self.attempt));
         let (router, task) = with_fence(router, self.fence);
+        let key = self.attempt.reply_key.clone();
+        let router = router.layer(axum::middleware::from_fn_with_state(key, with_code));
         let router = router.layer(axum::middleware::map_response(close_connection));
         let (stopping, stopped) = tokio::sync::oneshot::channel();
         let shutdown = async move {
@@ -330,6 +337,25 @@ impl Attempt {
         };
         tokio::task::spawn_blocking(read).await.ok()
     }
+}
+
+/// Gives the answer to a question with a nonce the code by which the operator knows it.
+async fn with_code(State(key): State<Option<ReplyKey>>, question: Request, next: Next) -> Response {
+    let nonce = question.headers().get(NONCE_HEADER).cloned();
+    let path = question.uri().path().to_owned();
+    let answer = next.run(question).await;
+    let (Some(key), Some(nonce)) = (key, nonce) else {
+        return answer;
+    };
+    let (mut head, body) = answer.into_parts();
+    let Ok(body) = to_bytes(body, REPLY_BYTES_MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let code = key.code(&path, nonce.as_bytes(), &body);
+    if let Ok(code) = HeaderValue::from_str(&code) {
+        head.headers.insert(CODE_HEADER, code);
+    }
+    Response::from_parts(head, Body::from(body))
 }
 
 /// Thousands of agents are polled by one operator, seconds apart: open connections would cost

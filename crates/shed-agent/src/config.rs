@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 
 use crate::commit::COMMIT_PORT;
+use crate::reply::{REPLY_KEY_VAR, ReplyKey};
 use crate::report::{Report, parse_report};
 use crate::signed::{OPERATOR_KEY_VAR, VerifyingKey};
 
@@ -124,6 +125,8 @@ pub struct AgentConfig {
     pub port: u16,
     pub health_port: u16,
     pub resume: Option<Resume>,
+    /// By which the operator knows the agent's answers.
+    pub reply_key: Option<ReplyKey>,
     pub fence: Option<FenceConfig>,
     pub stop: Option<StopConfig>,
 }
@@ -134,12 +137,14 @@ impl AgentConfig {
     }
 
     pub fn from_vars(var: impl Fn(&str) -> anyhow::Result<Option<String>>) -> anyhow::Result<Self> {
+        let reply_key = var(REPLY_KEY_VAR)?.map(|key| ReplyKey::parse(&key));
         Ok(AgentConfig {
             attempt_uid: required(&var, ATTEMPT_UID_VAR)?,
             progress_file: required(&var, PROGRESS_FILE_VAR)?.into(),
             port: port(&var, PORT_VAR, PORT_DEFAULT)?,
             health_port: port(&var, HEALTH_PORT_VAR, HEALTH_PORT_DEFAULT)?,
             resume: Resume::from_vars(&var)?,
+            reply_key: reply_key.transpose().context(REPLY_KEY_VAR)?,
             fence: FenceConfig::from_vars(&var)?,
             stop: StopConfig::from_vars(&var)?,
         })

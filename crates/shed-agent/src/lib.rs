@@ -134,6 +134,9 @@
 //! [`fence`]: the task asks at `POST 127.0.0.1:9248/commit`, the operator polls `GET /fence` and
 //! leaves a grant, signed with the key that belongs to `SHED_OPERATOR_KEY`, at `POST /fence`.
 //!
+//! With `SHED_REPLY_KEY` the answers to a GET with the header `shed-nonce` carry the header `shed-code`, by which the
+//! operator knows them ([`reply`]).
+//!
 //! With `SHED_STOP_FILE` (`resume: Range`) the answer to `GET /progress` also has a nonce, and
 //! [`stop`] takes the operator's signed word on where the task stops at `POST /stop-at`. When it is
 //! asked to end, after the task, the agent leaves the last report as its termination message.
@@ -145,6 +148,7 @@ pub mod connection;
 pub mod fence;
 pub mod metric;
 mod progress_file;
+pub mod reply;
 pub mod report;
 pub mod resume;
 pub mod series;

@@ -10,6 +10,8 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::reply::ReplyKey;
+
 /// With this the agent checks what claims to come from the operator.
 pub const OPERATOR_KEY_VAR: &str = "SHED_OPERATOR_KEY";
 
@@ -56,7 +58,11 @@ struct Envelope {
 }
 
 /// The operator's key.
-pub struct SigningKey(Ed25519KeyPair);
+pub struct SigningKey {
+    pair: Ed25519KeyPair,
+    /// The PKCS#8 document.
+    secret: Vec<u8>,
+}
 
 impl SigningKey {
     /// Draws a key; it is kept as PKCS#8.
@@ -67,14 +73,19 @@ impl SigningKey {
     }
 
     pub fn from_pkcs8(bytes: &[u8]) -> Result<Self, SignatureError> {
-        Ed25519KeyPair::from_pkcs8(bytes)
-            .map(Self)
-            .map_err(|_| SignatureError::BadKey)
+        let pair = Ed25519KeyPair::from_pkcs8(bytes).map_err(|_| SignatureError::BadKey)?;
+        let secret = bytes.to_vec();
+        Ok(Self { pair, secret })
+    }
+
+    /// The key of the answers of the job's pod of that name.
+    pub fn reply_key(&self, job_uid: &str, pod_name: &str) -> ReplyKey {
+        ReplyKey::derive(&self.secret, &["reply", job_uid, pod_name])
     }
 
     /// The public half, as it stands in the environment of an agent.
     pub fn public(&self) -> String {
-        STANDARD.encode(self.0.public_key())
+        STANDARD.encode(self.pair.public_key())
     }
 
     /// The order as it travels to the agent of `attempt` (the pod's uid).
@@ -90,7 +101,7 @@ impl SigningKey {
             nonce: nonce.to_owned(),
             order,
         })?;
-        let signature = STANDARD.encode(self.0.sign(text.as_bytes()));
+        let signature = STANDARD.encode(self.pair.sign(text.as_bytes()));
         serde_json::to_vec(&Envelope { text, signature })
     }
 }

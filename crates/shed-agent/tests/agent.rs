@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use shed_agent::signed::SigningKey;
 use shed_agent::wire::{REPLY_BYTES_MAX, WireError};
 use shed_agent::{Agent, AgentConfig, Report, ReportError, Resume, Series, read_reply};
 
@@ -44,6 +45,7 @@ impl Folder {
             port: 0,
             health_port: 0,
             resume: None,
+            reply_key: None,
             fence: None,
             stop: None,
         }
@@ -118,15 +120,21 @@ impl Running {
     }
 
     fn get_at(address: SocketAddr, path: &str) -> (u16, Vec<u8>) {
+        let (status, _, body) = Self::exchange(address, &format!("GET {path} HTTP/1.1\r\n"));
+        (status, body)
+    }
+
+    /// The status, the head and the body of the answer.
+    fn exchange(address: SocketAddr, request: &str) -> (u16, String, Vec<u8>) {
         let mut stream = connect(address);
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: pod\r\n\r\n").unwrap();
+        write!(stream, "{request}Host: pod\r\n\r\n").unwrap();
         let mut answer = Vec::new();
         // Ends only because the agent closes the connection after one answer.
         stream.read_to_end(&mut answer).unwrap();
         let head_end = answer.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
         let head = String::from_utf8(answer[..head_end].to_vec()).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer[head_end + 4..].to_vec())
+        (status, head, answer[head_end + 4..].to_vec())
     }
 
     fn poll(&self) -> Result<Option<Report>, ReportError> {
@@ -261,6 +269,36 @@ fn an_answer_for_another_attempt_is_refused() {
     fs::write(folder.file("progress"), "0.9").unwrap();
     let (_, body) = agent.get("/progress");
     assert_eq!(read_reply(&body, "another"), Err(WireError::WrongAttempt));
+}
+
+#[test]
+fn an_answer_has_the_code_of_its_attempt_and_its_question() {
+    let folder = Folder::new();
+    let operator = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
+    let key = operator.reply_key("job", "pod");
+    let config = AgentConfig {
+        reply_key: Some(key.clone()),
+        ..folder.config()
+    };
+    let agent = Running::start(config);
+    fs::write(folder.file("progress"), "0.9").unwrap();
+    let ask = |headers: &str| {
+        let request = format!("GET /progress HTTP/1.1\r\n{headers}");
+        let (status, head, body) = Running::exchange(agent.address, &request);
+        let said = head
+            .lines()
+            .find_map(|line| line.strip_prefix("shed-code: "));
+        (status, said.map(str::to_owned), body)
+    };
+    let (status, said, body) = ask("shed-nonce: n1\r\n");
+    let said = said.unwrap();
+    let is_of =
+        |nonce: &str, body: &[u8]| key.is_of("/progress", nonce.as_bytes(), body, said.as_bytes());
+    assert_eq!(status, 200);
+    assert!(is_of("n1", &body));
+    assert!(!is_of("n2", &body) && !is_of("n1", b"0.8"));
+    // People ask without a nonce.
+    assert_eq!((ask("").0, ask("").1), (200, None));
 }
 
 #[test]

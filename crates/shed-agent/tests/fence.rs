@@ -42,6 +42,7 @@ impl Fenced {
             port: 0,
             health_port: 0,
             resume: None,
+            reply_key: None,
             fence: Some(FenceConfig {
                 key: VerifyingKey::parse(&key.public()).unwrap(),
                 bin: folder.join("shed"),

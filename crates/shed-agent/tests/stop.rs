@@ -42,6 +42,7 @@ impl Range {
             port: 0,
             health_port: 0,
             resume: None,
+            reply_key: None,
             fence: None,
             stop: Some(StopConfig {
                 key: VerifyingKey::parse(&key.public()).unwrap(),
