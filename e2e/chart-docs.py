@@ -149,7 +149,7 @@ PURPOSES = {
     "events": "events of jobs",
     "tokenreviews": "who reads `/metrics`",
     "subjectaccessreviews": "whether that client may read `/metrics`",
-    "secrets": "the key that signs orders to agents",
+    "secrets": "the keys for orders to agents and their answers",
     "leases": "the election of the leader",
     "configmaps": "the [stored state](ledger.md#what-shed-has-learned)",
 }

@@ -71,7 +71,7 @@ run_on() {
     now=$(attempts)
     if [ "$now" = "$before" ]; then ok; else bad "attempts $1" "$(diff <(echo "$before") <(echo "$now"))"; fi
 }
-key() { kubectl get secret "$release-signing-key" --namespace "$system" --output jsonpath='{.data.ed25519\.pk8}'; }
+key() { kubectl get secret "$release-signing-key" --namespace "$system" --output jsonpath='{.data.ed25519-1\.pk8}'; }
 run_as() {
     local users
     users=$(kubectl get pods --namespace "$system" --selector "$operators" --output jsonpath='{range .items[*]}{.spec.containers[0].securityContext.runAsUser} {.status.phase}{"\n"}{end}' | sort -u)

@@ -66,10 +66,14 @@ pub struct OperatorArgs {
     #[arg(long, env = "SHED_AGENT_SECURITY_CONTEXT", value_name = "JSON",
         value_parser = crate::attempt_pod::agent_context::parse)]
     pub agent_security_context: Option<SecurityContext>,
-    /// Name of the Secret, in the operator's own namespace, with the key that signs orders to agents; the
+    /// Name of the Secret, in the operator's own namespace, with the keys for orders to agents and their answers; the
     /// operator creates it if it is missing.
     #[arg(long, env = "SHED_SIGNING_SECRET", default_value = "shed-signing-key")]
     pub signing_secret: String,
+    /// Id of the key in that Secret that new attempts get; the operator makes the key if the Secret lacks it. Attempts
+    /// that were launched with another id keep their key.
+    #[arg(long, env = "SHED_SIGNING_KEY_ID", default_value = "1", value_parser = key_id)]
+    pub signing_key_id: String,
     /// Name of the ConfigMap, in the operator's own namespace, that keeps for the next leader what shed has
     /// learned from past jobs; the operator creates it if it is missing.
     #[arg(long, env = "SHED_STATE_CONFIG_MAP", default_value = "shed-state")]
@@ -144,6 +148,15 @@ pub struct OperatorArgs {
     /// Write logs as JSON, one object per line.
     #[arg(long, env = "SHED_LOG_JSON")]
     pub log_json: bool,
+}
+
+/// A part of the name of an entry in a Secret.
+fn key_id(text: &str) -> Result<String, String> {
+    let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match text.len() {
+        1..=40 if text.chars().all(is_fit) => Ok(text.to_owned()),
+        _ => Err("use 1 to 40 of the characters a-z, 0-9 and -, such as 2".to_owned()),
+    }
 }
 
 fn clone_budget(text: &str) -> Result<f64, String> {

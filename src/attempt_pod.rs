@@ -1,6 +1,7 @@
 //! An attempt's pod: the template, its identity, its sidecar. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
     Affinity, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction,
@@ -19,6 +20,7 @@ use shed_core::snapshot::{AttemptKind, Idempotency};
 use shed_core::time::Instant;
 
 use crate::adopt::translate;
+use crate::agent_keys::AgentKeys;
 use crate::api::{self, AttemptEntry, DeadlineJob, Ledger};
 use crate::clock;
 use crate::cluster::requests;
@@ -30,7 +32,7 @@ pub mod avoided_nodes;
 pub mod reserved_keys;
 
 /// Settings of the sidecar.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct AgentSettings {
     /// Its image.
     pub image: String,
@@ -40,14 +42,14 @@ pub struct AgentSettings {
     pub pull_secret: Option<String>,
     /// Security context of its container.
     pub security_context: SecurityContext,
-    /// The public half of the key that the operator signs its orders with.
-    pub operator_key: String,
+    /// The operator's keys.
+    pub keys: Arc<AgentKeys>,
 }
 
 /// Requests of one attempt of the job, including its sidecar.
 pub fn demand(job: &ValidatedJob, agent: &AgentSettings) -> Resources {
     let mut spec = job.template.spec.clone().unwrap_or_default();
-    add_agent(&mut spec, job, agent, None);
+    add_agent(&mut spec, job, agent, Vec::new());
     requests::of_pod(&spec)
 }
 
@@ -85,7 +87,8 @@ pub fn pod(
         spec.preemption_policy = None;
     }
     add_environment(&mut spec, job, task, attempt, deadline, &name);
-    add_agent(&mut spec, job, agent, Some(attempt));
+    let own = own_variables(owner, job, attempt, agent, &name);
+    add_agent(&mut spec, job, agent, own);
     Pod {
         metadata: metadata(owner, job, task, attempt, name),
         spec: Some(spec),
@@ -334,19 +337,11 @@ fn uses_volume(job: &ValidatedJob) -> bool {
 
 /// Adds the sidecar, before the template's own init containers so that these may resume too.
 /// Where the task serves its progress itself, only the resume file is written.
-fn add_agent(
-    spec: &mut PodSpec,
-    job: &ValidatedJob,
-    agent: &AgentSettings,
-    attempt: Option<&AttemptEntry>,
-) {
+fn add_agent(spec: &mut PodSpec, job: &ValidatedJob, agent: &AgentSettings, own: Vec<EnvVar>) {
     if !uses_volume(job) {
         return;
     }
-    let resume = attempt
-        .and_then(|attempt| attempt.resume.as_deref())
-        .and_then(resume_value);
-    let mut container = agent_container(agent, job, resume);
+    let mut container = agent_container(agent, job, own);
     let context = agent_context::in_pod(&agent.security_context, spec.security_context.as_ref());
     container.security_context = Some(context);
     spec.init_containers
@@ -372,6 +367,22 @@ fn add_agent(
     }
 }
 
+/// The variables of an attempt's agent that no other attempt has.
+fn own_variables(
+    owner: &DeadlineJob,
+    job: &ValidatedJob,
+    attempt: &AttemptEntry,
+    agent: &AgentSettings,
+    pod_name: &str,
+) -> Vec<EnvVar> {
+    let resume = attempt.resume.as_deref().and_then(resume_value);
+    let resume = resume.map(|value| variable(shed_agent::RESUME_VAR, value));
+    let uid = owner.metadata.uid.as_deref().filter(|_| uses_agent(job));
+    let key = uid.map(|uid| agent.keys.reply_key(uid, pod_name));
+    let key = key.map(|value| variable(shed_agent::reply::REPLY_KEY_VAR, value));
+    resume.into_iter().chain(key).collect()
+}
+
 /// The agent's word for a resume point. A point that it would refuse is not handed over: the
 /// attempt then begins from zero.
 fn resume_value(resume: &ResumePoint) -> Option<String> {
@@ -380,7 +391,7 @@ fn resume_value(resume: &ResumePoint) -> Option<String> {
     shed_agent::resume::to_env_value(&report).ok()
 }
 
-fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<String>) -> Container {
+fn agent_container(agent: &AgentSettings, job: &ValidatedJob, own: Vec<EnvVar>) -> Container {
     let sidecar = uses_agent(job);
     let mut args = vec!["agent".to_owned()];
     if !sidecar {
@@ -391,7 +402,7 @@ fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<Str
         image: Some(agent.image.clone()),
         image_pull_policy: Some(agent.pull_policy.clone()),
         args: Some(args),
-        env: Some(agent_environment(agent, job, resume)),
+        env: Some(agent_environment(agent, job, own)),
         // A native sidecar: it starts before the task and does not keep the pod from ending.
         restart_policy: sidecar.then(|| "Always".to_owned()),
         startup_probe: sidecar.then(startup_probe),
@@ -408,11 +419,7 @@ fn agent_container(agent: &AgentSettings, job: &ValidatedJob, resume: Option<Str
     }
 }
 
-fn agent_environment(
-    agent: &AgentSettings,
-    job: &ValidatedJob,
-    resume: Option<String>,
-) -> Vec<EnvVar> {
+fn agent_environment(agent: &AgentSettings, job: &ValidatedJob, own: Vec<EnvVar>) -> Vec<EnvVar> {
     let mut env = vec![
         variable(api::ENV_RESUME_FILE, api::RESUME_PATH),
         variable(api::ENV_PROGRESS_FILE, api::PROGRESS_PATH),
@@ -428,12 +435,10 @@ fn agent_environment(
             }),
         },
     ];
-    if let Some(resume) = resume {
-        env.push(variable(shed_agent::RESUME_VAR, resume));
-    }
+    env.extend(own);
     if is_fenced(job) {
         env.push(variable(shed_agent::BIN_VAR, api::BIN_PATH));
-        let key = agent.operator_key.as_str();
+        let key = agent.keys.public();
         env.push(variable(shed_agent::signed::OPERATOR_KEY_VAR, key));
     }
     env

@@ -1,16 +1,19 @@
 //! Builders of objects for tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 
+use http::{HeaderMap, Uri};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use shed_agent::reply::{CODE_HEADER, NONCE_HEADER, ReplyKey};
 use shed_core::time::{Instant, Span};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::adopt::translate;
+use crate::agent_keys::AgentKeys;
 use crate::api::{self, DeadlineJob};
 use crate::clock;
 use crate::cluster::JobObject;
@@ -165,7 +168,15 @@ pub fn companion(job: &Job) -> DeadlineJob {
     companion
 }
 
-/// An agent on this machine: gives every poll the same answer, accepts every order and counts them.
+/// The operator's keys, the same for all tests of a process.
+pub fn keys() -> Arc<AgentKeys> {
+    static KEYS: LazyLock<Arc<AgentKeys>> =
+        LazyLock::new(|| Arc::new(AgentKeys::drawn().expect("random numbers")));
+    Arc::clone(&KEYS)
+}
+
+/// An agent on this machine: gives every poll the same answer, with the code of its key, accepts every order and counts
+/// them.
 pub struct Agent {
     pub address: SocketAddr,
     orders: Arc<AtomicU32>,
@@ -173,18 +184,24 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub async fn serve(answer: Vec<u8>) -> Self {
+    /// The agent of the job's pod without a name.
+    pub async fn serve(job_uid: &str, answer: Vec<u8>) -> Self {
+        let key = ReplyKey::parse(&keys().reply_key(job_uid, "")).expect("a key");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .expect("a port");
         let address = listener.local_addr().expect("its address");
         let orders: Arc<AtomicU32> = Arc::default();
         let taken = Arc::clone(&orders);
-        let answering =
-            axum::routing::get(move || std::future::ready(answer.clone())).post(move || {
-                taken.fetch_add(1, Ordering::Relaxed);
-                std::future::ready(())
-            });
+        let answering = axum::routing::get(move |uri: Uri, asked: HeaderMap| {
+            let nonce = asked.get(NONCE_HEADER).expect("a nonce");
+            let code = key.code(uri.path(), nonce.as_bytes(), &answer);
+            std::future::ready(([(CODE_HEADER, code)], answer.clone()))
+        })
+        .post(move || {
+            taken.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(())
+        });
         let router = axum::Router::new().fallback_service(answering);
         let server = tokio::spawn(async move {
             axum::serve(listener, router).await.expect("it serves");

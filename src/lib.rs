@@ -1,6 +1,7 @@
 //! The operator: the only code of shed that talks to Kubernetes.
 
 pub mod adopt;
+pub mod agent_keys;
 pub mod answer_layer;
 pub mod api;
 pub mod args;

@@ -13,13 +13,13 @@ use kube::client::ClientBuilder;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Config};
-use shed_agent::signed::SigningKey;
 use shed_core::policy::{Policy, Registry};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::agent_keys::{self, AgentKeys};
 use crate::answer_layer::AnswerLayer;
 use crate::api::DeadlineJob;
 use crate::args::OperatorArgs;
@@ -283,7 +283,9 @@ async fn act(
     let clock = Arc::clone(&setup.clock);
     let term = Term { writes };
     let client = client(&setup.config, &clock, &term, &setup.metrics.watch_ages)?;
-    let key = Arc::new(fence::load_key(&client, &setup.args.signing_secret).await?);
+    let args = &setup.args;
+    let keys = agent_keys::load(&client, &args.signing_secret, &args.signing_key_id);
+    let keys = Arc::new(keys.await?);
     let (touched, touched_jobs) = mpsc::unbounded_channel();
     let (status_only, status_only_jobs) = mpsc::unbounded_channel();
     let (touched_batch, batch_jobs) = mpsc::unbounded_channel();
@@ -315,12 +317,12 @@ async fn act(
         counted.restore(&stored);
     }
     setup.metrics.deadlines.show_totals(Some(counted.totals));
-    let shared = shared(&setup, stores, term, &key, stored);
+    let shared = shared(&setup, stores, term, &keys, stored);
     let context = context(shared, client, events, (clone_class, &setup.args));
     setup.term.begin(&context.shared);
     store_state(&context, store, hand_overs, &mut tasks);
     tasks.spawn(event_sender.run(recorder).map(|()| "sender of events"));
-    poll(&setup, &context, key, &touched, &mut tasks);
+    poll(&setup, &context, keys, &touched, &mut tasks);
     let planner = planner::run(Arc::clone(&context.shared), setup.policy.clone(), touched);
     tasks.spawn(planner.map(|()| "planner"));
     let orphans = reconcile::orphans::run(Arc::clone(&context));
@@ -342,7 +344,7 @@ fn shared(
     setup: &Setup,
     stores: Arc<Stores>,
     term: Term,
-    key: &SigningKey,
+    keys: &Arc<AgentKeys>,
     stored: State,
 ) -> Arc<Context> {
     let args = &setup.args;
@@ -363,7 +365,7 @@ fn shared(
             pull_policy: args.agent_pull_policy.clone(),
             pull_secret: pull_secret.filter(|name| !name.is_empty()),
             security_context: security_context.unwrap_or_else(agent_context::restricted),
-            operator_key: key.public(),
+            keys: Arc::clone(keys),
         },
         job_memories: JobMemories::default(),
         forecasts: ForecastTable::restored(&stored.calibration),
@@ -433,7 +435,7 @@ fn store_state(
 fn poll(
     setup: &Setup,
     context: &ReconcileContext,
-    key: Arc<SigningKey>,
+    keys: Arc<AgentKeys>,
     touched: &mpsc::UnboundedSender<ObjectRef<DeadlineJob>>,
     tasks: &mut JoinSet<&'static str>,
 ) {
@@ -442,7 +444,7 @@ fn poll(
         table: Arc::clone(&context.fence),
         addresses: addresses.clone(),
         metrics: Arc::clone(&context.metrics),
-        key: Arc::clone(&key),
+        keys: Arc::clone(&keys),
         clock: Arc::clone(&context.clock),
         touched: touched.clone(),
     });
@@ -450,7 +452,7 @@ fn poll(
         Arc::clone(&context.progress),
         addresses,
         Arc::clone(&context.metrics),
-        key,
+        keys,
         Arc::clone(&context.clock),
         setup.args.progress_polls_per_second,
     );

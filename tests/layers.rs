@@ -24,7 +24,10 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "quarantine",
         ],
     ),
-    ("specification", &["validate", "pod_names", "adopt"]),
+    (
+        "specification",
+        &["validate", "pod_names", "adopt", "agent_keys"],
+    ),
     (
         "cluster state",
         &[

@@ -49,7 +49,7 @@ const RESERVE: [(&str, &str); 10] = [
         "patch events.k8s.io/events",
         "an event that is repeated within six minutes",
     ),
-    ("update /secrets", "the signing key, which is made once"),
+    ("update /secrets", "a signing key, which is made once"),
 ];
 
 /// A verb on a resource, as `get shed.dev/deadlinejobs/status`; of the core group as `get /pods`.

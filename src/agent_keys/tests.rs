@@ -6,6 +6,9 @@ use http::{Method, Request, Response};
 use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use shed_agent::reply::ReplyKey;
+use shed_agent::signed::VerifyingKey;
+use shed_agent::stop::StopAt;
 
 use super::*;
 
@@ -88,16 +91,23 @@ fn empty() -> Value {
     json!({"metadata": {"name": "key", "resourceVersion": "1", "labels": {"app": "shed"}}, "type": "Opaque"})
 }
 
+const ENTRY: &str = "ed25519-1.pk8";
+
 fn filled(bytes: Vec<u8>) -> Value {
     let mut secret = empty();
     secret["data"] = json!({ENTRY: ByteString(bytes)});
     secret
 }
 
-/// The public key, or the error; then the writes and the Secret.
+/// The public key of the current key, or the error; then the writes and the Secret.
 async fn loaded(world: World) -> (Result<String>, Vec<String>, Option<Value>) {
+    let (keys, writes, secret) = loaded_with(world, "1").await;
+    (keys.map(|keys| keys.public()), writes, secret)
+}
+
+async fn loaded_with(world: World, id: &str) -> (Result<AgentKeys>, Vec<String>, Option<Value>) {
     let (client, world) = apiserver(world);
-    let key = load(&client, "key").await.map(|key| key.public());
+    let key = load(&client, "key", id).await;
     let mut world = world.lock();
     (key, std::mem::take(&mut world.writes), world.secret.take())
 }
@@ -115,10 +125,9 @@ async fn a_secret_without_data_is_filled_and_keeps_its_labels() {
         let (key, writes, secret) = loaded(world).await;
         assert_eq!(writes, ["PUT 200"]);
         let secret = secret.unwrap();
-        assert_eq!(secret["immutable"], true);
         assert_eq!(secret["metadata"]["labels"]["app"], "shed");
         let stored: Secret = serde_json::from_value(secret).unwrap();
-        assert_eq!(read(&stored).unwrap().public(), key.unwrap());
+        assert_eq!(read(&stored, ENTRY).unwrap().public(), key.unwrap());
     }
 }
 
@@ -127,7 +136,7 @@ async fn a_missing_secret_is_created() {
     let (key, writes, secret) = loaded(World::default()).await;
     assert_eq!(writes, ["POST 200"]);
     let stored: Secret = serde_json::from_value(secret.unwrap()).unwrap();
-    assert_eq!(read(&stored).unwrap().public(), key.unwrap());
+    assert_eq!(read(&stored, ENTRY).unwrap().public(), key.unwrap());
 }
 
 #[tokio::test]
@@ -200,4 +209,77 @@ async fn a_secret_with_something_else_is_left_alone() {
     let (key, writes, after) = loaded(world).await;
     assert_eq!((writes.len(), after), (0, Some(secret)));
     assert!(key.unwrap_err().to_string().contains("makes a new key"));
+}
+
+/// The order of an operator, and the answer of an agent that was launched by it.
+struct Launched {
+    public: VerifyingKey,
+    reply: ReplyKey,
+}
+
+impl Launched {
+    fn by(keys: &AgentKeys) -> Self {
+        Self {
+            public: VerifyingKey::parse(&keys.public()).unwrap(),
+            reply: ReplyKey::parse(&keys.reply_key("job", "pod")).unwrap(),
+        }
+    }
+
+    /// Whether it accepts an order of the operator, and the operator its answer.
+    fn knows(&self, keys: &AgentKeys) -> (bool, bool) {
+        let stop = StopAt { unit: 7 };
+        let mut orders = keys.signed("uid", "nonce", &stop);
+        let accepts =
+            orders.any(|order| self.public.open("uid", "nonce", &order) == Ok(StopAt { unit: 7 }));
+        let code = self.reply.code("/progress", b"nonce", b"0.5");
+        let answer = AgentAnswer {
+            job_uid: "job",
+            pod_name: "pod",
+            path: "/progress",
+            nonce: "nonce",
+            code: code.as_bytes(),
+            body: b"0.5",
+        };
+        (accepts, keys.is_of_agent(&answer))
+    }
+}
+
+#[tokio::test]
+async fn a_former_key_is_good_until_it_is_removed() {
+    let world = |secret: Option<Value>| World {
+        secret,
+        ..World::default()
+    };
+    let (first, _, secret) = loaded_with(world(None), "1").await;
+    let first = first.unwrap();
+    let old = Launched::by(&first);
+    let (second, writes, secret) = loaded_with(world(secret), "2").await;
+    let second = second.unwrap();
+    assert_eq!(writes, ["PUT 200"]);
+    assert_ne!(first.public(), second.public());
+    assert_eq!(old.knows(&second), (true, true));
+    assert_eq!(Launched::by(&second).knows(&second), (true, true));
+    // A replica that is still configured with the first id.
+    let (first, writes, mut secret) = loaded_with(world(secret), "1").await;
+    assert_eq!(writes.len(), 0);
+    assert_eq!(Launched::by(&second).knows(&first.unwrap()), (true, true));
+    // An admin removes the first key although an attempt has it.
+    let data = secret.as_mut().unwrap()["data"].as_object_mut().unwrap();
+    data.remove(ENTRY).unwrap();
+    let (third, ..) = loaded_with(world(secret), "2").await;
+    let third = third.unwrap();
+    assert_eq!(old.knows(&third), (false, false));
+    assert_eq!(Launched::by(&second).knows(&third), (true, true));
+}
+
+#[tokio::test]
+async fn an_entry_that_is_no_key_is_named() {
+    let mut secret = filled(SigningKey::generate().unwrap());
+    secret["data"]["ed25519-0.pk8"] = json!("eA==");
+    let world = World {
+        secret: Some(secret),
+        ..World::default()
+    };
+    let error = format!("{:#}", loaded(world).await.0.unwrap_err());
+    assert!(error.contains("ed25519-0.pk8: the key is not"), "{error}");
 }

@@ -9,7 +9,7 @@ fn agent() -> AgentSettings {
         pull_policy: "IfNotPresent".to_owned(),
         pull_secret: Some("pull".to_owned()),
         security_context: agent_context::restricted(),
-        operator_key: "key".to_owned(),
+        keys: fixtures::keys(),
     }
 }
 

@@ -2,7 +2,6 @@
 //! grant once the ledger holds it. shed can lose everything here: after a restart the agents still
 //! wait, and the ledger holds the grants.
 
-mod key;
 mod request;
 
 use std::collections::HashMap;
@@ -13,12 +12,11 @@ use std::time::Duration;
 use kube::runtime::reflector::ObjectRef;
 use parking_lot::{Mutex, MutexGuard};
 use shed_agent::fence::CommitGrant;
-use shed_agent::signed::SigningKey;
 use shed_core::time::{Instant, Span};
 use tokio::sync::{Notify, mpsc};
 
-pub use self::key::load as load_key;
 use crate::adopt::Jobs;
+use crate::agent_keys::AgentKeys;
 use crate::api::{AGENT_PORT, DeadlineJob, Idempotency};
 use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
@@ -26,7 +24,7 @@ use crate::fair_places::{FairPlaces, Place};
 use crate::metrics::Metrics;
 use crate::polling::poll_addresses::PollAddresses;
 use crate::polling::{self, Follower, Key, Rules, Table};
-use crate::progress::{self, HttpClient};
+use crate::progress::{self, HttpClient, Ordered};
 
 /// Maximum number of concurrent polls. An agent holds its poll while the task requests no grant.
 const POLLED_AT_ONCE_MAX: usize = 1024;
@@ -34,6 +32,8 @@ const POLLED_AT_ONCE_MAX: usize = 1024;
 const TICK: Duration = Duration::from_millis(200);
 /// Wait before the next poll of an agent that did not answer.
 const RETRY_AFTER: Span = Span::from_seconds(1);
+/// The same of an agent that accepts none of the operator's keys.
+const REFUSED_RETRY_AFTER: Span = Span::from_seconds(60);
 /// An agent that waits for a grant is polled again after this long, because shed must not grant a
 /// commit to an agent that no longer answers.
 const WAITED_AT_MOST: Duration = Duration::from_secs(2);
@@ -140,11 +140,11 @@ impl FenceTable {
     }
 
     /// The agent did not answer, or shed may not send the grant. shed must no longer assume that
-    /// this attempt still wants to publish.
-    fn is_silent(&self, attempt: &Key, now: Instant) {
+    /// this attempt still wants to publish. It is polled again at `next`.
+    fn is_silent(&self, attempt: &Key, next: Instant) {
         self.change(attempt, |entry| {
             entry.asked = None;
-            entry.next = now.plus(RETRY_AFTER);
+            entry.next = next;
         });
     }
 
@@ -203,8 +203,8 @@ pub struct Fence {
     pub addresses: PollAddresses,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
-    /// Signs grants.
-    pub key: Arc<SigningKey>,
+    /// Sign grants, and know the agents' answers.
+    pub keys: Arc<AgentKeys>,
     /// Times the polls.
     pub clock: Arc<Clock>,
     /// Receives every job with a commit request.
@@ -242,6 +242,7 @@ struct Poller {
 struct Target {
     job: ObjectRef<DeadlineJob>,
     attempt: Key,
+    pod_name: Arc<str>,
     /// Host and port.
     agent: String,
 }
@@ -280,6 +281,7 @@ impl Poller {
         Some(Target {
             job: job.clone(),
             attempt: attempt.clone(),
+            pod_name: Arc::clone(&pod.name),
             agent: SocketAddr::new(address, AGENT_PORT).to_string(),
         })
     }
@@ -288,7 +290,8 @@ impl Poller {
 /// One poll, and the grant if there is one by then.
 async fn attend(fence: &Fence, client: &HttpClient, target: &Target) {
     let (table, attempt) = (&fence.table, &target.attempt);
-    match request::poll(client, &target.agent, &attempt.pod).await {
+    let later = |wait: Span| fence.clock.ticks().plus(wait);
+    match request::poll(client, &fence.keys, target).await {
         Some(nonce) => {
             let is_asking = nonce.is_some();
             if table.take(attempt, nonce, fence.clock.ticks()) {
@@ -301,20 +304,28 @@ async fn attend(fence: &Fence, client: &HttpClient, target: &Target) {
         }
         None => {
             fence.metrics.attempts.fence_unanswered.inc();
-            return table.is_silent(attempt, fence.clock.ticks());
+            return table.is_silent(attempt, later(RETRY_AFTER));
         }
     }
     let Some((grant, nonce)) = table.reported(attempt).await else {
         return;
     };
-    let Ok(message) = fence.key.sign(&attempt.pod, &nonce, &grant) else {
-        return;
+    let grants = fence.keys.signed(&attempt.pod, &nonce, &grant);
+    let wait = match request::leave(client, &target.agent, grants).await {
+        Ordered::Taken => return table.is_answered(attempt),
+        Ordered::Silent => RETRY_AFTER,
+        Ordered::Refused => {
+            tracing::warn!(
+                job = %target.job,
+                pod = &*target.pod_name,
+                "the agent accepts no key of the operator, so its task cannot publish: put its key back into the \
+                 Secret of the signing keys, or delete the pod"
+            );
+            REFUSED_RETRY_AFTER
+        }
     };
-    if request::leave(client, &target.agent, message).await {
-        return table.is_answered(attempt);
-    }
     fence.metrics.attempts.fence_unanswered.inc();
-    table.is_silent(attempt, fence.clock.ticks());
+    table.is_silent(attempt, later(wait));
 }
 
 #[cfg(test)]

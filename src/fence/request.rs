@@ -2,46 +2,48 @@
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::{Method, Request};
+use hyper::Uri;
 use shed_agent::fence::{FENCE_PATH, POLL_HELD, read_poll};
 use shed_agent::signed::ORDER_BYTES_MAX;
 
-use crate::progress::HttpClient;
+use super::Target;
+use crate::agent_keys::AgentKeys;
+use crate::progress::{self, HttpClient, Ordered};
 
 /// Longest wait for a connection, and for an answer that need not be waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The agent's nonce if its task requests a grant, within `Some`; None without a usable answer.
-pub(super) async fn poll(client: &HttpClient, agent: &str, uid: &str) -> Option<Option<String>> {
-    let request = request(Method::GET, agent, Vec::new())?;
-    let exchange = async {
-        let response = client.request(request).await.ok()?;
-        if !response.status().is_success() {
-            return None;
-        }
-        let body = Limited::new(response.into_body(), ORDER_BYTES_MAX);
-        let body = body.collect().await.ok()?.to_bytes();
-        read_poll(&body, uid).ok()
+pub(super) async fn poll(
+    client: &HttpClient,
+    keys: &AgentKeys,
+    target: &Target,
+) -> Option<Option<String>> {
+    let question = progress::AgentQuestion {
+        uri: uri(&target.agent)?,
+        job_uid: &target.attempt.job,
+        pod_name: &target.pod_name,
+        bytes_max: ORDER_BYTES_MAX,
     };
-    let longest = POLL_HELD + PATIENCE;
-    tokio::time::timeout(longest, exchange).await.ok()?
+    let exchange = progress::ask_agent(client, keys, &question);
+    let body = tokio::time::timeout(POLL_HELD + PATIENCE, exchange)
+        .await
+        .ok()??;
+    read_poll(&body, &target.attempt.pod).ok()
 }
 
-/// Leaves a signed grant; true if the agent took it.
-pub(super) async fn leave(client: &HttpClient, agent: &str, message: Vec<u8>) -> bool {
-    let Some(request) = request(Method::POST, agent, message) else {
-        return false;
-    };
-    let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
-    matches!(answer, Ok(Ok(response)) if response.status().is_success())
+/// Leaves a grant, signed by one key after the other.
+pub(super) async fn leave(
+    client: &HttpClient,
+    agent: &str,
+    grants: impl Iterator<Item = Vec<u8>>,
+) -> Ordered {
+    match uri(agent) {
+        Some(uri) => progress::order(client, &uri, grants, PATIENCE).await,
+        None => Ordered::Silent,
+    }
 }
 
-fn request(method: Method, agent: &str, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
-    Request::builder()
-        .method(method)
-        .uri(format!("http://{agent}{FENCE_PATH}"))
-        .body(Full::from(body))
-        .ok()
+fn uri(agent: &str) -> Option<Uri> {
+    format!("http://{agent}{FENCE_PATH}").parse().ok()
 }

@@ -8,6 +8,8 @@ use crate::cluster::Stores;
 use crate::fixtures::{self, Agent};
 
 const JOB: &str = "job";
+/// The answer of an agent whose task asks.
+const ASKING: &[u8] = br#"{"attempt":"pod","nonce":"nonce"}"#;
 
 fn grant(token: u64) -> CommitGrant {
     CommitGrant {
@@ -72,28 +74,42 @@ async fn who_waits_is_reported_at_once() {
     assert!(waiting.await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn a_task_that_asks_and_is_granted_is_reported_once() {
-    let agent = Agent::serve(br#"{"attempt":"pod","nonce":"nonce"}"#.to_vec()).await;
-    let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
+/// Polls the agent, where the attempt asks or has asked already.
+async fn attended(table: FenceTable, agent: &Agent) -> FenceTable {
     let fence = Fence {
-        table: Arc::new(asking()),
+        table: Arc::new(table),
         addresses: PollAddresses::new(Stores::for_tests(vec![], vec![], &[]), false),
         metrics: Arc::new(Metrics::new().unwrap()),
-        key: Arc::new(key),
+        keys: fixtures::keys(),
         clock: Clock::for_tests(),
         touched: mpsc::unbounded_channel().0,
     };
     let target = Target {
         job: ObjectRef::new("count"),
         attempt: pod(),
+        pod_name: "".into(),
         agent: agent.address.to_string(),
     };
-    let client = progress::client(request::PATIENCE);
     fence.table.allow("pod", grant(7));
+    let client = progress::client(request::PATIENCE);
     attend(&fence, &client, &target).await;
+    Arc::into_inner(fence.table).unwrap()
+}
+
+#[tokio::test]
+async fn a_task_that_asks_and_is_granted_is_reported_once() {
+    let agent = Agent::serve(JOB, ASKING.to_vec()).await;
+    let table = attended(asking(), &agent).await;
     assert_eq!(agent.orders(), 1);
-    assert_eq!(fence.table.reported_for_tests(JOB, "pod"), None, "reported");
+    assert_eq!(table.reported_for_tests(JOB, "pod"), None, "reported");
+}
+
+#[tokio::test]
+async fn who_answers_in_place_of_the_agent_is_not_believed() {
+    let stranger = Agent::serve("another job", ASKING.to_vec()).await;
+    let table = attended(asking(), &stranger).await;
+    assert_eq!(stranger.orders(), 0);
+    assert!(table.asking(JOB).is_empty());
 }
 
 /// Attempts of a namespace's fenced job that run.
@@ -122,12 +138,11 @@ fn poller(tenants: &[(&str, u32)]) -> Poller {
         jobs.push(job);
         pods.extend(own);
     }
-    let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Poller::new(Fence {
         table: Arc::default(),
         addresses: PollAddresses::new(Stores::for_tests(jobs, pods, &[]), false),
         metrics: Arc::new(Metrics::new().unwrap()),
-        key: Arc::new(key),
+        keys: fixtures::keys(),
         clock: Clock::for_tests(),
         touched: mpsc::unbounded_channel().0,
     })
@@ -224,7 +239,7 @@ fn silent_and_leaving_attempts_are_left_alone() {
     let silent = run.held[0].1.attempt.clone();
     run.held.clear();
     let table = Arc::clone(&run.poller.fence.table);
-    table.is_silent(&silent, run.now);
+    table.is_silent(&silent, run.now.plus(RETRY_AFTER));
     table.is_polled(&silent, run.now);
     (0..5).for_each(|_| run.tick());
     assert_eq!(run.polled[&*silent.pod], 1);

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
-use shed_agent::signed::SigningKey;
 use shed_core::time::Span;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -132,13 +131,12 @@ fn ask(table: Arc<ProgressTable>, stores: Arc<Stores>, per_second: u32, long: Du
             .enable_all()
             .build()
             .unwrap();
-        let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
         let (before, started) = (cpu_seconds(), std::time::Instant::now());
         let asked = run(
             table,
             PollAddresses::new(stores, true),
             Arc::new(Metrics::new().unwrap()),
-            Arc::new(key),
+            crate::fixtures::keys(),
             clock::Clock::for_tests(),
             per_second,
         );

@@ -24,7 +24,7 @@ use launches::Launches;
 pub(crate) use period::jittered;
 use poller::ProgressRules;
 pub use poller::run;
-pub(crate) use request::{HttpClient, client};
+pub(crate) use request::{AgentQuestion, HttpClient, Ordered, ask_agent, client, order};
 
 /// Unanswered polls in a row after which an attempt counts as unreachable.
 const UNANSWERED_MAX: u32 = 3;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shed_agent::signed::SigningKey;
 use shed_core::time::{Instant, Span};
 
 use crate::adopt::Jobs;
+use crate::agent_keys::AgentKeys;
 use crate::api::DeadlineJob;
 use crate::clock::Clock;
 use crate::cluster::pod::{AttemptFacts, AttemptId};
@@ -37,7 +37,7 @@ struct Poller {
     /// By namespace.
     places: Arc<FairPlaces<Arc<str>>>,
     metrics: Arc<Metrics>,
-    key: Arc<SigningKey>,
+    keys: Arc<AgentKeys>,
     clock: Arc<Clock>,
     client: HttpClient,
 }
@@ -50,7 +50,7 @@ pub async fn run(
     table: Arc<ProgressTable>,
     addresses: PollAddresses,
     metrics: Arc<Metrics>,
-    key: Arc<SigningKey>,
+    keys: Arc<AgentKeys>,
     clock: Arc<Clock>,
     per_second: u32,
 ) {
@@ -59,7 +59,7 @@ pub async fn run(
         follower: Follower::new(addresses),
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics,
-        key,
+        keys,
         clock,
         client: request::client(request::PATIENCE),
     });
@@ -77,9 +77,9 @@ pub async fn run(
 impl Poller {
     async fn exchange(self: Arc<Self>, (question, place): Asking) {
         let timer = self.metrics.progress.poll_seconds.start_timer();
-        let Reply { answer, stop } = request::ask(&self.client, &question).await;
+        let Reply { answer, stop } = request::ask(&self.client, &self.keys, &question).await;
         timer.observe_duration();
-        if request::announce(&self.client, &question, &self.key, stop.as_ref()).await {
+        if request::announce(&self.client, &question, &self.keys, stop.as_ref()).await {
             self.table.is_reported(&question.attempt, question.ends_at);
         }
         let now = self.clock.now();

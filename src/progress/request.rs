@@ -1,23 +1,26 @@
 //! One poll of one attempt over HTTP, with limits on time and size. Redirects are not followed. An
 //! invalid answer counts as no answer.
 
+use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Bytes;
-use hyper::{Request, Uri};
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use shed_agent::metric::PAGE_BYTES_MAX;
+use shed_agent::reply::{CODE_HEADER, NONCE_HEADER};
 use shed_agent::report::CONTENT_BYTES_MAX;
-use shed_agent::signed::SigningKey;
+use shed_agent::signed::draw_nonce;
 use shed_agent::stop::{STOP_PATH, StopAt, StopState};
 use shed_agent::{
     Metric, Report, ReportError, WireError, read_endpoint, read_metrics, read_reply, wire,
 };
 
+use crate::agent_keys::{AgentAnswer, AgentKeys};
 use crate::api::AGENT_PORT;
 use crate::cluster::pod::PodFacts;
 use crate::polling::Key;
@@ -128,8 +131,16 @@ fn uri(address: SocketAddr, path: &str) -> Option<Uri> {
 }
 
 /// Polls, and checks the answer.
-pub(crate) async fn ask(client: &HttpClient, question: &Question) -> Reply {
-    match tokio::time::timeout(PATIENCE, exchange(client, question)).await {
+pub(crate) async fn ask(client: &HttpClient, keys: &AgentKeys, question: &Question) -> Reply {
+    let exchange = async {
+        match question.source {
+            ProgressSource::Agent => exchange_with_agent(client, keys, question).await,
+            ProgressSource::Task { .. } | ProgressSource::Metric { .. } => {
+                exchange_with_task(client, question).await
+            }
+        }
+    };
+    match tokio::time::timeout(PATIENCE, exchange).await {
         Ok(Some(reply)) => reply,
         Ok(None) | Err(_) => Reply {
             answer: Answer::Nothing,
@@ -138,39 +149,123 @@ pub(crate) async fn ask(client: &HttpClient, question: &Question) -> Reply {
     }
 }
 
-async fn exchange(client: &HttpClient, question: &Question) -> Option<Reply> {
+async fn exchange_with_agent(
+    client: &HttpClient,
+    keys: &AgentKeys,
+    question: &Question,
+) -> Option<Reply> {
+    let asked = AgentQuestion {
+        uri: question.report.clone()?,
+        job_uid: &question.attempt.job,
+        pod_name: &question.pod_name,
+        bytes_max: question.bytes_max(),
+    };
+    let body = ask_agent(client, keys, &asked).await?;
+    Some(Reply {
+        answer: Answer::Said(question.read(None, &body).ok()?),
+        stop: question.ends_at.and_then(|_| wire::read_stop(&body)),
+    })
+}
+
+async fn exchange_with_task(client: &HttpClient, question: &Question) -> Option<Reply> {
     let response = client.get(question.report.clone()?).await.ok()?;
     if !response.status().is_success() {
         return None;
     }
-    let header = response
-        .headers()
-        .get(wire::ATTEMPT_HEADER)
-        .map(|value| value.as_bytes().to_vec());
-    let bytes_max = question.bytes_max();
-    let body = match Limited::new(response.into_body(), bytes_max)
-        .collect()
-        .await
-    {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let answer = Answer::Said(Err(ReportError::TooLarge));
-            return Some(Reply { answer, stop: None });
-        }
+    let header = header(&response, wire::ATTEMPT_HEADER);
+    let said = match within(response, question.bytes_max()).await {
+        Ok(body) => question.read(header.as_deref(), &body).ok()?,
+        Err(error) if error.is::<LengthLimitError>() => Err(ReportError::TooLarge),
         Err(_) => return None,
     };
-    let said = question.read(header.as_deref(), &body).ok()?;
-    Some(Reply {
-        answer: Answer::Said(said),
-        stop: question.ends_at.and_then(|_| wire::read_stop(&body)),
-    })
+    let answer = Answer::Said(said);
+    Some(Reply { answer, stop: None })
+}
+
+/// A question to the agent of an attempt.
+pub(crate) struct AgentQuestion<'q> {
+    pub uri: Uri,
+    /// Uid of the attempt's DeadlineJob.
+    pub job_uid: &'q str,
+    pub pod_name: &'q str,
+    /// Longer answers are refused.
+    pub bytes_max: usize,
+}
+
+/// The body of the agent's answer; none if another gave it, or if it answers another question.
+pub(crate) async fn ask_agent(
+    client: &HttpClient,
+    keys: &AgentKeys,
+    question: &AgentQuestion<'_>,
+) -> Option<Bytes> {
+    let nonce = draw_nonce().ok()?;
+    let request = Request::get(question.uri.clone()).header(NONCE_HEADER, &nonce);
+    let request = request.body(Full::default()).ok()?;
+    let response = client.request(request).await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let code = header(&response, CODE_HEADER)?;
+    let body = within(response, question.bytes_max).await.ok()?;
+    let answer = AgentAnswer {
+        job_uid: question.job_uid,
+        pod_name: question.pod_name,
+        path: question.uri.path(),
+        nonce: &nonce,
+        code: &code,
+        body: &body,
+    };
+    keys.is_of_agent(&answer).then_some(body)
+}
+
+fn header(response: &Response<Incoming>, name: &str) -> Option<Vec<u8>> {
+    let value = response.headers().get(name)?;
+    Some(value.as_bytes().to_vec())
+}
+
+/// The body, if it has at most that many bytes.
+async fn within(
+    response: Response<Incoming>,
+    bytes_max: usize,
+) -> Result<Bytes, Box<dyn Error + Send + Sync>> {
+    let body = Limited::new(response.into_body(), bytes_max);
+    Ok(body.collect().await?.to_bytes())
+}
+
+/// What became of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ordered {
+    Taken,
+    /// The agent accepts none of the signatures.
+    Refused,
+    Silent,
+}
+
+/// Sends an order to an agent, signed by one key after the other until it accepts one.
+pub(crate) async fn order(
+    client: &HttpClient,
+    uri: &Uri,
+    signed: impl Iterator<Item = Vec<u8>>,
+    patience: Duration,
+) -> Ordered {
+    for message in signed {
+        let Ok(request) = Request::post(uri.clone()).body(Full::from(message)) else {
+            return Ordered::Silent;
+        };
+        match tokio::time::timeout(patience, client.request(request)).await {
+            Ok(Ok(response)) if response.status().is_success() => return Ordered::Taken,
+            Ok(Ok(response)) if response.status() == StatusCode::FORBIDDEN => {}
+            _ => return Ordered::Silent,
+        }
+    }
+    Ordered::Refused
 }
 
 /// Sends the end of its segment to the attempt. True if the attempt acknowledged it.
 pub(crate) async fn announce(
     client: &HttpClient,
     question: &Question,
-    key: &SigningKey,
+    keys: &AgentKeys,
     stop: Option<&StopState>,
 ) -> bool {
     let (Some(unit), Some(stop)) = (question.ends_at, stop) else {
@@ -179,15 +274,12 @@ pub(crate) async fn announce(
     if stop.unit == Some(unit) {
         return true;
     }
-    let order = key.sign(&question.attempt.pod, &stop.nonce, &StopAt { unit });
-    let (Ok(order), Some(uri)) = (order, question.orders.clone()) else {
+    let Some(uri) = &question.orders else {
         return false;
     };
-    let Ok(request) = Request::post(uri).body(Full::from(order)) else {
-        return false;
-    };
-    let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
-    matches!(answer, Ok(Ok(response)) if response.status().is_success())
+    let stop_at = StopAt { unit };
+    let orders = keys.signed(&question.attempt.pod, &stop.nonce, &stop_at);
+    order(client, uri, orders, PATIENCE).await == Ordered::Taken
 }
 
 #[cfg(test)]

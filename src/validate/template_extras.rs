@@ -237,7 +237,7 @@ mod tests {
             pull_policy: "IfNotPresent".to_owned(),
             pull_secret: None,
             security_context: attempt_pod::agent_context::restricted(),
-            operator_key: "key".to_owned(),
+            keys: fixtures::keys(),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
+use shed::agent_keys::AgentKeys;
 use shed::api::{ATTEMPT_FINALIZER, AttemptEntry, DeadlineJob};
 use shed::attempt_pod::{self, AgentSettings, agent_context};
 use shed::clock;
@@ -207,7 +208,7 @@ impl Model {
             pull_policy: "IfNotPresent".to_owned(),
             pull_secret: None,
             security_context: agent_context::restricted(),
-            operator_key: "key".to_owned(),
+            keys: Arc::new(AgentKeys::drawn().expect("random numbers")),
         };
         let deadline = Some(Instant(200_000));
         let job = &self.running;

@@ -131,6 +131,7 @@ SHED_AGENT_IMAGE: agent.image
 SHED_AGENT_PULL_POLICY: agent.pullPolicy
 SHED_AGENT_PULL_SECRET: agent.pullSecret
 SHED_AGENT_SECURITY_CONTEXT: agent.securityContext
+SHED_SIGNING_KEY_ID: agent.keyId
 SHED_CLONE_PRIORITY_CLASS: clonePriorityClass.name
 SHED_LEASE_DURATION: lease.duration
 SHED_LEASE_RENEW_DEADLINE: lease.renewDeadline

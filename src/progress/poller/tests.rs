@@ -19,13 +19,12 @@ const END: u64 = 40;
 fn polling(stores: &Arc<Stores>) -> Arc<Poller> {
     let table = Arc::new(ProgressTable::new(Instant(0)));
     table.answer_for_tests(JOB, POD, &[]);
-    let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     Arc::new(Poller {
         table,
         follower: Follower::new(PollAddresses::new(Arc::clone(stores), false)),
         places: FairPlaces::new(ASKED_AT_ONCE_MAX),
         metrics: Arc::new(Metrics::new().unwrap()),
-        key: Arc::new(key),
+        keys: fixtures::keys(),
         clock: Clock::for_tests(),
         client: request::client(request::PATIENCE),
     })
@@ -33,12 +32,16 @@ fn polling(stores: &Arc<Stores>) -> Arc<Poller> {
 
 /// An agent whose task has reported half of its work and has no end yet.
 async fn agent() -> Agent {
+    agent_of(JOB).await
+}
+
+async fn agent_of(job_uid: &str) -> Agent {
     let stop = StopState {
         nonce: "nonce".to_owned(),
         unit: None,
     };
     let content = FileContent::Bytes(b"20/40".to_vec(), Duration::ZERO);
-    Agent::serve(write_reply(POD, content, Some(stop)).unwrap()).await
+    Agent::serve(job_uid, write_reply(POD, content, Some(stop)).unwrap()).await
 }
 
 async fn ask_once(poller: &Arc<Poller>, agent: &Agent) {
@@ -61,6 +64,15 @@ async fn a_poll_reads_the_report_and_tells_the_end_of_the_segment() {
     assert_eq!((agent.orders(), reported(&poller)), (1, Some(END)));
     let page = poller.metrics.page().unwrap();
     assert!(page.contains("shed_progress_poll_duration_seconds_count 1"));
+}
+
+#[tokio::test]
+async fn who_answers_in_place_of_the_agent_is_not_believed() {
+    let stores = Stores::for_tests(vec![], vec![], &[]);
+    let (poller, stranger) = (polling(&stores), agent_of("another job").await);
+    ask_once(&poller, &stranger).await;
+    assert!(!poller.table.reports_of(JOB).contains_key(POD));
+    assert_eq!((stranger.orders(), reported(&poller)), (0, None));
 }
 
 #[tokio::test]

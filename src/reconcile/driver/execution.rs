@@ -215,7 +215,7 @@ fn pods<'a>(
             avoided_nodes::prefer_others(&mut pod, nodes);
         }
         if job.rules.resume == Resume::Range {
-            range::dress(&mut pod, job, &step.ledger, task, &agent.operator_key);
+            range::dress(&mut pod, job, &step.ledger, task, &agent.keys.public());
         }
         pod
     })

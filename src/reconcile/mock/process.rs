@@ -88,7 +88,7 @@ impl Process {
                 pull_policy: "IfNotPresent".to_owned(),
                 pull_secret: None,
                 security_context: agent_context::restricted(),
-                operator_key: "key".to_owned(),
+                keys: crate::fixtures::keys(),
             },
             job_memories: JobMemories::default(),
             forecasts: ForecastTable::default(),

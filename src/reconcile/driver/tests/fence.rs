@@ -312,7 +312,7 @@ fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
         pull_policy: "Always".to_owned(),
         pull_secret: None,
         security_context: attempt_pod::agent_context::restricted(),
-        operator_key: "the key".to_owned(),
+        keys: fixtures::keys(),
     };
     let attempt = ledger.attempt(0, 0).unwrap();
     let pod = attempt_pod::pod(&owner, &job, 0, attempt, None, &agent, None);
@@ -323,9 +323,11 @@ fn a_fenced_attempt_knows_whom_to_ask_and_whom_to_believe() {
             .and_then(|env| env.value.clone())
     };
     let sidecar = &spec.init_containers.unwrap()[0];
+    assert_eq!(env(sidecar, "SHED_OPERATOR_KEY"), Some(agent.keys.public()));
+    let (uid, name) = (owner.metadata.uid.unwrap(), pod.metadata.name.unwrap());
     assert_eq!(
-        env(sidecar, "SHED_OPERATOR_KEY").as_deref(),
-        Some("the key")
+        env(sidecar, "SHED_REPLY_KEY"),
+        Some(agent.keys.reply_key(&uid, &name))
     );
     assert_eq!(env(sidecar, "SHED_BIN").as_deref(), Some("/run/shed/shed"));
     let task = &spec.containers[0];
