@@ -218,6 +218,14 @@ impl Operator {
         went
     }
 
+    /// Gives it another value of an environment variable, by a rollout.
+    pub async fn have_variable(&self, name: &str, value: &str) -> Result<()> {
+        let variable = json!({"name": name, "value": value});
+        let container = json!({"name": "operator", "env": [variable]});
+        self.replace_pods(json!({"spec": {"containers": [container]}}))
+            .await
+    }
+
     /// Gives it the chart's policy again, if a test or an interrupted run left it another one.
     pub(crate) async fn put_policy_back(&self) -> Result<()> {
         self.have_policy(None).await

@@ -18,6 +18,9 @@ use crate::tasks::worker;
 /// Publishes into the termination message, which the cluster keeps.
 const PUBLISH: &str = r#"exec "$SHED_BIN" agent commit -- sh -c 'echo "token $SHED_FENCE_TOKEN" > /dev/termination-log'"#;
 
+/// The chart has "1".
+const KEY_ID: &str = "SHED_SIGNING_KEY_ID";
+
 fn fenced(tasks: u32, script: &str) -> Value {
     json!({
         "completions": tasks,
@@ -98,6 +101,46 @@ async fn who_ends_without_asking_has_not_done_the_task() {
         assert_eq!((attempts.failed, attempts.won, attempts.retries), (1, 1, 1));
         assert_counts_balance(&ended);
         assert_once_each(&job.pods_ever(), 1)
+    })
+    .await;
+}
+
+/// The operator's key that the pod's agent has.
+fn operator_key(pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref()?;
+    let agents = spec.init_containers.iter().flatten();
+    let mut variables = agents.flat_map(|agent| agent.env.iter().flatten());
+    let key = variables.find(|variable| variable.name == "SHED_OPERATOR_KEY")?;
+    key.value.clone()
+}
+
+#[tokio::test]
+async fn a_rotated_key_is_good_for_the_attempts_that_have_it() {
+    scenario(Needs::Containers, Company::Alone, async |world| {
+        let operator = &world.operator;
+        let before = Job::submit(world, "former-key", publishing(40)).await?;
+        let run = |pods: &[Pod]| pods.iter().filter(|pod| is_running(pod)).count() == 3;
+        before.wait_pods("three attempts", SOON, run).await?;
+        operator.have_variable(KEY_ID, "2").await?;
+        let went = async {
+            let ended = before.wait_complete().await?;
+            let attempts = status(&ended).attempts;
+            assert_eq!(
+                (attempts.originals, attempts.won, attempts.failed),
+                (3, 3, 0)
+            );
+            assert_once_each(&before.pods_ever(), 3)?;
+            let after = Job::submit(world, "new-key", publishing(1)).await?;
+            after.wait_complete().await?;
+            assert_once_each(&after.pods_ever(), 3)?;
+            let key = |job: &Job<'_>| job.pods_ever().first().and_then(operator_key);
+            ensure!(key(&before).is_some(), "no key in the sidecar");
+            ensure!(key(&before) != key(&after), "the key is the former one");
+            Ok(())
+        }
+        .await;
+        operator.have_variable(KEY_ID, "1").await?;
+        went
     })
     .await;
 }
