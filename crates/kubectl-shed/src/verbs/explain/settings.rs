@@ -1,6 +1,6 @@
 //! What limits a job's clones and attempts now: its settings, its state, its conditions. Pure.
 
-use shed::api::JobRecord;
+use shed::api::{self, JobRecord};
 use shed_core::plan::RefusalReason;
 
 use super::reasons::{self, Reason, reason};
@@ -33,7 +33,11 @@ fn attempts(job: &JobView, record: Option<&JobRecord>) -> Vec<Reason> {
             "check that shed runs: kubectl -n shed-system get deployment shed",
         ));
     }
-    if job.spec.suspend {
+    let held = job.condition(api::SUSPENDED);
+    let held = held.filter(|held| held.reason == api::reason::RESTORED_WITHOUT_STATUS);
+    if let Some(held) = held {
+        limits.push(reason(held.message.clone(), ""));
+    } else if job.spec.suspend {
         limits.push(reason(
             "spec.suspend is true, so nothing starts",
             "set spec.suspend to false",

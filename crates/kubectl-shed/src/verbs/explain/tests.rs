@@ -99,6 +99,15 @@ fn settings_that_forbid_clones_are_named_with_their_field() {
 }
 
 #[test]
+fn a_job_that_a_backup_restored_says_why_it_waits() {
+    let condition = json!({"type": "Suspended", "status": "True", "reason": "RestoredWithoutStatus",
+        "message": "restore the status too", "lastTransitionTime": "2030-01-31T08:00:00Z"});
+    let job = job(3, json!({"phase": "Suspended", "conditions": [condition]}));
+    let limits = settings::limits(&job, None);
+    assert_eq!(limits[0].why, "restore the status too");
+}
+
+#[test]
 fn advice_about_a_job_names_its_annotations() {
     let (mut job, record) = nightly();
     job.kind = "Job";
