@@ -59,7 +59,7 @@ pub struct ShedPrime {
     /// A job is judged again after twice the time for which its urgent news wait, but at most after this if its times
     /// are unknown, else after [`INTERVALS_MAX`] times this. If no task waits and the executor names the jobs that
     /// have changed, a job of unknown times is judged as late as others, and others at the latest after ten minutes. So
-    /// is a job past its deadline without live attempts: its rank changes no more.
+    /// is a job without live attempts that has no deadline or is past it: its rank changes no more.
     pub interval: Span,
     /// How long a silent attempt is left alone at least, because it may be starting up.
     pub grace: Span,
@@ -84,8 +84,8 @@ impl Default for ShedPrime {
 
 impl ShedPrime {
     fn again_after(&self, job: &JobView<'_>) -> Span {
-        let is_past = job.estimate.slack.is_some_and(|slack| slack <= 0.0);
-        if is_past && job.estimate.tasks.is_empty() {
+        let may_be_late = job.estimate.slack.is_some_and(|slack| slack > 0.0);
+        if !may_be_late && job.estimate.tasks.is_empty() {
             return REST_MAX;
         }
         let longest = Span(self.interval.0.saturating_mul(INTERVALS_MAX));

@@ -112,6 +112,9 @@ fn a_late_job_of_which_nothing_runs_is_rarely_judged() {
         let plan = decided("shed-prime", slots(attempts.len()).job(job));
         plan.report.next_pass.unwrap()
     };
+    let waits = slots(0).job(job("a").tasks(2).without_deadline());
+    let plan = decided("shed-prime", waits);
+    assert_eq!(plan.report.next_pass, Some(at(630.0)));
     let runs = [super::ends_in(0, 20.0).on(0)];
     assert_eq!(next(10.0, &[]), at(630.0));
     assert!(next(10.0, &runs) < at(60.0));
