@@ -35,7 +35,7 @@ pub enum SignatureError {
     WrongAttempt,
     #[error("the order answers another poll")]
     WrongNonce,
-    #[error("the key is not an Ed25519 key")]
+    #[error("the key is not well formed")]
     BadKey,
     #[error("the machine provides no random numbers")]
     NoRandomness,
