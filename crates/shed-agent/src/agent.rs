@@ -25,6 +25,7 @@ use crate::config::{AgentConfig, FenceConfig, Resume};
 use crate::connection::{BoundedListener, Limits};
 use crate::fence::{FENCE_PATH, Fence};
 use crate::reply::{CODE_HEADER, NONCE_HEADER, ReplyKey};
+use crate::signed::SignatureError;
 use crate::stop::{STOP_PATH, Stop, StopError};
 use crate::wire::{FileContent, PROGRESS_PATH, REPLY_BYTES_MAX, write_reply};
 use crate::{commit, progress_file, resume};
@@ -271,11 +272,18 @@ async fn answer_poll(State(fence): State<Arc<Fence>>) -> Response {
 async fn take_grant(State(fence): State<Arc<Fence>>, message: Bytes) -> Response {
     match fence.grant(&message) {
         Ok(()) => StatusCode::OK.into_response(),
-        Err(error) => {
-            tracing::warn!(%error, "a grant is refused");
-            (StatusCode::FORBIDDEN, error.to_string()).into_response()
-        }
+        Err(error) => refused(error),
     }
+}
+
+/// The operator tells a key that is not its own from an order that a restarted agent did not ask for.
+fn refused(error: SignatureError) -> Response {
+    tracing::warn!(%error, "an order is refused");
+    let status = match error {
+        SignatureError::WrongNonce => StatusCode::CONFLICT,
+        _ => StatusCode::FORBIDDEN,
+    };
+    (status, error.to_string()).into_response()
 }
 
 /// Both address families where the kernel has IPv6, else IPv4.
@@ -305,10 +313,7 @@ async fn take_stop(State(attempt): State<Arc<Attempt>>, message: Bytes) -> Respo
     };
     match stop.take(&message) {
         Ok(()) => StatusCode::OK.into_response(),
-        Err(StopError::Refused(error)) => {
-            tracing::warn!(%error, "an order to stop is refused");
-            (StatusCode::FORBIDDEN, error.to_string()).into_response()
-        }
+        Err(StopError::Refused(error)) => refused(error),
         Err(error) => {
             tracing::warn!(%error, "an order to stop is not carried out");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()

@@ -1,8 +1,8 @@
-//! Answers of an agent, each with a code that only the operator and the agent of that attempt can compute. Whoever is
-//! on the path, or has the address of a pod that is gone, cannot answer for it, and cannot repeat an earlier answer: the
+//! Answers of an agent, each with a code that only the operator and the agent of that attempt can compute. Clients on
+//! the path, or with the address of a pod that is gone, cannot answer for it, and cannot repeat an earlier answer: the
 //! operator draws a nonce for each question.
 //!
-//! The key is in the environment of the attempt's sidecar, so whoever may read the pod may read it.
+//! The key is in the environment of the attempt's sidecar, so readers of the pod have it.
 
 use std::fmt;
 
